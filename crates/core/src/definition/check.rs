@@ -1,0 +1,373 @@
+//! The form of a definition: its JSON Schema, made from the document type and the kinds, and the check that finds every
+//! structural fault at once.
+
+use std::sync::Arc;
+
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value, json};
+
+use super::document::{AuthDocument, Document, MappingDocument};
+use super::split_form::{self, Spelling};
+use super::{ApiKeyPlace, Auth, Definition, Policy, ResponseMapping};
+use crate::kind::schema_of;
+use crate::problem::{Problem, Problems, closest};
+use crate::{AnyKind, Compiled, ToolName};
+
+/// Fields and values that a later release brings; refused so that nothing is stored and ignored.
+const NOT_YET: &[(&str, &[&str])] = &[
+    ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "mcp", "script", "mcp_server", "mcpServer"]),
+    ("/auth", &["clientId", "clientSecret", "tokenUrl", "scopes"]),
+    (
+        "/policy",
+        &["retry", "circuitBreaker", "rateLimit", "concurrency", "quota", "cache", "allow", "deny", "redact"],
+    ),
+];
+const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "mcp", "script", "native"];
+
+/// The form definitions must have, given the kinds there are.
+pub struct DefinitionForm {
+    kinds: Vec<Arc<dyn AnyKind>>,
+    schema: Value,
+    validator: Option<jsonschema::Validator>,
+}
+
+impl DefinitionForm {
+    /// The form for these kinds.
+    pub fn new(kinds: Vec<Arc<dyn AnyKind>>) -> Self {
+        let schema = definition_schema(&kinds);
+        let validator = jsonschema::validator_for(&schema).ok();
+        Self { kinds, schema, validator }
+    }
+
+    /// The published JSON Schema of a definition.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Checks a document and compiles it with `finish`, which may note further problems. Every problem found comes
+    /// back, with pointers into the document as it was written; no value comes back if one of them is an error.
+    pub fn check<T>(
+        &self,
+        document: &Value,
+        finish: impl FnOnce(Definition, Compiled, &mut Problems) -> Option<T>,
+    ) -> (Option<T>, Vec<Problem>) {
+        let mut problems = Problems::default();
+        let (value, spelling) = match document.as_object() {
+            Some(members) => self.check_object(members.clone(), &mut problems, finish),
+            None => {
+                problems.error("", format!("a definition is a JSON object, not {}", type_name(document)));
+                (None, Spelling::default())
+            }
+        };
+        let value = value.filter(|_| !problems.any_error());
+        let name = document.get("name").and_then(Value::as_str);
+        (value, problems.into_list(name, |pointer| spelling.as_written(pointer)))
+    }
+
+    fn check_object<T>(
+        &self,
+        mut members: Map<String, Value>,
+        problems: &mut Problems,
+        finish: impl FnOnce(Definition, Compiled, &mut Problems) -> Option<T>,
+    ) -> (Option<T>, Spelling) {
+        let spelling = split_form::unite(&mut members);
+        for (pointer, ours) in &spelling.twice {
+            problems
+                .error(pointer, format!("means the same as {ours:?}, which is there too; keep one of them"));
+        }
+        self.infer_kind(&mut members);
+        let document = Value::Object(members);
+        self.structural_faults(&document, problems);
+        let value = self.definition(document, problems).and_then(|definition| {
+            let kind = self.kinds.iter().find(|kind| kind.name() == definition.kind)?;
+            let compiled = kind.compile(&definition, problems)?;
+            finish(definition, compiled, problems)
+        });
+        (value, spelling)
+    }
+
+    /// A definition with just one kind's block needs no `type`.
+    fn infer_kind(&self, members: &mut Map<String, Value>) {
+        if members.contains_key("type") {
+            return;
+        }
+        let mut blocks = self.kinds.iter().filter(|kind| members.contains_key(kind.name()));
+        if let (Some(kind), None) = (blocks.next(), blocks.next()) {
+            members.insert("type".into(), kind.name().into());
+        }
+    }
+
+    fn structural_faults(&self, document: &Value, problems: &mut Problems) {
+        let Some(validator) = &self.validator else {
+            return problems
+                .error("", "the schema of definitions could not be built; this is a fault of Toolrail");
+        };
+        for error in validator.iter_errors(document) {
+            self.describe(&error, problems);
+        }
+    }
+
+    fn describe(&self, error: &jsonschema::ValidationError<'_>, problems: &mut Problems) {
+        let pointer = error.instance_path().to_string();
+        let found = error.instance();
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => {
+                let known = self.siblings(&error.schema_path().to_string());
+                for field in unexpected {
+                    problems.error(format!("{pointer}/{field}"), self.unknown_field(&pointer, field, &known));
+                }
+            }
+            ValidationErrorKind::Required { property } => {
+                let field = property.as_str().unwrap_or_default();
+                problems.error(&pointer, format!("the field {field:?} is missing; add it"));
+            }
+            ValidationErrorKind::Enum { options } => {
+                problems.error(&pointer, unknown_value(&pointer, &found, options));
+            }
+            ValidationErrorKind::Type { kind } => {
+                let expected = match kind {
+                    jsonschema::error::TypeKind::Single(one) => one.to_string(),
+                    jsonschema::error::TypeKind::Multiple(many) => {
+                        let names: Vec<_> =
+                            many.iter().map(|one| one.to_string()).filter(|name| name != "null").collect();
+                        names.join(" or ")
+                    }
+                };
+                problems.error(&pointer, format!("must be of type {expected}, not {}", type_name(&found)));
+            }
+            _ => problems.error(&pointer, error.to_string()),
+        }
+    }
+
+    /// The fields that may stand beside one that may not.
+    fn siblings(&self, schema_path: &str) -> Vec<String> {
+        let parent = schema_path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        self.schema
+            .pointer(&format!("{parent}/properties"))
+            .and_then(Value::as_object)
+            .map(|properties| properties.keys().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    fn unknown_field(&self, base: &str, field: &str, known: &[String]) -> String {
+        let listed = NOT_YET.iter().any(|(place, fields)| *place == base && fields.contains(&field));
+        let by_kind = self
+            .kinds
+            .iter()
+            .any(|kind| base == format!("/{}", kind.name()) && kind.not_yet().contains(&field));
+        if listed || by_kind {
+            return format!("{field:?} is not supported yet; remove it");
+        }
+        match closest(field, known.iter().map(String::as_str)) {
+            Some(meant) => format!("unknown field {field:?}; did you mean {meant:?}?"),
+            None => format!("unknown field {field:?}; known here: {}", known.join(", ")),
+        }
+    }
+
+    fn definition(&self, document: Value, problems: &mut Problems) -> Option<Definition> {
+        let mut document = document;
+        let members = document.as_object_mut()?;
+        let kind = members.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let settings = self.take_blocks(members, &kind, problems);
+        let name = match members.get("name").and_then(Value::as_str).map(ToolName::parse) {
+            Some(Ok(name)) => Some(name),
+            Some(Err(invalid)) => {
+                problems.error("/name", invalid.to_string());
+                None
+            }
+            None => None,
+        };
+        // Structural faults were told in better words than serde's; here they only mean that there is no definition.
+        let document: Document = serde_json::from_value(document).ok()?;
+        let auth = document.auth.map_or(Some(Auth::None), |auth| auth_of(auth, problems));
+        let response_mapping = document
+            .response_mapping
+            .map_or(Some(ResponseMapping::Passthrough), |mapping| mapping_of(mapping, problems));
+        Some(Definition {
+            name: name?,
+            title: document.title,
+            description: document.description,
+            kind,
+            input_schema: document.input_schema.map(|schema| object_root(schema, problems)),
+            output_schema: document.output_schema,
+            annotations: document.annotations,
+            category: document.category,
+            tags: document.tags.unwrap_or_default(),
+            defer_loading: document.defer_loading,
+            settings: settings?,
+            auth: auth?,
+            response_mapping: response_mapping?,
+            policy: Policy { timeout_ms: document.policy.and_then(|policy| policy.timeout_ms) },
+            enabled: document.enabled.unwrap_or(true),
+        })
+    }
+
+    /// Takes the kinds' blocks out of the document and returns the one that `type` names.
+    fn take_blocks(
+        &self,
+        members: &mut Map<String, Value>,
+        kind: &str,
+        problems: &mut Problems,
+    ) -> Option<Value> {
+        let mut settings = None;
+        for candidate in &self.kinds {
+            let name = candidate.name();
+            match members.shift_remove(name) {
+                Some(block) if name == kind => settings = Some(block),
+                Some(_) if !kind.is_empty() => {
+                    problems.error(
+                        format!("/{name}"),
+                        format!("has no effect in a tool of type {kind:?}; remove it or change the type"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        if settings.is_none() && self.kinds.iter().any(|candidate| candidate.name() == kind) {
+            problems.error(
+                format!("/{kind}"),
+                format!("a tool of type {kind:?} needs the block {kind:?} with its settings"),
+            );
+        }
+        settings
+    }
+}
+
+fn definition_schema(kinds: &[Arc<dyn AnyKind>]) -> Value {
+    let mut schema = schema_of::<Document>();
+    let names: Vec<_> = kinds.iter().map(|kind| kind.name()).collect();
+    if let Some(root) = schema.as_object_mut() {
+        root.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
+        root.insert("title".into(), "Toolrail tool definition".into());
+        root.insert("required".into(), json!(["name", "type"]));
+    }
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        if let Some(Value::Object(kind)) = properties.get_mut("type") {
+            kind.insert("type".into(), "string".into());
+            kind.insert("enum".into(), json!(names));
+        }
+        for kind in kinds {
+            properties.insert(kind.name().into(), kind.schema());
+        }
+    }
+    schema
+}
+
+/// The root of an input schema is an object schema (MCP); a missing `type` is filled in.
+fn object_root(mut schema: Value, problems: &mut Problems) -> Value {
+    if let Some(members) = schema.as_object_mut() {
+        match members.get("type") {
+            None => {
+                members.shift_insert(0, "type".into(), "object".into());
+            }
+            Some(kind) if kind == "object" => {}
+            Some(kind) => problems.error(
+                "/inputSchema/type",
+                format!("the root of an input schema must be \"object\", not {kind}; put the value into a property"),
+            ),
+        }
+    }
+    schema
+}
+
+fn auth_of(document: AuthDocument, problems: &mut Problems) -> Option<Auth> {
+    let AuthDocument { kind, place, name, value, username, password, token } = document;
+    let fits = |field: &str| match kind.as_str() {
+        "apiKey" => matches!(field, "in" | "name" | "value"),
+        "basic" => matches!(field, "username" | "password"),
+        "bearer" => field == "token",
+        _ => false,
+    };
+    let present = [
+        ("in", place.is_some()),
+        ("name", name.is_some()),
+        ("value", value.is_some()),
+        ("username", username.is_some()),
+        ("password", password.is_some()),
+        ("token", token.is_some()),
+    ];
+    for (field, there) in present {
+        if there && !fits(field) {
+            problems.error(
+                format!("/auth/{field}"),
+                format!("has no effect with auth of type {kind:?}; remove it"),
+            );
+        }
+    }
+    let mut needed = |field: &str, given: Option<String>| {
+        if given.is_none() {
+            problems.error(
+                "/auth",
+                format!("auth of type {kind:?} needs {field:?}; add it, for example \"{{{{secrets.KEY}}}}\""),
+            );
+        }
+        given
+    };
+    match kind.as_str() {
+        "none" => Some(Auth::None),
+        "apiKey" => Some(Auth::ApiKey {
+            place: place.unwrap_or(ApiKeyPlace::Header),
+            name: name.unwrap_or_else(|| "X-API-Key".into()),
+            value: needed("value", value)?,
+        }),
+        "basic" => {
+            let (username, password) = (needed("username", username), needed("password", password));
+            Some(Auth::Basic { username: username?, password: password? })
+        }
+        "bearer" => Some(Auth::Bearer { token: needed("token", token)? }),
+        _ => None,
+    }
+}
+
+fn mapping_of(document: MappingDocument, problems: &mut Problems) -> Option<ResponseMapping> {
+    let MappingDocument { kind, path, template } = document;
+    for (field, there, wanted) in
+        [("path", path.is_some(), "jsonPath"), ("template", template.is_some(), "template")]
+    {
+        if there && kind != wanted {
+            problems.error(
+                format!("/responseMapping/{field}"),
+                format!("has no effect with a mapping of type {kind:?}; remove it"),
+            );
+        }
+    }
+    let mut needed = |field: &str, given: Option<String>| {
+        if given.is_none() {
+            problems.error("/responseMapping", format!("a mapping of type {kind:?} needs {field:?}; add it"));
+        }
+        given
+    };
+    match kind.as_str() {
+        "passthrough" => Some(ResponseMapping::Passthrough),
+        "jsonPath" => Some(ResponseMapping::JsonPath { path: needed("path", path)? }),
+        "template" => Some(ResponseMapping::Template { template: needed("template", template)? }),
+        _ => None,
+    }
+}
+
+fn unknown_value(pointer: &str, found: &Value, options: &Value) -> String {
+    let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let Some(word) = found.as_str() else {
+        return format!("must be one of {}, not {}", options.join(", "), type_name(found));
+    };
+    let later = (pointer == "/type" && KINDS_NOT_YET.contains(&word))
+        || (pointer == "/auth/type" && word == "oauth2");
+    if later {
+        return format!("{word:?} is not supported yet; use one of {}", options.join(", "));
+    }
+    match closest(word, options.iter().copied()) {
+        Some(meant) => format!("{word:?} is not one of {}; did you mean {meant:?}?", options.join(", ")),
+        None => format!("{word:?} is not one of {}", options.join(", ")),
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

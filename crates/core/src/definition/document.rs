@@ -1,0 +1,146 @@
+//! What a user may write in a definition, beside the kind's own block. The doc comments are the user's documentation:
+//! they become the descriptions in `/schema/tool.json`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A tool: what it is called, what it takes, and how it is carried out.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Document {
+    /// Where editors find the schema of this file; has no other effect.
+    #[serde(rename = "$schema", default)]
+    pub schema: Option<String>,
+    /// The unique name: 1 to 64 characters of A-Z a-z 0-9 _ . - (upper and lower case count as the same).
+    pub name: String,
+    /// A name for people, shown instead of `name` where there is room.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// What the tool does and when to use it. The model chooses by this text.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// How the tool is carried out. The block of the same name holds the settings.
+    #[serde(rename = "type", default)]
+    pub kind: Option<String>,
+    /// JSON Schema of the arguments (2020-12, or draft-07 with `$schema`). Derived from the templates when left out.
+    #[serde(default)]
+    #[schemars(extend("type" = "object"))]
+    pub input_schema: Option<Value>,
+    /// JSON Schema of the structured result. Results are checked against it.
+    #[serde(default)]
+    pub output_schema: Option<Value>,
+    /// Hints for clients about what a call does.
+    #[serde(default)]
+    pub annotations: Option<Annotations>,
+    /// The group the tool belongs to.
+    #[serde(default)]
+    pub category: Option<String>,
+    /// Words by which the tool can be filtered and found.
+    #[serde(default)]
+    pub tags: Option<Vec<String>>,
+    /// Tells clients (in `_meta`) to load the tool only when it was searched for.
+    #[serde(default)]
+    pub defer_loading: Option<bool>,
+    /// How the tool proves itself to the upstream.
+    #[serde(default)]
+    pub auth: Option<AuthDocument>,
+    /// What becomes of the upstream's answer; passed through when left out.
+    #[serde(default)]
+    pub response_mapping: Option<MappingDocument>,
+    /// Limits around each call.
+    #[serde(default)]
+    pub policy: Option<PolicyDocument>,
+    /// Whether the tool may be called; true when left out.
+    #[serde(default)]
+    pub enabled: Option<bool>,
+}
+
+/// Hints for clients about what a call does. None of them is enforced.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Annotations {
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The call changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// The call may destroy something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Repeating the call with the same arguments changes nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// The call reaches the outside world.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+/// How the tool proves itself to the upstream.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AuthDocument {
+    /// `none`, `apiKey`, `basic` or `bearer`.
+    #[serde(rename = "type")]
+    #[schemars(extend("enum" = ["none", "apiKey", "basic", "bearer"]))]
+    pub kind: String,
+    /// With `apiKey`: where the key goes; a header when left out.
+    #[serde(rename = "in", default)]
+    #[schemars(extend("enum" = ["header", "query", "cookie"]))]
+    pub place: Option<ApiKeyPlace>,
+    /// With `apiKey`: the name of the header, query parameter or cookie; `X-API-Key` when left out.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// With `apiKey`: the key, such as `{{secrets.WEATHER_KEY}}`.
+    #[serde(default)]
+    pub value: Option<String>,
+    /// With `basic`: the user name.
+    #[serde(default)]
+    pub username: Option<String>,
+    /// With `basic`: the password, such as `{{secrets.PASSWORD}}`.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// With `bearer`: the token, such as `{{secrets.TOKEN}}`.
+    #[serde(default)]
+    pub token: Option<String>,
+}
+
+/// Where an API key goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub enum ApiKeyPlace {
+    #[expect(missing_docs, reason = "a doc comment would turn the enum into a oneOf, which reports poorly")]
+    Header,
+    #[expect(missing_docs, reason = "as above")]
+    Query,
+    #[expect(missing_docs, reason = "as above")]
+    Cookie,
+}
+
+/// What becomes of the upstream's answer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MappingDocument {
+    /// `passthrough`, `jsonPath` or `template`.
+    #[serde(rename = "type")]
+    #[schemars(extend("enum" = ["passthrough", "jsonPath", "template"]))]
+    pub kind: String,
+    /// With `jsonPath`: what to select (RFC 9535), such as `$.data.items[*].name`.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// With `template`: a text over `result`, `args` and `status`, such as `{{ result.temp }} °C`.
+    #[serde(default)]
+    pub template: Option<String>,
+}
+
+/// Limits around each call.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PolicyDocument {
+    /// The most milliseconds one call may take in all.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 600_000))]
+    pub timeout_ms: Option<u64>,
+}

@@ -1,0 +1,102 @@
+//! A definition: what the user wrote about one tool, checked and in one form. `document` is what may be written,
+//! `split_form` the other spellings that mean the same, `check` the search for faults.
+
+mod check;
+mod document;
+mod split_form;
+
+use serde_json::Value;
+
+pub use check::DefinitionForm;
+pub use document::{Annotations, ApiKeyPlace, Document};
+
+use crate::ToolName;
+
+/// One tool as its user described it, structurally sound; the kind's block is still to be compiled.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name.
+    pub name: ToolName,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does, for the model that chooses.
+    pub description: Option<String>,
+    /// The kind that carries it out.
+    pub kind: String,
+    /// The schema of its arguments, if the user gave one; its root is an object schema.
+    pub input_schema: Option<Value>,
+    /// The schema of its result, if any.
+    pub output_schema: Option<Value>,
+    /// Hints about its behaviour.
+    pub annotations: Option<Annotations>,
+    /// A group for people and search.
+    pub category: Option<String>,
+    /// Words for people and search.
+    pub tags: Vec<String>,
+    /// Whether clients should find it by search instead of loading it up front.
+    pub defer_loading: Option<bool>,
+    /// The kind's block.
+    pub settings: Value,
+    /// How it proves itself to the upstream.
+    pub auth: Auth,
+    /// What becomes of the upstream's answer.
+    pub response_mapping: ResponseMapping,
+    /// What wraps its executor.
+    pub policy: Policy,
+    /// Whether it may be called.
+    pub enabled: bool,
+}
+
+/// How a tool proves itself to its upstream. The texts are templates.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum Auth {
+    /// Not at all.
+    #[default]
+    None,
+    /// A key in a header, query parameter or cookie.
+    ApiKey {
+        /// Where the key goes.
+        place: ApiKeyPlace,
+        /// The name of the header, parameter or cookie.
+        name: String,
+        /// The key, a template.
+        value: String,
+    },
+    /// HTTP basic authentication.
+    Basic {
+        /// A template.
+        username: String,
+        /// A template.
+        password: String,
+    },
+    /// `Authorization: Bearer …`.
+    Bearer {
+        /// A template.
+        token: String,
+    },
+}
+
+/// What becomes of the upstream's answer.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub enum ResponseMapping {
+    /// It is passed through.
+    #[default]
+    Passthrough,
+    /// The part that a JSONPath (RFC 9535) selects.
+    JsonPath {
+        /// The expression.
+        path: String,
+    },
+    /// A text made from it.
+    Template {
+        /// A template over `result`, `args` and `status`.
+        template: String,
+    },
+}
+
+/// What wraps the executor.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Policy {
+    /// The most milliseconds one call may take in all.
+    pub timeout_ms: Option<u64>,
+}

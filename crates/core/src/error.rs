@@ -1,0 +1,108 @@
+//! The one table of error codes that users see: a word for REST and the CLI, a number for JSON-RPC, a status for HTTP.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// Why a request or a call failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// No enabled tool has that name.
+    NotFound,
+    /// The arguments do not fit the tool's input schema, or a value cannot be placed where it must go.
+    InvalidArguments,
+    /// The request itself is malformed.
+    InvalidRequest,
+    /// A definition has errors; the problems say which.
+    InvalidDefinition,
+    /// The change contradicts what is there.
+    Conflict,
+    /// The caller may not do this.
+    Forbidden,
+    /// More bytes than the limit allows.
+    TooLarge,
+    /// The definition's `type` is not one of the kinds.
+    UnsupportedType,
+    /// The call did not finish in the time it was given.
+    Timeout,
+    /// The upstream could not be reached or broke the connection.
+    UpstreamUnreachable,
+    /// The upstream answered with an error status.
+    UpstreamStatus,
+    /// The upstream answered something that cannot be used.
+    UpstreamInvalid,
+    /// A secret the definition names has no value here.
+    SecretMissing,
+    /// The store cannot be reached or refused the change.
+    StoreUnavailable,
+    /// A fault of ours.
+    Internal,
+}
+
+impl ErrorCode {
+    /// The word in REST answers and in the CLI (R91).
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::NotFound => "NOT_FOUND",
+            Self::InvalidArguments => "INVALID_ARGUMENTS",
+            Self::InvalidRequest => "INVALID_REQUEST",
+            Self::InvalidDefinition => "INVALID_DEFINITION",
+            Self::Conflict => "CONFLICT",
+            Self::Forbidden => "FORBIDDEN",
+            Self::TooLarge => "TOO_LARGE",
+            Self::UnsupportedType => "UNSUPPORTED_TYPE",
+            Self::Timeout => "TIMEOUT",
+            Self::UpstreamUnreachable => "UPSTREAM_UNREACHABLE",
+            Self::UpstreamStatus => "UPSTREAM_STATUS",
+            Self::UpstreamInvalid => "UPSTREAM_INVALID",
+            Self::SecretMissing => "SECRET_MISSING",
+            Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    /// The HTTP status of a REST answer.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::NotFound => 404,
+            Self::InvalidArguments | Self::InvalidRequest => 400,
+            Self::InvalidDefinition | Self::UnsupportedType => 422,
+            Self::Conflict => 409,
+            Self::Forbidden => 403,
+            Self::TooLarge => 413,
+            Self::Timeout => 504,
+            Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid => 502,
+            Self::SecretMissing | Self::Internal => 500,
+            Self::StoreUnavailable => 503,
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.word())
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
+    }
+}
+
+/// A call that produced no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CallError {
+    /// What sort of failure it is.
+    pub code: ErrorCode,
+    /// What happened and what to do about it; never contains a secret.
+    pub message: String,
+}
+
+impl CallError {
+    /// A failure of that sort, in those words.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}

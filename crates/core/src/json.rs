@@ -1,0 +1,105 @@
+//! JSON that is known to be valid but that nobody needs to look into: it travels as the bytes it came in.
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+/// Valid JSON text, with what stands at its root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Json {
+    text: Bytes,
+    root: Root,
+}
+
+/// What stands at the root of a JSON text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// A string, number, boolean or null.
+    Scalar,
+}
+
+/// The bytes are not JSON.
+#[derive(Debug, thiserror::Error)]
+#[error("not valid JSON: {0}")]
+pub struct NotJson(#[from] serde_json::Error);
+
+impl Json {
+    /// Checks that `bytes` are one JSON text and keeps them, without the white space around it.
+    pub fn parse(bytes: Bytes) -> Result<Self, NotJson> {
+        let raw: &RawValue = serde_json::from_slice(&bytes)?;
+        let text = bytes.slice_ref(raw.get().as_bytes());
+        let root = root_of(&text);
+        Ok(Self { text, root })
+    }
+
+    /// Writes a value out; infallible because every `Value` is valid JSON.
+    pub fn from_value(value: &serde_json::Value) -> Self {
+        let text = Bytes::from(value.to_string());
+        let root = root_of(&text);
+        Self { text, root }
+    }
+
+    /// The JSON text.
+    pub fn text(&self) -> &str {
+        // Checked as UTF-8 when it was parsed; the empty string cannot be reached.
+        std::str::from_utf8(&self.text).unwrap_or_default()
+    }
+
+    /// The bytes of the JSON text.
+    pub fn bytes(&self) -> &Bytes {
+        &self.text
+    }
+
+    /// What stands at the root.
+    pub fn root(&self) -> Root {
+        self.root
+    }
+
+    /// The same as a tree.
+    pub fn to_value(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.text).unwrap_or_default()
+    }
+}
+
+fn root_of(text: &[u8]) -> Root {
+    match text.first() {
+        Some(b'{') => Root::Object,
+        Some(b'[') => Root::Array,
+        _ => Root::Scalar,
+    }
+}
+
+/// Appends `text` to `out` as a JSON string, quotes included.
+pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
+    // Writing to a Vec cannot fail.
+    let _ = serde_json::to_writer(out, text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn valid_json_keeps_its_bytes_and_key_order() {
+        let json = Json::parse(Bytes::from_static(b" {\"b\":1.50,\"a\":[]} \n")).unwrap();
+        assert_eq!(json.text(), "{\"b\":1.50,\"a\":[]}");
+        assert_eq!(json.root(), Root::Object);
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for bad in [&b"{"[..], b"", b"{} {}", b"nul", b"\"\xff\"", b"{\"a\":01}", b"[1,]"] {
+            assert!(Json::parse(Bytes::from_static(bad)).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn text_is_escaped_into_a_json_string() {
+        let mut out = Vec::new();
+        write_json_string(&mut out, "a\"\\\n\u{1}你");
+        assert_eq!(String::from_utf8(out).unwrap(), "\"a\\\"\\\\\\n\\u0001你\"");
+    }
+}

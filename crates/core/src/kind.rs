@@ -1,0 +1,108 @@
+//! A kind: how tools of one `type` are carried out. A kind names its block of the definition, describes it, and
+//! compiles a definition into an executor.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{Definition, Executor, Problems};
+
+/// A kind with its typed settings; implement this one.
+pub trait Kind: Send + Sync + 'static {
+    /// The `type` of its definitions, and the name of their block.
+    const NAME: &'static str;
+
+    /// The block; its doc comments are the user's documentation. Must be `deny_unknown_fields`.
+    type Settings: DeserializeOwned + JsonSchema;
+
+    /// Fields that a later release brings; naming one is refused as not supported yet.
+    const NOT_YET: &'static [&'static str] = &[];
+
+    /// Compiles the definition, noting every fault with a pointer from the root of the definition (`/http/url`).
+    /// Returns nothing only if it noted an error.
+    fn compile(
+        &self,
+        settings: Self::Settings,
+        definition: &Definition,
+        problems: &mut Problems,
+    ) -> Option<Compiled>;
+}
+
+/// What a kind makes of a definition.
+pub struct Compiled {
+    /// Runs the calls.
+    pub executor: Arc<dyn Executor>,
+    /// The arguments its templates use, for checking them against the input schema.
+    pub arguments: Vec<ArgumentUse>,
+}
+
+/// One use of an argument in a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgumentUse {
+    /// The first step of the path after `args`, for example `city`.
+    pub name: String,
+    /// JSON pointer of the template.
+    pub pointer: String,
+    /// Whether a call without it must fail (a path segment without default), rather than drop something.
+    pub required: bool,
+}
+
+/// A kind as the table of kinds holds it.
+pub trait AnyKind: Send + Sync {
+    /// The `type` of its definitions, and the name of their block.
+    fn name(&self) -> &'static str;
+
+    /// JSON Schema of the block.
+    fn schema(&self) -> Value;
+
+    /// Fields that a later release brings.
+    fn not_yet(&self) -> &'static [&'static str];
+
+    /// Compiles the definition; see [`Kind::compile`].
+    fn compile(&self, definition: &Definition, problems: &mut Problems) -> Option<Compiled>;
+}
+
+impl<K: Kind> AnyKind for K {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn schema(&self) -> Value {
+        schema_of::<K::Settings>()
+    }
+
+    fn not_yet(&self) -> &'static [&'static str] {
+        K::NOT_YET
+    }
+
+    fn compile(&self, definition: &Definition, problems: &mut Problems) -> Option<Compiled> {
+        match K::Settings::deserialize_from(&definition.settings) {
+            Ok(settings) => Kind::compile(self, settings, definition, problems),
+            Err(error) => {
+                problems.error(format!("/{}", K::NAME), error.to_string());
+                None
+            }
+        }
+    }
+}
+
+/// JSON Schema of a configuration type, without references, so that messages and editors see one tree.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.inline_subschemas = true;
+    settings.meta_schema = None;
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+trait DeserializeFrom: Sized {
+    fn deserialize_from(value: &Value) -> Result<Self, serde_json::Error>;
+}
+
+impl<T: DeserializeOwned> DeserializeFrom for T {
+    fn deserialize_from(value: &Value) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(value.clone())
+    }
+}

@@ -1,0 +1,96 @@
+//! The name of a tool: checked once, then trusted. Names are unique by folded case (C9 of the requirements:
+//! databases disagree about case, so we decide here).
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// 1 to 64 characters of `[A-Za-z0-9_.-]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ToolName(Box<str>);
+
+/// Why a text is not a tool name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidName {
+    /// No characters at all.
+    #[error("a tool name must not be empty; use 1 to 64 characters of A-Z a-z 0-9 _ . -")]
+    Empty,
+    /// More characters than every client accepts.
+    #[error("a tool name has at most 64 characters, this one has {0}; shorten it")]
+    TooLong(usize),
+    /// A character some client would refuse.
+    #[error("{0:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -, for example {1:?}")]
+    Character(char, String),
+}
+
+impl ToolName {
+    /// The longest name that every client accepts.
+    pub const MAX_LENGTH: usize = 64;
+
+    /// Checks `text` and keeps it as a name.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        if text.is_empty() {
+            return Err(InvalidName::Empty);
+        }
+        if let Some(bad) = text.chars().find(|c| !is_allowed(*c)) {
+            let suggestion =
+                text.chars().map(|c| if is_allowed(c) { c } else { '_' }).take(Self::MAX_LENGTH).collect();
+            return Err(InvalidName::Character(bad, suggestion));
+        }
+        if text.len() > Self::MAX_LENGTH {
+            return Err(InvalidName::TooLong(text.len()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The name as the user wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form in which names are compared for uniqueness.
+    pub fn folded(&self) -> String {
+        Self::fold(&self.0)
+    }
+
+    /// Folds any text the way names are folded.
+    pub fn fold(text: &str) -> String {
+        text.to_ascii_lowercase()
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+fn is_allowed(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_the_documents_are_accepted() {
+        for name in ["echo", "weather.search", "schedule_tool", "a", &"x".repeat(64)] {
+            assert_eq!(ToolName::parse(name).unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn a_refused_name_comes_with_one_that_would_do() {
+        let refused = ToolName::parse("get user/名").unwrap_err();
+        assert_eq!(refused, InvalidName::Character(' ', "get_user__".into()));
+        assert_eq!(ToolName::parse("").unwrap_err(), InvalidName::Empty);
+        assert_eq!(ToolName::parse(&"x".repeat(65)).unwrap_err(), InvalidName::TooLong(65));
+    }
+
+    #[test]
+    fn names_fold_to_one_key() {
+        assert_eq!(ToolName::parse("User.Get").unwrap().folded(), "user.get");
+    }
+}

@@ -1,0 +1,183 @@
+//! JSON Schemas of arguments and results: compiled once, bounded, and never allowed to fetch anything.
+
+use jsonschema::Draft;
+use serde_json::Value;
+
+/// The most faults of one schema that are told at once.
+const MOST_FAULTS: usize = 20;
+
+/// Compiles schemas under limits.
+#[derive(Clone, Copy, Debug)]
+pub struct SchemaCompiler {
+    /// The deepest nesting of a schema.
+    pub max_depth: usize,
+    /// The most JSON values a schema may consist of.
+    pub max_nodes: usize,
+}
+
+impl Default for SchemaCompiler {
+    fn default() -> Self {
+        Self { max_depth: 64, max_nodes: 50_000 }
+    }
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub struct Validator(jsonschema::Validator);
+
+/// One way in which a value does not fit its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// JSON pointer into the value.
+    pub pointer: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl SchemaCompiler {
+    /// Compiles `schema`: 2020-12 unless its `$schema` says draft-07. Every fault comes back with a pointer into the schema.
+    pub fn compile(&self, schema: &Value) -> Result<Validator, Vec<Violation>> {
+        self.check_bounds(schema)?;
+        let draft = draft_of(schema)?;
+        let faults = meta_faults(draft, schema);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let faults = remote_references(schema);
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        jsonschema::options().with_draft(draft).build(schema).map(Validator).map_err(|error| {
+            vec![Violation { pointer: error.instance_path().to_string(), message: error.to_string() }]
+        })
+    }
+
+    fn check_bounds(&self, schema: &Value) -> Result<(), Vec<Violation>> {
+        let mut nodes = 0;
+        let mut stack = vec![(schema, 0)];
+        while let Some((value, depth)) = stack.pop() {
+            nodes += 1;
+            if depth > self.max_depth || nodes > self.max_nodes {
+                let message = format!(
+                    "the schema is too large: at most {} levels and {} values are allowed; move parts into $defs or drop detail",
+                    self.max_depth, self.max_nodes
+                );
+                return Err(vec![Violation { pointer: String::new(), message }]);
+            }
+            match value {
+                Value::Array(items) => stack.extend(items.iter().map(|item| (item, depth + 1))),
+                Value::Object(members) => stack.extend(members.values().map(|item| (item, depth + 1))),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Validator {
+    /// Whether `value` fits.
+    pub fn is_valid(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
+    }
+
+    /// Every way in which `value` does not fit, at most `limit` of them.
+    pub fn violations(&self, value: &Value, limit: usize) -> Vec<Violation> {
+        self.0.iter_errors(value).take(limit).map(|error| describe(&error)).collect()
+    }
+}
+
+/// Says what is wrong with a value, naming a missing or unexpected property by its own pointer and quoting no more
+/// than a little of the value.
+fn describe(error: &jsonschema::ValidationError<'_>) -> Violation {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let pointer = error.instance_path().to_string();
+    match error.kind() {
+        Kind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            Violation {
+                message: format!("{name:?} is required"),
+                pointer: format!("{pointer}/{}", escape(name)),
+            }
+        }
+        Kind::AdditionalProperties { unexpected } if unexpected.len() == 1 => Violation {
+            message: format!("{:?} is not a known property", unexpected[0]),
+            pointer: format!("{pointer}/{}", escape(&unexpected[0])),
+        },
+        _ => Violation { message: shortened(&error.to_string()), pointer },
+    }
+}
+
+fn shortened(message: &str) -> String {
+    const LONGEST: usize = 300;
+    if message.chars().count() <= LONGEST {
+        return message.to_owned();
+    }
+    let (head, tail): (String, Vec<char>) =
+        (message.chars().take(LONGEST / 3).collect(), message.chars().collect());
+    let tail: String = tail[tail.len() - LONGEST / 3..].iter().collect();
+    format!("{head} … {tail}")
+}
+
+fn escape(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
+}
+
+fn draft_of(schema: &Value) -> Result<Draft, Vec<Violation>> {
+    let Some(named) = schema.get("$schema") else {
+        return Ok(Draft::Draft202012);
+    };
+    let text = named.as_str().unwrap_or_default().trim_end_matches('#');
+    match text {
+        "https://json-schema.org/draft/2020-12/schema" => Ok(Draft::Draft202012),
+        "http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema" => {
+            Ok(Draft::Draft7)
+        }
+        _ => Err(vec![Violation {
+            pointer: "/$schema".into(),
+            message: format!(
+                "the dialect {named} is not supported; use https://json-schema.org/draft/2020-12/schema or http://json-schema.org/draft-07/schema, or leave $schema out"
+            ),
+        }]),
+    }
+}
+
+fn meta_faults(draft: Draft, schema: &Value) -> Vec<Violation> {
+    let meta = match draft {
+        Draft::Draft7 => jsonschema::draft7::meta::validator(),
+        _ => jsonschema::draft202012::meta::validator(),
+    };
+    meta.iter_errors(schema).take(MOST_FAULTS).map(|error| describe(&error)).collect()
+}
+
+/// Every `$ref` that does not stay inside the schema.
+fn remote_references(schema: &Value) -> Vec<Violation> {
+    let mut faults = Vec::new();
+    let mut stack = vec![(schema, String::new())];
+    while let Some((value, pointer)) = stack.pop() {
+        match value {
+            Value::Array(items) => {
+                stack.extend(
+                    items.iter().enumerate().map(|(index, item)| (item, format!("{pointer}/{index}"))),
+                );
+            }
+            Value::Object(members) => {
+                for (key, member) in members {
+                    let place = format!("{pointer}/{}", escape(key));
+                    match member.as_str() {
+                        Some(target)
+                            if matches!(key.as_str(), "$ref" | "$dynamicRef") && !target.starts_with('#') =>
+                        {
+                            faults.push(Violation {
+                                pointer: place,
+                                message: format!("the reference {target:?} leaves the schema; copy its target into $defs and refer to it with #/$defs/…"),
+                            });
+                        }
+                        _ => stack.push((member, place)),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    faults
+}

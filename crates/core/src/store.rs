@@ -1,0 +1,105 @@
+//! The store: where registered definitions are kept. One revision counts every change, whoever made it.
+
+use async_trait::async_trait;
+
+/// The counter of the whole store, +1 with every change.
+pub type Revision = i64;
+
+/// One definition as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The name, as written.
+    pub name: String,
+    /// Whether it may be called.
+    pub enabled: bool,
+    /// The definition as JSON text; may be anything if another program wrote it.
+    pub config_json: String,
+    /// The revision at which this row last changed.
+    pub version: Revision,
+    /// When it last changed, RFC 3339 in UTC.
+    pub updated_at: String,
+    /// Who changed it last, if known.
+    pub updated_by: Option<String>,
+}
+
+/// A change to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Create or replace.
+    Put {
+        /// The name, as written.
+        name: String,
+        /// Whether it may be called.
+        enabled: bool,
+        /// The definition as JSON text.
+        config_json: String,
+    },
+    /// Switch on or off; no effect on an unknown name.
+    SetEnabled {
+        /// The name, in any case.
+        name: String,
+        /// Whether it may be called.
+        enabled: bool,
+    },
+    /// Remove for good; no effect on an unknown name.
+    Purge {
+        /// The name, in any case.
+        name: String,
+    },
+}
+
+/// What changed after some revision.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The revision that these changes lead to.
+    pub revision: Revision,
+    /// Rows that were created or changed.
+    pub rows: Vec<Row>,
+    /// Folded names that were removed and have not come back.
+    pub removed: Vec<String>,
+}
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be opened, read or written.
+    #[error("the store {store} is unavailable: {source}")]
+    Unavailable {
+        /// Which store, without credentials.
+        store: String,
+        /// What its driver said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// It was written by something newer.
+    #[error(
+        "the store {store} has schema version {found}, this program knows up to {known}; run the newer program, or restore a backup"
+    )]
+    TooNew {
+        /// Which store.
+        store: String,
+        /// The schema version found.
+        found: i64,
+        /// The newest schema version known here.
+        known: i64,
+    },
+}
+
+/// A store. Every implementation passes the same behaviour suite.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// Which store this is, for people; without credentials.
+    fn describe(&self) -> String;
+
+    /// The current revision.
+    async fn revision(&self) -> Result<Revision, StoreError>;
+
+    /// Everything that changed after `since`; with 0, everything there is.
+    async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError>;
+
+    /// One row, by name in any case.
+    async fn find(&self, name: &str) -> Result<Option<Row>, StoreError>;
+
+    /// Makes all the changes or none, durably, and returns the revision they lead to. `by` says who makes them.
+    async fn write(&self, changes: &[Change], by: &str) -> Result<Revision, StoreError>;
+}
