@@ -23,7 +23,7 @@ pub use name::{InvalidName, ToolName};
 pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
-pub use store::{Change, Changes, Revision, Row, Store, StoreError};
+pub use store::{Change, Changes, Revision, Row, Store, StoreError, Usage};
 
 /// Re-exported so that implementors of the traits here agree on one version.
 pub use async_trait::async_trait;

@@ -73,7 +73,7 @@ impl Problems {
     /// Everything noted, errors first, in the order they were found; pointers pass through `place`.
     pub fn into_list(self, tool: Option<&str>, place: impl Fn(&str) -> String) -> Vec<Problem> {
         let mut list = self.list;
-        list.sort_by(|a, b| b.severity.cmp(&a.severity));
+        list.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
         for problem in &mut list {
             problem.pointer = place(&problem.pointer);
             problem.tool = tool.map(str::to_owned);

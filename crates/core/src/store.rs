@@ -59,6 +59,17 @@ pub struct Changes {
     pub removed: Vec<String>,
 }
 
+/// How much a tool has been used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// The folded name.
+    pub name: String,
+    /// How many calls, ever.
+    pub count: i64,
+    /// When last, RFC 3339 in UTC.
+    pub last_used: String,
+}
+
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -102,4 +113,10 @@ pub trait Store: Send + Sync {
 
     /// Makes all the changes or none, durably, and returns the revision they lead to. `by` says who makes them.
     async fn write(&self, changes: &[Change], by: &str) -> Result<Revision, StoreError>;
+
+    /// Adds calls made just now to the count of each named tool. Changes no definition, hence no revision.
+    async fn record_uses(&self, calls_by_name: &[(String, u32)]) -> Result<(), StoreError>;
+
+    /// How much each tool has been used; a tool never used is absent.
+    async fn usage(&self) -> Result<Vec<Usage>, StoreError>;
 }

@@ -1,1 +1,15 @@
-//! placeholder
+//! The MCP server on raw JSON: envelope, method table, dialects and transports. Transports know bytes and connections,
+//! never a method; methods know no transport.
+
+mod content;
+mod dialect;
+mod envelope;
+mod headers;
+mod methods;
+mod peer;
+mod reply;
+mod server;
+mod transport;
+
+pub use server::{Server, ServerInfo};
+pub use transport::{BridgeError, Posted, Remote, bridge, routes, serve_stream};

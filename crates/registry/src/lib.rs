@@ -1,1 +1,25 @@
-//! placeholder
+//! The registry: sources of definitions are compiled into an immutable snapshot behind an atomic pointer. It knows
+//! neither transports nor what a kind does with a call.
+
+mod compile;
+mod entry;
+mod header_params;
+mod lint;
+mod listing;
+mod registry;
+mod snapshot;
+mod source;
+mod tool;
+mod write;
+
+pub use compile::{Compiler, Wrap};
+pub use entry::{Entry, SourceId};
+pub use header_params::HeaderParam;
+pub use listing::{Era, Page};
+pub use registry::{Registry, RegistryLimits};
+pub use snapshot::{Snapshot, SourceStatus};
+pub use source::{
+    FileSource, FixedSource, Loaded, ReadDocument, Source, SourceError, StoreSource, read_documents,
+};
+pub use tool::Tool;
+pub use write::{BatchMode, Registered, Registration, WriteError, Written};

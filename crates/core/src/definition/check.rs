@@ -52,12 +52,11 @@ impl DefinitionForm {
         finish: impl FnOnce(Definition, Compiled, &mut Problems) -> Option<T>,
     ) -> (Option<T>, Vec<Problem>) {
         let mut problems = Problems::default();
-        let (value, spelling) = match document.as_object() {
-            Some(members) => self.check_object(members.clone(), &mut problems, finish),
-            None => {
-                problems.error("", format!("a definition is a JSON object, not {}", type_name(document)));
-                (None, Spelling::default())
-            }
+        let (value, spelling) = if let Some(members) = document.as_object() {
+            self.check_object(members.clone(), &mut problems, finish)
+        } else {
+            problems.error("", format!("a definition is a JSON object, not {}", type_name(document)));
+            (None, Spelling::default())
         };
         let value = value.filter(|_| !problems.any_error());
         let name = document.get("name").and_then(Value::as_str);
@@ -122,7 +121,7 @@ impl DefinitionForm {
                 problems.error(&pointer, format!("the field {field:?} is missing; add it"));
             }
             ValidationErrorKind::Enum { options } => {
-                problems.error(&pointer, unknown_value(&pointer, &found, options));
+                problems.error(&pointer, unknown_value(&pointer, found, options));
             }
             ValidationErrorKind::Type { kind } => {
                 let expected = match kind {
@@ -133,7 +132,7 @@ impl DefinitionForm {
                         names.join(" or ")
                     }
                 };
-                problems.error(&pointer, format!("must be of type {expected}, not {}", type_name(&found)));
+                problems.error(&pointer, format!("must be of type {expected}, not {}", type_name(found)));
             }
             _ => problems.error(&pointer, error.to_string()),
         }

@@ -1,0 +1,194 @@
+//! The JSON-RPC envelope, borrowed from the bytes it came in. Nothing is looked into that the dispatch does not need.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::reply::{Code, Fault};
+
+/// The longest id that is echoed.
+const LONGEST_ID: usize = 1024;
+
+/// One incoming message.
+pub(crate) enum Message<'a> {
+    /// Wants an answer.
+    Request(Request<'a>),
+    /// Wants none.
+    Notification(Notification<'a>),
+    /// Answers a request of ours.
+    Response,
+}
+
+/// A request: its id as it was written, its method, its parameters.
+pub(crate) struct Request<'a> {
+    pub(crate) id: &'a RawValue,
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Params<'a>,
+}
+
+/// A notification.
+pub(crate) struct Notification<'a> {
+    pub(crate) method: Cow<'a, str>,
+    pub(crate) params: Params<'a>,
+}
+
+/// The top level of `params`; each method reads what it needs.
+#[derive(Default, Deserialize)]
+pub(crate) struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    pub(crate) meta: Option<Meta<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) tool: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) cursor: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "protocolVersion")]
+    pub(crate) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestId")]
+    pub(crate) request_id: Option<&'a RawValue>,
+}
+
+/// What a modern client says with each request.
+#[derive(Default, Deserialize)]
+pub(crate) struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) protocol_version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(crate) client_capabilities: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Tells `null` from absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// Reads one message. A fault comes with the id to answer to, if there is one.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fault)> {
+    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, unreadable(bytes, &error)))?;
+    let id = wire.id.filter(|id| is_id(id));
+    let fault = |message: &str| (id, Fault::new(Code::InvalidRequest, message));
+    if wire.jsonrpc.as_deref() != Some("2.0") {
+        return Err(fault("\"jsonrpc\" must be \"2.0\""));
+    }
+    if wire.id.is_some() && id.is_none() {
+        return Err(fault("\"id\" must be a string or a number of at most 1024 characters"));
+    }
+    let Some(method) = wire.method else {
+        if wire.result.is_some() || wire.error.is_some() {
+            return Ok(Message::Response);
+        }
+        return Err(fault("\"method\" is missing"));
+    };
+    let Ok(method) = serde_json::from_str::<Text<'_>>(method.get()) else {
+        return Err(fault("\"method\" must be a string"));
+    };
+    let params = match wire.params {
+        None => Params::default(),
+        Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+            let message = format!("\"params\" cannot be read: {error}; it must be an object");
+            (id, Fault::new(Code::InvalidParams, message))
+        })?,
+    };
+    Ok(match id {
+        Some(id) => Message::Request(Request { id, method: method.0, params }),
+        None => Message::Notification(Notification { method: method.0, params }),
+    })
+}
+
+/// A string, borrowed where it has no escapes.
+#[derive(Deserialize)]
+pub(crate) struct Text<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+impl Params<'_> {
+    /// The text of a field, or nothing if it is absent; a fault if it is not a string.
+    pub(crate) fn text<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<Cow<'a, str>>, Fault> {
+        raw.map(|raw| serde_json::from_str::<Text<'a>>(raw.get()).map(|text| text.0))
+            .transpose()
+            .map_err(|_| Fault::new(Code::InvalidParams, format!("\"{field}\" must be a string")))
+    }
+}
+
+fn is_id(raw: &RawValue) -> bool {
+    let text = raw.get();
+    text.len() <= LONGEST_ID && matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+}
+
+fn unreadable(bytes: &[u8], error: &serde_json::Error) -> Fault {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if error.is_data() && first == Some(&b'[') {
+        return Fault::new(Code::InvalidRequest, "batches are not supported; send one message at a time");
+    }
+    if error.is_data() {
+        return Fault::new(Code::InvalidRequest, format!("not a JSON-RPC message: {error}"));
+    }
+    Fault::new(Code::ParseError, format!("not valid JSON: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(text: &str) -> i32 {
+        parse(text.as_bytes()).err().map_or(0, |(_, fault)| fault.code.number())
+    }
+
+    #[test]
+    fn an_id_is_echoed_with_its_type() {
+        for id in ["1", "\"1\"", "-7", "123456789012345678901234567890"] {
+            let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}");
+            let Ok(Message::Request(request)) = parse(text.as_bytes()) else { panic!("{id}") };
+            assert_eq!(request.id.get(), id);
+        }
+    }
+
+    #[test]
+    fn bad_envelopes_are_told_apart_from_bad_json() {
+        assert_eq!(code("{"), -32700);
+        assert_eq!(code(""), -32700);
+        assert_eq!(code("[]"), -32600);
+        assert_eq!(code("1"), -32600);
+        assert_eq!(code("{\"id\":1,\"method\":\"ping\"}"), -32600);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}"), -32600);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}"), -32600);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}"), -32600);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1}"), -32600);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[1]}"), -32602);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}"), -32600);
+    }
+
+    #[test]
+    fn invalid_utf8_is_a_parse_error() {
+        let bytes = b"{\"jsonrpc\":\"2.0\",\"id\":\"\xff\",\"method\":\"ping\"}";
+        assert_eq!(parse(bytes).err().unwrap().1.code.number(), -32700);
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_without_overflow() {
+        let deep = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{{\"x\":{}1{}}}}}",
+            "[".repeat(100_000),
+            "]".repeat(100_000)
+        );
+        let _ = parse(deep.as_bytes());
+    }
+}

@@ -1,0 +1,43 @@
+//! `initialize`: settles a legacy revision. Without one the client speaks plain JSON-RPC (C3 to C5).
+
+use serde_json::json;
+
+use super::Context;
+use crate::dialect;
+use crate::envelope::Params;
+use crate::reply::Reply;
+
+pub(super) fn handle(context: Context<'_>) -> Reply {
+    let requested = Params::text("protocolVersion", context.params.protocol_version)?;
+    let Some(requested) = requested else {
+        return Ok(context.object(&plain(&context)));
+    };
+    let revision = dialect::negotiate(&requested);
+    // A second initialize on the same connection changes nothing.
+    let revision = context.peer.session.revision.get_or_init(|| revision);
+    let mut result = standard(&context, revision);
+    if let Some(instructions) = &context.server.info.instructions {
+        result["instructions"] = instructions.as_str().into();
+    }
+    Ok(context.object(&result))
+}
+
+fn standard(context: &Context<'_>, revision: &str) -> serde_json::Value {
+    json!({
+        "protocolVersion": revision,
+        "capabilities": {"tools": {}},
+        "serverInfo": context.server.implementation(),
+    })
+}
+
+/// The WebSocket answers exactly as S3 shows (R4); elsewhere the revision is told as well (R3).
+fn plain(context: &Context<'_>) -> serde_json::Value {
+    if context.peer.session.plain_shapes {
+        let info = &context.server.info;
+        return json!({
+            "serverInfo": {"name": info.name, "version": info.version},
+            "capabilities": {"tools": true},
+        });
+    }
+    standard(context, dialect::negotiate(""))
+}

@@ -1,0 +1,114 @@
+//! `tools/call`: finds the tool in one snapshot and carries the call out.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use toolrail_core::{CallError, closest};
+use toolrail_registry::{HeaderParam, Snapshot, Tool};
+
+use super::Context;
+use crate::content;
+use crate::dialect::Dialect;
+use crate::envelope::Params;
+use crate::headers::{Claim, Claims};
+use crate::reply::{Code, Fault, Outcome, Reply};
+use crate::server::shortened;
+
+pub(super) async fn handle(context: Context<'_>) -> Reply {
+    let name = tool_name(&context)?;
+    let arguments = context.params.arguments.filter(|raw| raw.get() != "null");
+    if arguments.is_some_and(|raw| !raw.get().starts_with('{')) {
+        return Err(Fault::new(Code::InvalidParams, "\"arguments\" must be an object"));
+    }
+    let snapshot = context.server.registry.snapshot();
+    let Some(tool) = snapshot.find(&name) else {
+        return Err(unknown_tool(&context, &name));
+    };
+    if let (Dialect::Modern, Some(claims)) = (context.dialect, &context.peer.claims) {
+        check_header_params(tool, arguments.map(serde_json::value::RawValue::get), claims)?;
+    }
+    let outcome = tool.call(arguments, context.peer.principal).await;
+    if answers_plainly(&context) {
+        return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
+    }
+    let mut out = Outcome { head: Vec::new(), shared: None, tail: Vec::new() };
+    let code = content::write(outcome, tool.has_output_schema(), context.dialect.era(), &mut out);
+    out.tail = context.close_with_code(out.tail, code);
+    Ok(out)
+}
+
+/// `params.name`; on the WebSocket also `params.tool` (C1).
+pub(super) fn tool_name<'a>(context: &Context<'a>) -> Result<Cow<'a, str>, Fault> {
+    let mut name = Params::text("name", context.params.name)?;
+    if name.is_none() && context.peer.session.plain_shapes {
+        name = Params::text("tool", context.params.tool)?;
+    }
+    name.ok_or_else(|| Fault::new(Code::InvalidParams, "\"name\" is missing: the name of the tool, a string"))
+}
+
+/// An unknown or disabled tool: −32602 for clients of the standard, −32601 for plain ones (C5).
+pub(super) fn unknown_tool(context: &Context<'_>, name: &str) -> Fault {
+    let code = match context.dialect {
+        Dialect::Modern | Dialect::Legacy => Code::InvalidParams,
+        Dialect::Plain => Code::MethodNotFound,
+    };
+    let snapshot = context.server.registry.snapshot();
+    let hint =
+        suggestion(&snapshot, name).map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
+    Fault::new(code, format!("unknown tool {:?}{hint}", shortened(name)))
+}
+
+fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
+    /// Comparing with more names than this would make a wrong name expensive.
+    const MOST: usize = 2_000;
+    if name.len() > 64 {
+        return None;
+    }
+    closest(name, snapshot.tools().iter().take(MOST).map(|tool| tool.name.as_str())).map(str::to_owned)
+}
+
+/// The plain dialect's own shapes are for calls that used its own word, `tool` (C2, C7).
+fn answers_plainly(context: &Context<'_>) -> bool {
+    context.peer.session.plain_shapes && context.dialect == Dialect::Plain && context.params.tool.is_some()
+}
+
+fn failed(error: &CallError) -> Fault {
+    Fault::new(Code::CallFailed, error.message.clone())
+}
+
+/// Arguments annotated with `x-mcp-header` must be repeated in their headers.
+fn check_header_params(tool: &Tool, arguments: Option<&str>, claims: &Claims<'_>) -> Result<(), Fault> {
+    if tool.header_params.is_empty() {
+        return Ok(());
+    }
+    let arguments: Value = arguments.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    for param in &tool.header_params {
+        let value = param
+            .path
+            .iter()
+            .try_fold(&arguments, |value, step| value.get(step))
+            .filter(|value| !value.is_null());
+        if !agree(value, claims.param(&param.header)) {
+            return Err(disagreement(param));
+        }
+    }
+    Ok(())
+}
+
+fn agree(value: Option<&Value>, header: Claim) -> bool {
+    match (value, header) {
+        (None, Claim::Absent) => true,
+        (Some(Value::String(text)), Claim::Says(header)) => *text == header,
+        (Some(Value::Bool(truth)), Claim::Says(header)) => header == if *truth { "true" } else { "false" },
+        (Some(Value::Number(number)), Claim::Says(header)) => {
+            number.as_i64().is_some_and(|number| header.trim().parse() == Ok(number))
+        }
+        (None | Some(_), Claim::Absent | Claim::Says(_) | Claim::Broken) => false,
+    }
+}
+
+fn disagreement(param: &HeaderParam) -> Fault {
+    let message =
+        format!("the header Mcp-Param-{} must repeat the argument {}", param.header, param.path.join("."));
+    Fault::new(Code::HeaderMismatch, message)
+}

@@ -1,0 +1,36 @@
+//! `tools/list`: a page of the snapshot, served from bytes that were made once.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use toolrail_core::write_json_string;
+
+use super::Context;
+use crate::envelope::Params;
+use crate::reply::{Code, Fault, Outcome, Reply};
+
+pub(super) fn handle(context: Context<'_>) -> Reply {
+    let after = match Params::text("cursor", context.params.cursor)? {
+        Some(cursor) => Some(decode(&cursor).ok_or_else(unknown_cursor)?),
+        None => None,
+    };
+    let page = context.server.registry.snapshot().page(context.dialect.era(), after.as_deref());
+    let mut tail = Vec::new();
+    if let Some(next) = &page.next_after {
+        tail.extend_from_slice(b",\"nextCursor\":");
+        write_json_string(&mut tail, &URL_SAFE_NO_PAD.encode(next));
+    }
+    Ok(Outcome {
+        head: b"{\"tools\":".to_vec(),
+        shared: Some(page.tools),
+        tail: context.close_cacheable(tail),
+    })
+}
+
+/// A cursor is the name of the last tool of the page before, so it stays good when the snapshot changes.
+fn decode(cursor: &str) -> Option<String> {
+    URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+}
+
+fn unknown_cursor() -> Fault {
+    Fault::new(Code::InvalidParams, "unknown cursor; begin again without one")
+}

@@ -1,0 +1,164 @@
+//! The server: takes one message, finds its dialect and its method, and answers it from one snapshot.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolrail_registry::Registry;
+
+use crate::dialect::{self, Dialect};
+use crate::envelope::{self, Message, Notification, Params, Request};
+use crate::headers::{Claims, decode};
+use crate::methods::{self, Context, Handle, Method};
+use crate::peer::Peer;
+use crate::reply::{Answer, Code, Fault, Reply};
+
+/// How the server introduces itself.
+#[derive(Clone, Debug)]
+pub struct ServerInfo {
+    /// Its name for machines.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// Its version.
+    pub version: String,
+    /// What a model should know about using it.
+    pub instructions: Option<String>,
+}
+
+/// The MCP server over one registry.
+pub struct Server {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) info: ServerInfo,
+    /// What every modern result ends with, but for the two last braces.
+    pub(crate) modern_tail: Vec<u8>,
+}
+
+impl Server {
+    /// A server over that registry.
+    pub fn new(registry: Arc<Registry>, info: ServerInfo) -> Arc<Self> {
+        let me = implementation(&info);
+        let modern_tail =
+            format!("\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{me}")
+                .into_bytes();
+        Arc::new(Self { registry, info, modern_tail })
+    }
+
+    /// How the server introduces itself, as JSON.
+    pub(crate) fn implementation(&self) -> Value {
+        implementation(&self.info)
+    }
+
+    /// Answers one message; nothing, if it wants no answer.
+    pub(crate) async fn answer(&self, bytes: &[u8], peer: &Peer<'_>) -> Option<Answer> {
+        match envelope::parse(bytes) {
+            Err((id, fault)) => Some(Answer::write(id, Err(fault))),
+            Ok(Message::Request(request)) => {
+                let reply = self.reply(&request, peer).await;
+                Some(Answer::write(Some(request.id), reply))
+            }
+            Ok(Message::Notification(_) | Message::Response) => None,
+        }
+    }
+
+    async fn reply(&self, request: &Request<'_>, peer: &Peer<'_>) -> Reply {
+        let dialect = dialect_of(request, peer)?;
+        let Some(method) = methods::find(&request.method, dialect) else {
+            let status = if dialect == Dialect::Modern { 404 } else { 200 };
+            let message = format!("unknown method {:?}", shortened(&request.method));
+            return Err(Fault::new(Code::MethodNotFound, message).with_status(status));
+        };
+        if let (Dialect::Modern, Some(claims)) = (dialect, &peer.claims) {
+            check_method_headers(method, request, claims)?;
+        }
+        let context = Context { server: self, peer, dialect, params: &request.params };
+        match method.handle {
+            Handle::Now(handle) => handle(context),
+            Handle::Later(handle) => handle(context).await,
+        }
+    }
+}
+
+/// The id of the request that a notification cancels, if it is one that does.
+pub(crate) fn cancelled<'a>(notification: &Notification<'a>) -> Option<&'a RawValue> {
+    notification.params.request_id.filter(|_| notification.method == "notifications/cancelled")
+}
+
+fn implementation(info: &ServerInfo) -> Value {
+    let mut implementation = json!({"name": info.name, "version": info.version});
+    if let Some(title) = &info.title {
+        implementation["title"] = title.as_str().into();
+    }
+    implementation
+}
+
+/// Chooses the dialect by what the client said: modern metadata, a header, or an earlier `initialize`.
+fn dialect_of(request: &Request<'_>, peer: &Peer<'_>) -> Result<Dialect, Fault> {
+    let header = peer.claims.as_ref().and_then(|claims| claims.protocol_version);
+    let meta = request.params.meta.as_ref();
+    let named = meta.and_then(|meta| meta.protocol_version);
+    let modern_header = header.is_some_and(|version| !dialect::LEGACY.contains(&version));
+    if named.is_none() && !modern_header {
+        let standard = header.is_some() || peer.session.revision.get().is_some();
+        return Ok(if standard { Dialect::Legacy } else { Dialect::Plain });
+    }
+    let invalid = |message: &str| Fault::new(Code::InvalidParams, message).with_status(400);
+    let Some(version) = Params::text("io.modelcontextprotocol/protocolVersion", named)
+        .map_err(|fault| fault.with_status(400))?
+    else {
+        // A client that only names an unknown revision in the header learns which ones there are.
+        check_supported(header.unwrap_or_default())?;
+        return Err(invalid("_meta must have \"io.modelcontextprotocol/protocolVersion\" in this revision"));
+    };
+    if peer.claims.is_some() && header != Some(&*version) {
+        let message = format!(
+            "the header MCP-Protocol-Version must repeat the version of _meta, {:?}",
+            shortened(&version)
+        );
+        return Err(Fault::new(Code::HeaderMismatch, message));
+    }
+    check_supported(&version)?;
+    let capabilities = meta.and_then(|meta| meta.client_capabilities);
+    if !capabilities.is_some_and(|raw| raw.get().starts_with('{')) {
+        return Err(invalid("_meta must have \"io.modelcontextprotocol/clientCapabilities\", an object"));
+    }
+    Ok(Dialect::Modern)
+}
+
+fn check_supported(version: &str) -> Result<(), Fault> {
+    if dialect::MODERN.contains(&version) {
+        return Ok(());
+    }
+    let data = json!({"supported": dialect::supported(), "requested": shortened(version)});
+    Err(Fault::new(Code::UnsupportedVersion, "unsupported protocol version").with_data(data))
+}
+
+fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<'_>) -> Result<(), Fault> {
+    if claims.method != Some(&*request.method) {
+        let message = format!("the header Mcp-Method must repeat the method, {:?}", method.name);
+        return Err(Fault::new(Code::HeaderMismatch, message));
+    }
+    if !method.named {
+        return Ok(());
+    }
+    let Ok(Some(name)) = Params::text("name", request.params.name) else {
+        return Ok(()); // Its own check tells that better.
+    };
+    if claims.name.and_then(decode).as_deref() == Some(&*name) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        Code::HeaderMismatch,
+        format!("the header Mcp-Name must repeat params.name, {:?}", shortened(&name)),
+    ))
+}
+
+/// A client's text as far as it is worth repeating.
+pub(crate) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 100;
+    if text.chars().count() <= LONGEST {
+        text.to_owned()
+    } else {
+        text.chars().take(LONGEST).chain(['…']).collect()
+    }
+}

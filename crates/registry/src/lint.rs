@@ -1,0 +1,106 @@
+//! Warnings about poor definitions (R30): they work, but a model will choose or fill them badly.
+
+use serde_json::{Map, Value, json};
+use toolrail_core::{ArgumentUse, Definition, Problems, closest};
+
+/// Notes what makes a definition hard to choose or to fill in.
+pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Problems) {
+    if definition.description.as_deref().unwrap_or_default().trim().is_empty() {
+        problems.warning(
+            "/description",
+            "missing; a model chooses tools by their description, so say what it does and when to use it",
+        );
+    }
+    let Some(schema) = &definition.input_schema else {
+        return problems.warning(
+            "/inputSchema",
+            "missing; it was derived from the templates, without types and descriptions",
+        );
+    };
+    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+        return;
+    };
+    if !properties.is_empty() && schema.get("required").is_none() {
+        problems.warning(
+            "/inputSchema",
+            "has no \"required\"; list the arguments a call must have, or [] if none",
+        );
+    }
+    for (name, property) in properties {
+        let pointer = format!("/inputSchema/properties/{}", name.replace('~', "~0").replace('/', "~1"));
+        let missing: Vec<&str> = [("type", TYPES), ("description", &["description"])]
+            .into_iter()
+            .filter(|(_, keywords)| !keywords.iter().any(|keyword| property.get(keyword).is_some()))
+            .map(|(what, _)| what)
+            .collect();
+        if !missing.is_empty() {
+            problems.warning(
+                pointer,
+                format!("has no {}; models fill such arguments badly", missing.join(" and no ")),
+            );
+        }
+    }
+}
+
+/// Keywords any of which says what a value may be.
+const TYPES: &[&str] = &["type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"];
+
+/// Checks the arguments that templates use against those that the schema declares.
+pub(crate) fn check_arguments(definition: &Definition, used: &[ArgumentUse], problems: &mut Problems) {
+    let Some(schema) = &definition.input_schema else {
+        return;
+    };
+    let none = Map::new();
+    let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
+        && schema.get("patternProperties").is_none();
+    for usage in used {
+        match properties.get(&usage.name) {
+            None => undeclared(usage, properties, closed, problems),
+            Some(property)
+                if usage.required
+                    && !required.contains(&usage.name.as_str())
+                    && property.get("default").is_none() =>
+            {
+                problems.warning(
+                    &usage.pointer,
+                    format!("args.{} stands in the path, so a call without it fails; add it to \"required\" or give it a default", usage.name),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn undeclared(usage: &ArgumentUse, properties: &Map<String, Value>, closed: bool, problems: &mut Problems) {
+    let hint = match closest(&usage.name, properties.keys().map(String::as_str)) {
+        Some(meant) => format!("did you mean args.{meant}?"),
+        None => "declare it there, or remove it here".to_owned(),
+    };
+    let message = format!("args.{} is not a property of inputSchema; {hint}", usage.name);
+    if closed {
+        problems.error(&usage.pointer, message);
+    } else {
+        problems.warning(&usage.pointer, message);
+    }
+}
+
+/// The schema of a definition that gives none: what its templates use, and required where a call would fail without.
+pub(crate) fn derived_schema(used: &[ArgumentUse]) -> Value {
+    let mut properties = Map::new();
+    let mut required: Vec<&str> = Vec::new();
+    for usage in used {
+        properties.insert(usage.name.clone(), json!({}));
+        if usage.required && !required.contains(&usage.name.as_str()) {
+            required.push(&usage.name);
+        }
+    }
+    json!({"type": "object", "properties": properties, "required": required})
+}

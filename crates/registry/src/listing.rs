@@ -1,0 +1,106 @@
+//! `tools/list` as bytes: each tool's entry is serialised when it is compiled, each page when a snapshot is first listed.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde_json::{Map, Value, json};
+use toolrail_core::Definition;
+
+/// Which generation of clients a list is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// 2026-07-28 and newer.
+    Modern,
+    /// Before: structured content and its schema must be objects.
+    Legacy,
+}
+
+/// One page of `tools/list`.
+#[derive(Clone, Debug)]
+pub struct Page {
+    /// The JSON array of tools.
+    pub tools: Bytes,
+    /// The name after which the next page starts.
+    pub next_after: Option<String>,
+}
+
+/// The entries of one tool: for modern clients, and for legacy ones where it differs.
+pub(crate) fn entries_of(definition: &Definition, input_schema: &Value) -> (Bytes, Option<Bytes>) {
+    let entry = |output_schema: Option<&Value>| {
+        Bytes::from(entry_of(definition, input_schema, output_schema).to_string())
+    };
+    let output = definition.output_schema.as_ref();
+    let legacy = output
+        .filter(|schema| schema.get("type") != Some(&json!("object")))
+        .map(|schema| entry(Some(&wrapped(schema))));
+    (entry(output), legacy)
+}
+
+fn entry_of(definition: &Definition, input_schema: &Value, output_schema: Option<&Value>) -> Value {
+    let mut entry = Map::new();
+    entry.insert("name".into(), definition.name.as_str().into());
+    if let Some(title) = &definition.title {
+        entry.insert("title".into(), title.as_str().into());
+    }
+    if let Some(description) = &definition.description {
+        entry.insert("description".into(), description.as_str().into());
+    }
+    entry.insert("inputSchema".into(), input_schema.clone());
+    if let Some(schema) = output_schema {
+        entry.insert("outputSchema".into(), schema.clone());
+    }
+    if let Some(annotations) = &definition.annotations {
+        entry.insert("annotations".into(), serde_json::to_value(annotations).unwrap_or_default());
+    }
+    let meta = meta_of(definition);
+    if !meta.is_empty() {
+        entry.insert("_meta".into(), Value::Object(meta));
+    }
+    Value::Object(entry)
+}
+
+fn meta_of(definition: &Definition) -> Map<String, Value> {
+    let mut meta = Map::new();
+    if let Some(category) = &definition.category {
+        meta.insert("toolrail/category".into(), category.as_str().into());
+    }
+    if !definition.tags.is_empty() {
+        meta.insert("toolrail/tags".into(), json!(definition.tags));
+    }
+    if let Some(defer) = definition.defer_loading {
+        meta.insert("toolrail/deferLoading".into(), defer.into());
+    }
+    meta
+}
+
+/// Legacy clients take only objects as structured content: the value goes under `result`.
+fn wrapped(schema: &Value) -> Value {
+    json!({"type": "object", "properties": {"result": schema}, "required": ["result"]})
+}
+
+/// Cuts entries into pages of at most `most_tools` tools and about `most_bytes` bytes.
+pub(crate) fn pages<'a>(
+    entries: impl Iterator<Item = (&'a str, &'a Bytes)>,
+    most_tools: usize,
+    most_bytes: usize,
+) -> Vec<Page> {
+    let mut pages: Vec<Page> = Vec::new();
+    let mut current = BytesMut::from(&b"["[..]);
+    let mut count = 0;
+    let mut last: Option<&str> = None;
+    for (name, entry) in entries {
+        if count > 0 && (count >= most_tools || current.len() + entry.len() > most_bytes) {
+            current.put_u8(b']');
+            pages.push(Page { tools: current.split().freeze(), next_after: last.map(str::to_owned) });
+            current.put_u8(b'[');
+            count = 0;
+        }
+        if count > 0 {
+            current.put_u8(b',');
+        }
+        current.extend_from_slice(entry);
+        count += 1;
+        last = Some(name);
+    }
+    current.put_u8(b']');
+    pages.push(Page { tools: current.freeze(), next_after: None });
+    pages
+}

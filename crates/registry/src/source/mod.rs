@@ -1,0 +1,91 @@
+//! Sources: where definitions come from. A source says what it has or what changed; the registry compiles and merges.
+
+mod documents;
+mod files;
+mod fixed;
+mod store;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::Notify;
+use toolrail_core::{Problem, Revision, StoreError};
+
+pub use documents::{ReadDocument, read_documents};
+pub use files::FileSource;
+pub use fixed::FixedSource;
+pub use store::StoreSource;
+
+use crate::entry::SourceId;
+
+/// A definition as a source holds it, not yet looked into.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The name the source keeps it under, if it keeps one beside the document.
+    pub name: Option<String>,
+    /// The document, or why it is not one.
+    pub document: Result<Value, String>,
+    /// Its text, as kept.
+    pub text: Box<str>,
+    /// The place, for people.
+    pub origin: String,
+    /// Whether the source has it switched on.
+    pub enabled: bool,
+    /// The revision at which it last changed.
+    pub version: Option<Revision>,
+    /// When it last changed.
+    pub updated_at: Option<String>,
+    /// Who changed it last.
+    pub updated_by: Option<String>,
+}
+
+/// What a source has.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    /// The source's revision after this.
+    pub revision: Revision,
+    /// Whether `drafts` is everything, rather than what changed.
+    pub complete: bool,
+    /// Definitions.
+    pub drafts: Vec<Draft>,
+    /// Folded names that are gone; only where not complete.
+    pub removed: Vec<String>,
+    /// What is wrong with the source itself, such as a file that cannot be read.
+    pub problems: Vec<Problem>,
+}
+
+/// Why a source could not be read. Its last good definitions stay in place.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The folder failed.
+    #[error("the tools folder {folder} cannot be read: {source}")]
+    Folder {
+        /// Which folder.
+        folder: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A source of definitions.
+#[async_trait]
+pub trait Source: Send + Sync {
+    /// Which source it is.
+    fn id(&self) -> SourceId;
+
+    /// What it is, for people.
+    fn describe(&self) -> String;
+
+    /// What changed after `since`, or nothing if nothing did; everything, if `since` is absent.
+    async fn load(&self, since: Option<Revision>) -> Result<Option<Loaded>, SourceError>;
+
+    /// Rings whenever the source should be looked at at once, if it can tell.
+    fn bell(&self) -> Option<Arc<Notify>> {
+        None
+    }
+}

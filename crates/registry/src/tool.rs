@@ -1,0 +1,132 @@
+//! A compiled tool, and the life of one call through it: arguments parsed and checked, executed, result checked.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolrail_core::{
+    Call, CallError, ErrorCode, Executor, Outcome, Payload, Preview, Principal, ToolName, ToolResult,
+    Validator, Violation,
+};
+
+use crate::header_params::HeaderParam;
+
+/// The most violations one error message names.
+const MOST_VIOLATIONS: usize = 8;
+
+/// A definition that compiled: everything a call or a list needs.
+pub struct Tool {
+    /// Its name.
+    pub name: ToolName,
+    /// What it does.
+    pub description: Option<Box<str>>,
+    /// The kind that carries it out.
+    pub kind: Box<str>,
+    /// A group for people and search.
+    pub category: Option<Box<str>>,
+    /// Words for people and search.
+    pub tags: Vec<Box<str>>,
+    /// Arguments that clients repeat in HTTP headers.
+    pub header_params: Vec<HeaderParam>,
+    pub(crate) entry: Bytes,
+    pub(crate) legacy_entry: Option<Bytes>,
+    pub(crate) defaults: Vec<(Box<str>, Value)>,
+    pub(crate) input: Validator,
+    pub(crate) output: Option<Validator>,
+    pub(crate) executor: Arc<dyn Executor>,
+}
+
+impl Tool {
+    /// Its entry in `tools/list`, as JSON.
+    pub fn list_entry(&self) -> &Bytes {
+        &self.entry
+    }
+
+    /// Carries out one call.
+    pub async fn call(&self, arguments: Option<&RawValue>, principal: &Principal) -> Outcome {
+        let arguments = self.arguments(arguments)?;
+        let call = Call { tool: &self.name, arguments: object_of(&arguments), principal };
+        let result = self.executor.execute(&call).await?;
+        self.check_output(result)
+    }
+
+    /// What a call would send; sends nothing.
+    pub fn preview(&self, arguments: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
+        let arguments = self.arguments(arguments)?;
+        self.executor.preview(&Call { tool: &self.name, arguments: object_of(&arguments), principal })
+    }
+
+    fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
+        let mut arguments = match raw {
+            None => Value::Object(Map::new()),
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+                CallError::new(ErrorCode::InvalidArguments, format!("the arguments cannot be read: {error}"))
+            })?,
+        };
+        let Some(members) = arguments.as_object_mut() else {
+            return Err(CallError::new(ErrorCode::InvalidArguments, "the arguments must be a JSON object"));
+        };
+        for (name, value) in &self.defaults {
+            if !members.contains_key(&**name) {
+                members.insert(name.to_string(), value.clone());
+            }
+        }
+        if !self.input.is_valid(&arguments) {
+            let violations = self.input.violations(&arguments, MOST_VIOLATIONS);
+            let message = format!(
+                "the arguments do not fit the input schema of {}: {}",
+                self.name,
+                listed(&violations)
+            );
+            return Err(CallError::new(ErrorCode::InvalidArguments, message));
+        }
+        Ok(arguments)
+    }
+
+    /// A result that breaks its own schema would be refused by strict clients with a poorer message than ours.
+    fn check_output(&self, result: ToolResult) -> Outcome {
+        let Some(output) = self.output.as_ref().filter(|_| !result.is_error) else {
+            return Ok(result);
+        };
+        let value = match &result.payload {
+            Payload::Json(json) => json.to_value(),
+            Payload::Text(text) => Value::String(text.clone()),
+            Payload::Blocks(_) | Payload::Empty => Value::Null,
+        };
+        if output.is_valid(&value) {
+            return Ok(result);
+        }
+        let violations = output.violations(&value, MOST_VIOLATIONS);
+        Err(CallError::new(
+            ErrorCode::UpstreamInvalid,
+            format!(
+                "the answer does not fit the output schema of {}: {}; correct outputSchema or responseMapping",
+                self.name,
+                listed(&violations)
+            ),
+        ))
+    }
+
+    /// Whether the tool promises structured content.
+    pub fn has_output_schema(&self) -> bool {
+        self.output.is_some()
+    }
+}
+
+fn object_of(arguments: &Value) -> &Map<String, Value> {
+    static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    arguments.as_object().unwrap_or(&EMPTY)
+}
+
+fn listed(violations: &[Violation]) -> String {
+    let told: Vec<Cow<'_, str>> = violations
+        .iter()
+        .map(|violation| match violation.pointer.as_str() {
+            "" => Cow::Borrowed(violation.message.as_str()),
+            pointer => Cow::Owned(format!("{pointer}: {}", violation.message)),
+        })
+        .collect();
+    told.join("; ")
+}
