@@ -81,6 +81,8 @@ impl<K: Kind> AnyKind for K {
     fn compile(&self, definition: &Definition, problems: &mut Problems) -> Option<Compiled> {
         match K::Settings::deserialize_from(&definition.settings) {
             Ok(settings) => Kind::compile(self, settings, definition, problems),
+            // Told already, in better words, where the form was checked.
+            Err(_) if problems.any_error() => None,
             Err(error) => {
                 problems.error(format!("/{}", K::NAME), error.to_string());
                 None

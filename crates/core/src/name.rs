@@ -44,6 +44,11 @@ impl ToolName {
         Ok(Self(text.into()))
     }
 
+    /// A name for a definition that has none that is valid, while its other faults are looked for.
+    pub(crate) fn stand_in() -> Self {
+        Self("unnamed".into())
+    }
+
     /// The name as the user wrote it.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -75,8 +75,10 @@ impl DefinitionForm {
                 .error(pointer, format!("means the same as {ours:?}, which is there too; keep one of them"));
         }
         self.infer_kind(&mut members);
-        let document = Value::Object(members);
-        self.structural_faults(&document, problems);
+        let mut document = Value::Object(members);
+        for pointer in self.structural_faults(&document, problems) {
+            remove(&mut document, &pointer);
+        }
         let value = self.definition(document, problems).and_then(|definition| {
             let kind = self.kinds.iter().find(|kind| kind.name() == definition.kind)?;
             let compiled = kind.compile(&definition, problems)?;
@@ -96,14 +98,25 @@ impl DefinitionForm {
         }
     }
 
-    fn structural_faults(&self, document: &Value, problems: &mut Problems) {
+    /// Notes what has the wrong form, and returns where: without those parts the rest can still be searched for faults.
+    fn structural_faults(&self, document: &Value, problems: &mut Problems) -> Vec<String> {
         let Some(validator) = &self.validator else {
-            return problems
-                .error("", "the schema of definitions could not be built; this is a fault of Toolrail");
+            problems.error("", "the schema of definitions could not be built; this is a fault of Toolrail");
+            return Vec::new();
         };
+        let mut places = Vec::new();
         for error in validator.iter_errors(document) {
             self.describe(&error, problems);
+            let pointer = error.instance_path().to_string();
+            match error.kind() {
+                ValidationErrorKind::AdditionalProperties { unexpected } => {
+                    places.extend(unexpected.iter().map(|field| format!("{pointer}/{field}")));
+                }
+                ValidationErrorKind::Required { .. } => {}
+                _ => places.push(pointer),
+            }
         }
+        places
     }
 
     fn describe(&self, error: &jsonschema::ValidationError<'_>, problems: &mut Problems) {
@@ -168,14 +181,7 @@ impl DefinitionForm {
         let members = document.as_object_mut()?;
         let kind = members.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let settings = self.take_blocks(members, &kind, problems);
-        let name = match members.get("name").and_then(Value::as_str).map(ToolName::parse) {
-            Some(Ok(name)) => Some(name),
-            Some(Err(invalid)) => {
-                problems.error("/name", invalid.to_string());
-                None
-            }
-            None => None,
-        };
+        let name = checked_name(members, problems);
         // Structural faults were told in better words than serde's; here they only mean that there is no definition.
         let document: Document = serde_json::from_value(document).ok()?;
         let auth = document.auth.map_or(Some(Auth::None), |auth| auth_of(auth, problems));
@@ -183,7 +189,7 @@ impl DefinitionForm {
             .response_mapping
             .map_or(Some(ResponseMapping::Passthrough), |mapping| mapping_of(mapping, problems));
         Some(Definition {
-            name: name?,
+            name,
             title: document.title,
             description: document.description,
             kind,
@@ -194,8 +200,8 @@ impl DefinitionForm {
             tags: document.tags.unwrap_or_default(),
             defer_loading: document.defer_loading,
             settings: settings?,
-            auth: auth?,
-            response_mapping: response_mapping?,
+            auth: auth.unwrap_or_default(),
+            response_mapping: response_mapping.unwrap_or_default(),
             policy: Policy { timeout_ms: document.policy.and_then(|policy| policy.timeout_ms) },
             enabled: document.enabled.unwrap_or(true),
         })
@@ -229,6 +235,22 @@ impl DefinitionForm {
             );
         }
         settings
+    }
+}
+
+/// The name; a stand-in if it is wrong, so that the rest is still searched for faults.
+fn checked_name(members: &mut Map<String, Value>, problems: &mut Problems) -> ToolName {
+    let given = members.get("name").and_then(Value::as_str).map(ToolName::parse);
+    match given {
+        Some(Ok(name)) => name,
+        Some(Err(invalid)) => {
+            problems.error("/name", invalid.to_string());
+            ToolName::stand_in()
+        }
+        None => {
+            members.insert("name".into(), ToolName::stand_in().as_str().into());
+            ToolName::stand_in()
+        }
     }
 }
 
@@ -357,6 +379,16 @@ fn unknown_value(pointer: &str, found: &Value, options: &Value) -> String {
     match closest(word, options.iter().copied()) {
         Some(meant) => format!("{word:?} is not one of {}; did you mean {meant:?}?", options.join(", ")),
         None => format!("{word:?} is not one of {}", options.join(", ")),
+    }
+}
+
+/// Takes one member out of a tree.
+fn remove(document: &mut Value, pointer: &str) {
+    let Some((parent, field)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    if let Some(Value::Object(members)) = document.pointer_mut(parent) {
+        members.shift_remove(field);
     }
 }
 

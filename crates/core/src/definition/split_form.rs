@@ -50,6 +50,7 @@ impl Spelling {
             }
             if object.contains_key(*ours) {
                 self.twice.push((format!("{base}/{theirs}"), (*ours).to_owned()));
+                object.shift_remove(*theirs);
                 continue;
             }
             let written_base = self.as_written(base);

@@ -1,0 +1,218 @@
+//! What a definition may say, and how its faults are told: all at once, each with a pointer into what the user wrote.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolrail_core::{
+    Auth, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Kind, Outcome, Payload,
+    Preview, Problems, ResponseMapping, Severity, ToolResult, async_trait,
+};
+
+/// A kind with just enough of a block to have faults in.
+struct Http;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Settings {
+    url: String,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its name matters here")]
+    query: Option<Value>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "only its name matters here")]
+    timeout_ms: Option<u64>,
+}
+
+struct Nothing;
+
+#[async_trait]
+impl Executor for Nothing {
+    async fn execute(&self, _: &Call<'_>) -> Outcome {
+        Ok(ToolResult::good(Payload::Empty))
+    }
+
+    fn preview(&self, _: &Call<'_>) -> Result<Preview, CallError> {
+        Err(CallError::new(ErrorCode::Internal, "has no preview"))
+    }
+}
+
+impl Kind for Http {
+    const NAME: &'static str = "http";
+    const NOT_YET: &'static [&'static str] = &["retry"];
+    type Settings = Settings;
+
+    fn compile(&self, settings: Settings, _: &Definition, problems: &mut Problems) -> Option<Compiled> {
+        if !settings.url.starts_with("http") {
+            problems.error("/http/url", "not a URL");
+        }
+        Some(Compiled { executor: Arc::new(Nothing), arguments: Vec::new() })
+    }
+}
+
+fn form() -> DefinitionForm {
+    DefinitionForm::new(vec![Arc::new(Http)])
+}
+
+fn definition(document: Value) -> Definition {
+    let (definition, problems) = form().check(&document, |definition, _, _| Some(definition));
+    definition.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+#[track_caller]
+fn check_faults(document: Value, expected: &[(&str, &str)]) {
+    let (value, problems) = form().check(&document, |definition, _, _| Some(definition));
+    assert!(value.is_none(), "was accepted");
+    let mut told: Vec<_> = problems
+        .iter()
+        .filter(|problem| problem.severity == Severity::Error)
+        .map(|problem| (problem.pointer.as_str(), problem.message.as_str()))
+        .collect();
+    told.sort_unstable();
+    let mut expected = expected.to_vec();
+    expected.sort_unstable();
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for ((pointer, part), (told_pointer, told_message)) in expected.iter().zip(&told) {
+        assert_eq!(pointer, told_pointer, "{told:#?}");
+        assert!(told_message.contains(part), "{told_message:?} does not say {part:?}");
+    }
+}
+
+#[test]
+fn a_full_definition_is_understood() {
+    let definition = definition(json!({
+        "$schema": "http://127.0.0.1:8080/schema/tool.json",
+        "name": "weather.search", "title": "Weather", "description": "d", "type": "http",
+        "inputSchema": {"required": ["city"], "properties": {"city": {"type": "string"}}},
+        "outputSchema": {"type": "object"},
+        "annotations": {"readOnlyHint": true},
+        "category": "weather", "tags": ["a", "b"], "deferLoading": true,
+        "http": {"url": "http://x"},
+        "auth": {"type": "apiKey", "in": "query", "name": "key", "value": "{{secrets.K}}"},
+        "responseMapping": {"type": "jsonPath", "path": "$.a"},
+        "policy": {"timeoutMs": 50},
+        "enabled": false
+    }));
+    assert_eq!(definition.kind, "http");
+    assert_eq!(definition.input_schema.unwrap()["type"], "object");
+    assert_eq!(definition.policy.timeout_ms, Some(50));
+    assert!(!definition.enabled);
+    assert!(matches!(definition.auth, Auth::ApiKey { .. }));
+    assert_eq!(definition.response_mapping, ResponseMapping::JsonPath { path: "$.a".into() });
+}
+
+/// R109 to R112: the split columns mean the same as the one form.
+#[test]
+fn the_split_form_means_the_same() {
+    let definition = definition(json!({
+        "name": "a", "transport": "http", "input_schema": {"type": "object"},
+        "http_spec": {"url": "http://x", "queryTpl": {"q": "1"}, "timeoutMs": 5},
+        "auth_spec": {"type": "bearer", "config": {"token": "{{secrets.T}}"}},
+        "response_mapping": {"type": "template", "template": "{{ result }}"}
+    }));
+    assert_eq!(definition.settings, json!({"url": "http://x", "query": {"q": "1"}, "timeoutMs": 5}));
+    assert_eq!(definition.auth, Auth::Bearer { token: "{{secrets.T}}".into() });
+    assert_eq!(definition.response_mapping, ResponseMapping::Template { template: "{{ result }}".into() });
+}
+
+#[test]
+fn the_kind_may_be_left_to_its_block() {
+    assert_eq!(definition(json!({"name": "a", "http": {"url": "http://x"}})).kind, "http");
+}
+
+#[test]
+fn every_fault_is_told_at_once_with_its_place() {
+    check_faults(
+        json!({"name": "a b", "type": "http", "colour": 1, "tags": "x", "http": {"urll": "u", "url": 5, "timeout_ms": 1}}),
+        &[
+            ("/tags", "must be of type array, not a string"),
+            ("/http/url", "must be of type string, not a number"),
+            ("/http/urll", "did you mean \"url\"?"),
+            ("/http/timeout_ms", "did you mean \"timeoutMs\"?"),
+            ("/colour", "unknown field"),
+            ("/name", "is not allowed in a tool name"),
+        ],
+    );
+}
+
+#[test]
+fn faults_of_the_split_form_point_into_the_split_form() {
+    check_faults(
+        json!({"name": "a", "transport": "http", "http_spec": {"url": "ftp", "queryTp": 1}, "auth_spec": {"type": "basic", "config": {"username": 5}}}),
+        &[
+            ("/auth_spec", "auth of type \"basic\" needs \"password\""),
+            ("/auth_spec", "auth of type \"basic\" needs \"username\""),
+            ("/auth_spec/config/username", "must be of type string"),
+            ("/http_spec/queryTp", "unknown field"),
+            ("/http_spec/url", "not a URL"),
+        ],
+    );
+    check_faults(json!({"name": "a", "http_spec": {"url": "ftp:"}}), &[("/http_spec/url", "not a URL")]);
+}
+
+#[test]
+fn both_spellings_at_once_are_refused() {
+    check_faults(
+        json!({"name": "a", "type": "http", "http": {"url": "http://x"}, "input_schema": {}, "inputSchema": {}}),
+        &[("/input_schema", "keep one of them")],
+    );
+}
+
+#[test]
+fn what_comes_later_is_refused_and_not_ignored() {
+    check_faults(
+        json!({"name": "a", "type": "http", "http": {"url": "http://x", "retry": 3},
+               "policy": {"rateLimit": 1}, "auth": {"type": "oauth2"}, "tenant_id": "t"}),
+        &[
+            ("/auth/type", "not supported yet"),
+            ("/policy/rateLimit", "not supported yet"),
+            ("/http/retry", "not supported yet"),
+            ("/tenant_id", "not supported yet"),
+        ],
+    );
+    check_faults(json!({"name": "a", "type": "grpc"}), &[("/type", "not supported yet")]);
+}
+
+#[test]
+fn fields_without_effect_are_refused() {
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "auth": {"type": "bearer", "token": "t", "password": "p"},
+               "responseMapping": {"type": "jsonPath", "path": "$", "template": "x"}}),
+        &[("/auth/password", "has no effect"), ("/responseMapping/template", "has no effect")],
+    );
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    check_faults(json!({"type": "http"}), &[("", "\"name\" is missing"), ("/http", "needs the block")]);
+    check_faults(json!({"name": "a"}), &[("", "\"type\" is missing")]);
+    check_faults(json!([]), &[("", "a definition is a JSON object, not an array")]);
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "auth": {"type": "basic"}, "responseMapping": {"type": "jsonPath"}}),
+        &[("/auth", "needs \"password\""), ("/auth", "needs \"username\""), ("/responseMapping", "\"path\"")],
+    );
+}
+
+#[test]
+fn the_root_of_an_input_schema_is_an_object() {
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "inputSchema": {"type": "string"}}),
+        &[("/inputSchema/type", "must be \"object\"")],
+    );
+}
+
+/// No input may bring the check down.
+#[test]
+fn odd_documents_are_refused_without_panic() {
+    for odd in [
+        json!(null),
+        json!(1),
+        json!({"name": null}),
+        json!({"name": {}, "type": [], "http": []}),
+        json!({"auth": {"config": {"type": {}}}}),
+    ] {
+        let (value, problems) = form().check(&odd, |_, _, _| Some(()));
+        assert!(value.is_none() && !problems.is_empty(), "{odd}");
+    }
+}
