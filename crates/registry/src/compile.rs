@@ -1,6 +1,7 @@
 //! A document becomes a tool: form, kind, schemas, header annotations and warnings, every fault collected.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use serde_json::Value;
 use toolrail_core::{
@@ -63,6 +64,7 @@ impl Compiler {
                 None => None,
             },
             executor,
+            uses: AtomicU32::default(),
             name: definition.name,
             description: definition.description.map(Into::into),
             kind: definition.kind.into(),

@@ -10,6 +10,7 @@ mod registry;
 mod snapshot;
 mod source;
 mod tool;
+mod usage;
 mod write;
 
 pub use compile::{Compiler, Wrap};

@@ -13,6 +13,7 @@ use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
 use crate::snapshot::{Snapshot, SourceStatus};
 use crate::source::{Draft, Loaded, Source};
+use crate::usage;
 
 /// Limits of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -123,6 +124,7 @@ impl Registry {
                 tokio::time::sleep(self.limits.settle).await;
             }
             self.refresh().await;
+            self.record_uses().await;
         }
     }
 
@@ -196,20 +198,18 @@ impl Tracked {
         }
     }
 
-    fn apply(&mut self, loaded: Loaded, compiler: &Arc<Compiler>) {
+    fn apply(&mut self, loaded: Loaded, compiler: &Compiler) {
         let Loaded { revision, complete, drafts, removed, problems } = loaded;
-        let before = self.entries.clone();
         let source = self.source.id();
-        let compiler = Arc::clone(compiler);
-        let compiled = tokio::task::block_in_place(move || compile_all(drafts, &before, source, &compiler));
-        if complete {
-            self.entries.clear();
-        }
+        let compiled = tokio::task::block_in_place(|| compile_all(drafts, &self.entries, source, compiler));
+        self.problems = problems;
+        // What a complete load does not name is gone; otherwise only what is said to be.
+        let before = if complete { std::mem::take(&mut self.entries) } else { BTreeMap::new() };
         for key in removed {
             self.entries.remove(key.as_str());
         }
-        self.problems = problems;
         for (key, entry) in compiled {
+            usage::carry_over(before.get(&key).or(self.entries.get(&key)), &entry);
             self.insert(key, entry);
         }
         for problem in &self.problems {
@@ -221,22 +221,21 @@ impl Tracked {
     /// Within one source the first definition of a name wins; a second is a problem (R26, R36). A row of the store
     /// replaces itself.
     fn insert(&mut self, key: Box<str>, entry: Arc<Entry>) {
-        if self.source.id() != SourceId::Store
-            && let Some(first) = self.entries.get(&key)
-        {
-            self.problems.push(Problem {
-                severity: Severity::Error,
-                tool: Some(entry.name.clone()),
-                origin: Some(entry.origin.clone()),
-                pointer: "/name".into(),
-                message: format!(
-                    "the name {:?} is taken by {}, which wins; rename one of them",
-                    entry.name, first.origin
-                ),
-            });
+        let first = self.entries.get(&key).filter(|_| self.source.id() != SourceId::Store);
+        let Some(first) = first else {
+            self.entries.insert(key, entry);
             return;
-        }
-        self.entries.insert(key, entry);
+        };
+        self.problems.push(Problem {
+            severity: Severity::Error,
+            tool: Some(entry.name.clone()),
+            origin: Some(entry.origin.clone()),
+            pointer: "/name".into(),
+            message: format!(
+                "the name {:?} is taken by {}, which wins; rename one of them",
+                entry.name, first.origin
+            ),
+        });
     }
 }
 

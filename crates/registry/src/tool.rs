@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -36,6 +37,8 @@ pub struct Tool {
     pub(crate) input: Validator,
     pub(crate) output: Option<Validator>,
     pub(crate) executor: Arc<dyn Executor>,
+    /// Calls that are not in the store yet.
+    pub(crate) uses: AtomicU32,
 }
 
 impl Tool {
@@ -47,6 +50,7 @@ impl Tool {
     /// Carries out one call.
     pub async fn call(&self, arguments: Option<&RawValue>, principal: &Principal) -> Outcome {
         let arguments = self.arguments(arguments)?;
+        self.uses.fetch_add(1, Ordering::Relaxed);
         let call = Call { tool: &self.name, arguments: object_of(&arguments), principal };
         let result = self.executor.execute(&call).await?;
         self.check_output(result)

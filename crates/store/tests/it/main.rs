@@ -1,0 +1,7 @@
+//! Tests of the stores: one behaviour suite that every database passes, and what is particular to each.
+
+// The attribute tells clippy that helpers here may unwrap.
+#[cfg(test)]
+mod behaviour;
+#[cfg(test)]
+mod sqlite;
