@@ -1,7 +1,11 @@
 //! JSON that is known to be valid but that nobody needs to look into: it travels as the bytes it came in.
 
+mod escape;
+
 use bytes::Bytes;
 use serde_json::value::RawValue;
+
+pub use escape::write_json_string;
 
 /// Valid JSON text, with what stands at its root.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,12 +76,6 @@ fn root_of(text: &[u8]) -> Root {
     }
 }
 
-/// Appends `text` to `out` as a JSON string, quotes included.
-pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
-    // Writing to a Vec cannot fail.
-    let _ = serde_json::to_writer(out, text);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,10 +88,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused() {
-        for bad in [&b"{"[..], b"", b"{} {}", b"nul", b"\"\xff\"", b"{\"a\":01}", b"[1,]"] {
+    fn what_is_not_json_is_refused_however_deep_the_fault_lies() {
+        for bad in [
+            &b"{"[..],
+            b"",
+            b"{} {}",
+            b"{}\0",
+            b"nul",
+            b"[1,]",
+            b"\"\xff\"",
+            b"{\"a\":[{\"b\":01}]}",
+            b"{\"a\":[1,2,}",
+            b"{\"a\":{\"b\":\"\x01\"}}",
+            b"{\"a\":[\"\\u12g4\"]}",
+            b"{\"a\":[\"\\x\"]}",
+            b"{\"a\":[\"\xed\xa0\x80\"]}",
+            b"{\"a\":[1.]}",
+            b"{\"a\":[NaN]}",
+            b"{\"a\":[1 /* c */]}",
+            b"\xef\xbb\xbf{}",
+        ] {
             assert!(Json::parse(Bytes::from_static(bad)).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn nesting_without_end_does_not_exhaust_the_stack() {
+        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+        assert_eq!(Json::parse(Bytes::from(deep)).unwrap().root(), Root::Array);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What a definition may say, and how its faults are told: all at once, each with a pointer into what the user wrote.
 
+#![expect(clippy::panic, reason = "a test that cannot go on should say why")]
+
 use std::sync::Arc;
 
 use schemars::JsonSchema;

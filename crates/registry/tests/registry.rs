@@ -197,7 +197,7 @@ async fn an_output_schema_that_is_no_object_is_wrapped_for_legacy_clients() {
 /// A store in memory, which can be made to fail.
 #[derive(Default)]
 struct Rows {
-    rows: Mutex<Vec<Row>>,
+    kept: Mutex<Vec<Row>>,
     revision: Mutex<Revision>,
     down: Mutex<bool>,
     uses: Mutex<Vec<(String, u32)>>,
@@ -225,18 +225,18 @@ impl Store for Rows {
 
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
         self.check()?;
-        let rows = self.rows.lock().unwrap().iter().filter(|row| row.version > since).cloned().collect();
+        let rows = self.kept.lock().unwrap().iter().filter(|row| row.version > since).cloned().collect();
         Ok(Changes { revision: *self.revision.lock().unwrap(), rows, removed: Vec::new() })
     }
 
     async fn find(&self, name: &str) -> Result<Option<Row>, StoreError> {
-        Ok(self.rows.lock().unwrap().iter().find(|row| row.name == name).cloned())
+        Ok(self.kept.lock().unwrap().iter().find(|row| row.name == name).cloned())
     }
 
     async fn write(&self, changes: &[Change], _: &str) -> Result<Revision, StoreError> {
         self.check()?;
         let mut revision = self.revision.lock().unwrap();
-        let mut rows = self.rows.lock().unwrap();
+        let mut rows = self.kept.lock().unwrap();
         for change in changes {
             *revision += 1;
             match change {

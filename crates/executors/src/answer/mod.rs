@@ -1,0 +1,106 @@
+//! From an upstream's answer to the result of a tool. A status of 4xx or 5xx is a failed call; anything else becomes a
+//! payload by its content type (`content`), and a `responseMapping` (`path`, `template`) works on that payload.
+
+mod content;
+mod path;
+mod status;
+mod template;
+
+use http::header;
+use serde_json::{Map, Value};
+use toolrail_core::{CallError, ErrorCode, Outcome, Problems, ResponseMapping};
+
+use crate::outbound::Incoming;
+
+/// What a tool makes of its upstream's answers, compiled.
+#[derive(Debug)]
+pub struct Answer {
+    mapping: Mapping,
+}
+
+#[derive(Debug)]
+enum Mapping {
+    Passthrough,
+    Path(path::Path),
+    Template(Box<template::Template>),
+}
+
+impl Answer {
+    /// Compiles the mapping; faults are noted under `/responseMapping`. Nothing is returned only if an error was noted.
+    pub fn compile(mapping: &ResponseMapping, problems: &mut Problems) -> Option<Self> {
+        let compiled = match mapping {
+            ResponseMapping::Passthrough => Ok(Mapping::Passthrough),
+            ResponseMapping::JsonPath { path } => path::Path::compile(path)
+                .map(Mapping::Path)
+                .map_err(|fault| vec![("/responseMapping/path", fault)]),
+            ResponseMapping::Template { template } => template::Template::compile(template)
+                .map(|template| Mapping::Template(Box::new(template)))
+                .map_err(|faults| {
+                    faults.into_iter().map(|fault| ("/responseMapping/template", fault)).collect()
+                }),
+        };
+        match compiled {
+            Ok(mapping) => Some(Self { mapping }),
+            Err(faults) => {
+                for (pointer, fault) in faults {
+                    problems.error(pointer, fault);
+                }
+                None
+            }
+        }
+    }
+
+    /// The tool's result. `arguments` are the call's, for a mapping that names them.
+    pub fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
+        if let Some(failure) = status::failure(&incoming) {
+            return Err(failure);
+        }
+        check_encoding(&incoming)?;
+        if matches!(self.mapping, Mapping::Passthrough) {
+            return content::result(incoming);
+        }
+        if let Some(cut) = incoming.cut {
+            return Err(unusable(format!(
+                "the answer of {} was cut at {}, so responseMapping cannot work on it; raise maxResponseBytes or ask the upstream for less",
+                incoming.place(),
+                content::extent(cut, incoming.body.len()),
+            )));
+        }
+        let status = incoming.status;
+        let place = incoming.place();
+        let result = content::result(incoming)?;
+        match &self.mapping {
+            Mapping::Passthrough => Ok(result),
+            Mapping::Path(path) => path.apply(result, &place),
+            Mapping::Template(template) => {
+                template.apply(result, &template::Scope { arguments, status, place: &place })
+            }
+        }
+    }
+}
+
+/// Nobody asked for a compressed answer, and nothing can look into one (not even the masking of secrets).
+fn check_encoding(incoming: &Incoming) -> Result<(), CallError> {
+    match encoding(incoming) {
+        Some(encoding) => Err(unusable(format!(
+            "{} answered with content-encoding {encoding:?} though none was asked for; remove accept-encoding from the definition's headers or switch compression off upstream",
+            incoming.place(),
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The content encoding, if it changes the bytes.
+fn encoding(incoming: &Incoming) -> Option<&str> {
+    let encoding = incoming.headers.get(header::CONTENT_ENCODING)?;
+    let name = encoding.to_str().unwrap_or("?").trim();
+    let plain = name.is_empty() || name.eq_ignore_ascii_case("identity") || incoming.body.is_empty();
+    (!plain).then_some(name)
+}
+
+fn unusable(message: String) -> CallError {
+    CallError::new(ErrorCode::UpstreamInvalid, message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,381 @@
+//! Answers of every sort, and what becomes of them.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde_json::json;
+use toolrail_core::{Block, Payload, ToolResult};
+
+use super::*;
+use crate::outbound::{Cut, Sensitive};
+
+fn incoming(content_type: &str, body: impl Into<Bytes>) -> Incoming {
+    let mut headers = HeaderMap::new();
+    if !content_type.is_empty() {
+        headers.insert("content-type", HeaderValue::from_str(content_type).unwrap());
+    }
+    Incoming {
+        method: Method::GET,
+        status: StatusCode::OK,
+        headers,
+        body: body.into(),
+        cut: None,
+        uri: "http://user:pw@up.example:81/p/x?key=1".parse().unwrap(),
+        sensitive: Sensitive::default(),
+    }
+}
+
+fn cut(content_type: &str, body: impl Into<Bytes>, total: Option<u64>) -> Incoming {
+    let incoming = incoming(content_type, body);
+    let cap = incoming.body.len();
+    Incoming { cut: Some(Cut { cap, total }), ..incoming }
+}
+
+fn status(code: u16, incoming: Incoming) -> Incoming {
+    Incoming { status: StatusCode::from_u16(code).unwrap(), ..incoming }
+}
+
+fn path(expression: &str) -> ResponseMapping {
+    ResponseMapping::JsonPath { path: expression.to_owned() }
+}
+
+fn template(text: &str) -> ResponseMapping {
+    ResponseMapping::Template { template: text.to_owned() }
+}
+
+fn outcome(mapping: &ResponseMapping, incoming: Incoming) -> Outcome {
+    let mut problems = Problems::default();
+    let answer = Answer::compile(mapping, &mut problems);
+    let problems = problems.into_list(None, str::to_owned);
+    let arguments = json!({"city": "Köln", "n": 3});
+    answer.unwrap_or_else(|| panic!("{problems:?}")).outcome(incoming, arguments.as_object().unwrap())
+}
+
+fn passed(incoming: Incoming) -> ToolResult {
+    outcome(&ResponseMapping::Passthrough, incoming).unwrap()
+}
+
+fn refused(mapping: &ResponseMapping, incoming: Incoming) -> CallError {
+    outcome(mapping, incoming).unwrap_err()
+}
+
+fn faults(mapping: &ResponseMapping) -> Vec<String> {
+    let mut problems = Problems::default();
+    assert!(Answer::compile(mapping, &mut problems).is_none());
+    problems.into_list(None, str::to_owned).iter().map(|p| format!("{}: {}", p.pointer, p.message)).collect()
+}
+
+/// The payload in a line.
+fn shown(result: &ToolResult) -> String {
+    match &result.payload {
+        Payload::Json(json) => format!("json {}", json.text()),
+        Payload::Text(text) => format!("text {text}"),
+        Payload::Empty => "empty".to_owned(),
+        Payload::Blocks(blocks) => match &blocks[..] {
+            [Block::Image { data, mime }] => format!("image {mime} {}", data.len()),
+            [Block::Audio { data, mime }] => format!("audio {mime} {}", data.len()),
+            [Block::Resource { uri, mime, data }] => format!("resource {uri} {mime} {}", data.len()),
+            other => format!("{other:?}"),
+        },
+    }
+}
+
+#[test]
+fn the_content_type_decides_the_payload() {
+    for (content_type, body, expected) in [
+        ("application/json", &b" {\"b\":1,\"a\":2.50} "[..], "json {\"b\":1,\"a\":2.50}"),
+        ("application/problem+json; charset=utf-8", b"[1]", "json [1]"),
+        ("Application/JSON", b"\xEF\xBB\xBF3", "json 3"),
+        ("application/json;charset=ISO-8859-1", b"{\"a\":\"K\xF6ln\"}", "json {\"a\":\"Köln\"}"),
+        ("", b" {\"a\":1}", "json {\"a\":1}"),
+        ("", b"{not json", "text {not json"),
+        ("", b"12", "text 12"),
+        ("", b"\x00\x01", "resource http://up.example:81/p/x application/octet-stream 2"),
+        ("text/plain", b"{\"a\":1}", "text {\"a\":1}"),
+        ("text/html; charset=\"utf-8\"", "<p>你好</p>".as_bytes(), "text <p>你好</p>"),
+        ("text/plain; charset=latin1", b"K\xF6ln", "text Köln"),
+        ("application/xml", b"<a/>", "text <a/>"),
+        ("application/soap+xml", b"<a/>", "text <a/>"),
+        ("application/x-ndjson", b"{}\n{}\n", "text {}\n{}\n"),
+        ("image/svg+xml", b"<svg/>", "text <svg/>"),
+        ("image/PNG", b"\x89PNG", "image image/png 4"),
+        ("audio/wav; x=1", b"RIFF", "audio audio/wav 4"),
+        ("application/pdf", b"%PDF", "resource http://up.example:81/p/x application/pdf 4"),
+        ("video/mp4", b"....", "resource http://up.example:81/p/x video/mp4 4"),
+    ] {
+        let result = passed(incoming(content_type, body));
+        assert_eq!(shown(&result), expected, "{content_type}");
+        assert!(!result.is_error && result.notes.is_empty(), "{content_type}: {:?}", result.notes);
+    }
+}
+
+#[test]
+fn json_that_is_none_is_given_as_text_with_a_note() {
+    let result = passed(incoming("application/json", "<html>login</html>"));
+    assert_eq!(shown(&result), "text <html>login</html>");
+    assert!(result.notes[0].starts_with("the upstream declared JSON but the body is not valid JSON: "));
+    let result = passed(incoming("application/json;charset=gbk", &b"{\"a\":\"\xC4\xE3\xBA\xC3\""[..]));
+    assert_eq!(result.notes.len(), 2);
+    assert!(result.notes[1].contains("declared as gbk"), "{:?}", result.notes);
+}
+
+#[test]
+fn text_in_a_foreign_charset_says_that_it_is_not_exact() {
+    let result = passed(incoming("text/plain; charset=gbk", &b"a\xC4\xE3"[..]));
+    assert!(shown(&result).starts_with("text a\u{FFFD}"));
+    assert!(result.notes[0].contains("declared as gbk and is not valid UTF-8"), "{:?}", result.notes);
+}
+
+#[test]
+fn an_empty_answer_is_empty_but_a_head_request_shows_the_head() {
+    assert_eq!(shown(&passed(status(204, incoming("", "")))), "empty");
+    assert_eq!(shown(&passed(incoming("application/json", ""))), "empty");
+    for method in [Method::HEAD, Method::OPTIONS] {
+        let mut answer = Incoming { method, ..incoming("text/html", "") };
+        for (name, value) in [("allow", "GET"), ("allow", "PUT"), ("set-cookie", "session=1")] {
+            answer.headers.append(name, HeaderValue::from_static(value));
+        }
+        let expected =
+            "json {\"status\":200,\"headers\":{\"content-type\":\"text/html\",\"allow\":\"GET, PUT\"}}";
+        assert_eq!(shown(&passed(answer)), expected);
+    }
+    let options = Incoming { method: Method::OPTIONS, ..incoming("text/plain", "said") };
+    assert_eq!(shown(&passed(options)), "text said");
+}
+
+#[test]
+fn a_redirect_that_is_not_followed_is_an_answer() {
+    let mut answer = status(302, incoming("text/html", "<a>moved</a>"));
+    answer.headers.insert("location", HeaderValue::from_static("/there"));
+    assert_eq!(shown(&passed(answer)), "json {\"status\":302,\"location\":\"/there\"}");
+}
+
+#[test]
+fn a_cut_answer_is_honest_about_it() {
+    for (answer, text, note) in [
+        (
+            cut("application/json", "{\"a\":[1,2", Some(99)),
+            "text {\"a\":[1,2",
+            "the answer was cut at 9 of 99 bytes; ",
+        ),
+        (cut("text/plain", &"Kö".as_bytes()[..2], Some(3)), "text K", "the answer was cut at 1 of 3 bytes; "),
+        (cut("", "ab", None), "text ab", "the answer was cut at 2 bytes (its whole length is unknown); "),
+    ] {
+        let result = passed(answer);
+        assert_eq!(shown(&result), text);
+        assert!(result.notes[0].starts_with(note), "{:?}", result.notes);
+        assert!(result.notes[0].ends_with("raise maxResponseBytes or ask the upstream for less"));
+    }
+}
+
+#[test]
+fn half_a_picture_is_not_delivered() {
+    for (answer, words) in [
+        (
+            cut("image/png", "1234", Some(9000)),
+            "answered with 9000 bytes of image/png, more than the 4 bytes",
+        ),
+        (
+            cut("", &b"\xff\xff"[..], None),
+            "answered with an unknown number of bytes of application/octet-stream",
+        ),
+    ] {
+        let error = refused(&ResponseMapping::Passthrough, answer);
+        assert_eq!(error.code, ErrorCode::UpstreamInvalid);
+        assert!(error.message.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn an_error_status_is_a_failure_with_an_excerpt() {
+    let place = "http://up.example:81/p/x";
+    for (answer, expected) in [
+        (
+            status(404, incoming("application/json", "{\"error\":\n\t\"no such\u{7} city\"}")),
+            format!("the upstream answered 404 Not Found to GET {place}: {{\"error\": \"no such city\"}}"),
+        ),
+        (
+            status(500, incoming("", "")),
+            format!("the upstream answered 500 Internal Server Error to GET {place}"),
+        ),
+        (
+            status(503, incoming("image/png", "1234")),
+            format!("the upstream answered 503 Service Unavailable to GET {place}: (4 bytes of image/png)"),
+        ),
+        (status(799, incoming("", "odd")), format!("the upstream answered 799 to GET {place}: odd")),
+    ] {
+        let error = refused(&path("$.a"), answer);
+        assert_eq!((error.code, error.message), (ErrorCode::UpstreamStatus, expected));
+    }
+    let mut limited = status(429, incoming("text/plain", "slow down"));
+    limited.headers.insert("retry-after", HeaderValue::from_static("30"));
+    let error = refused(&ResponseMapping::Passthrough, limited);
+    assert!(error.message.ends_with("/p/x (retry-after: 30): slow down"), "{error}");
+}
+
+#[test]
+fn the_excerpt_is_bounded() {
+    for body in ["x".repeat(100_000), "word ".repeat(20_000), "你".repeat(50_000)] {
+        let error = refused(&ResponseMapping::Passthrough, status(500, incoming("text/plain", body)));
+        let excerpt = error.message.split_once("/p/x: ").unwrap().1;
+        assert_eq!(excerpt.chars().count(), 2_001);
+        assert!(excerpt.ends_with('…'));
+    }
+}
+
+#[test]
+fn a_compressed_answer_is_refused_and_never_quoted() {
+    let mut answer = incoming("application/json", &b"\x1f\x8b\x08"[..]);
+    answer.headers.insert("content-encoding", HeaderValue::from_static("gzip"));
+    let error = refused(&ResponseMapping::Passthrough, answer.clone());
+    assert!(error.message.contains("content-encoding \"gzip\" though none was asked for"), "{error}");
+    let error = refused(&ResponseMapping::Passthrough, status(500, answer));
+    assert!(error.message.ends_with("(3 bytes of application/json)"), "{error}");
+}
+
+const WEATHER: &str = "{\"data\":{\"items\":[{\"name\":\"b\",\"t\":1},{\"name\":\"a\",\"t\":2.5}],\"z\":null},\"a.b\":{\"*\":7}}";
+
+#[test]
+fn a_json_path_selects_part_of_the_answer() {
+    for (expression, expected) in [
+        ("$.data.items[1].name", "json \"a\""),
+        ("$.data.items[-1].t", "json 2.5"),
+        ("$['a.b']['*']", "json 7"),
+        ("$.data.z", "json null"),
+        ("$.data.items[*].name", "json [\"b\",\"a\"]"),
+        ("$..t", "json [1,2.5]"),
+        ("$.data.items[?@.t > 2].name", "json [\"a\"]"),
+        ("$.data.items[?length(@.name) == 1].t", "json [1,2.5]"),
+        ("$.data.items[0:1]", "json [{\"name\":\"b\",\"t\":1}]"),
+        ("$.data.items[0,1].t", "json [1,2.5]"),
+        (
+            "$",
+            "json {\"data\":{\"items\":[{\"name\":\"b\",\"t\":1},{\"name\":\"a\",\"t\":2.5}],\"z\":null},\"a.b\":{\"*\":7}}",
+        ),
+    ] {
+        let result = outcome(&path(expression), incoming("application/json", WEATHER)).unwrap();
+        assert_eq!(shown(&result), expected, "{expression}");
+        assert!(result.notes.is_empty(), "{expression}");
+    }
+}
+
+#[test]
+fn a_json_path_that_selects_nothing_says_so() {
+    for (expression, answer, expected) in [
+        ("$.nope", incoming("application/json", WEATHER), "json null"),
+        ("$.nope[*]", incoming("application/json", WEATHER), "json []"),
+        ("$.nope", status(204, incoming("", "")), "empty"),
+    ] {
+        let result = outcome(&path(expression), answer).unwrap();
+        assert_eq!(shown(&result), expected);
+        assert_eq!(result.notes, [format!("responseMapping {expression} selected nothing in the answer")]);
+    }
+}
+
+#[test]
+fn a_mapping_is_not_applied_to_what_it_cannot_fit() {
+    let deep = "[".repeat(100_000) + &"]".repeat(100_000);
+    for (mapping, answer, words) in [
+        (path("$.a"), incoming("text/plain", "{\"a\":1}"), "is not JSON"),
+        (path("$.a"), incoming("application/json", "{broken"), "is not JSON"),
+        (path("$.a"), incoming("application/json", deep), "recursion limit exceeded"),
+        (path("$.a"), cut("application/json", "{\"a\"", Some(9)), "was cut at 4 of 9 bytes"),
+        (template("{{ result }}"), cut("text/plain", "abc", None), "was cut at 3 bytes"),
+        (template("{{ result }}"), incoming("image/png", "abc"), "neither JSON nor text"),
+    ] {
+        let error = refused(&mapping, answer);
+        assert_eq!(error.code, ErrorCode::UpstreamInvalid);
+        assert!(
+            error.message.contains(words) && error.message.contains("http://up.example:81/p/x"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_template_makes_a_text() {
+    for (text, expected) in [
+        ("{{ args.city }}: {{ result.data.items[0].t }} °C ({{ status }})", "text Köln: 1 °C (200)"),
+        (
+            "{% for item in result.data.items|sort(attribute='name') %}{{ item.name }}={{ item.t }};{% endfor %}",
+            "text a=2.5;b=1;",
+        ),
+        (
+            "{{ result.data.z }} {{ true }} {{ result.data.items[0] }} {{ [1,'a'] }}",
+            "text null true {\"name\":\"b\",\"t\":1} [1,\"a\"]",
+        ),
+        ("{{ result.data.items|map(attribute='name')|join(', ') }}", "text b, a"),
+        ("{{ 'a-b-a'|replace('a', 'x') }}", "text x-b-x"),
+        ("{{ result.nope|default('none') }}{% if result.nope %}yes{% else %}no{% endif %}", "text noneno"),
+        ("{% if result.nope is defined %}a{% else %}b{% endif %}", "text b"),
+        ("<{{ '<&>' }}>", "text <<&>>"),
+    ] {
+        let result = outcome(&template(text), incoming("application/json", WEATHER)).unwrap();
+        assert_eq!(shown(&result), expected, "{text}");
+    }
+    let text = outcome(&template("said: {{ result }}"), incoming("text/plain", "hi")).unwrap();
+    assert_eq!(shown(&text), "text said: hi");
+    let empty = outcome(&template("{{ status }} {{ result }}"), status(204, incoming("", ""))).unwrap();
+    assert_eq!(shown(&empty), "text 204 null");
+}
+
+#[test]
+fn a_template_that_fails_says_where_and_why() {
+    let long = "x".repeat(1_000_000);
+    for (text, words) in [
+        ("a\n{{ result.nope }}", "line 2: undefined value in \"result.nope\""),
+        ("{{ result.data.nope.deeper }}", "in \"result.data.nope.deeper\""),
+        ("{{ result.data.items + 1 }}", "line 1: "),
+        (
+            "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+            "more than 200000 steps",
+        ),
+        ("{% for a in range(1000) %}{{ args.city * 10000 }}{% endfor %}", "grew beyond"),
+        ("{% set x %}{% for a in range(1000) %}{{ 'abc' * 10000 }}{% endfor %}{% endset %}", "grew beyond"),
+        ("{{ ('a' * 100000)|replace('a', 'b' * 100000) }}", "grew beyond"),
+        ("{{ range(10000)|join('b' * 100000) }}", "grew beyond"),
+    ] {
+        let error = refused(&template(text), incoming("application/json", WEATHER));
+        assert_eq!(error.code, ErrorCode::UpstreamInvalid);
+        assert!(error.message.starts_with("the responseMapping template failed: "), "{error}");
+        assert!(error.message.contains(words), "{error}");
+    }
+    let result = outcome(&template("{{ result }}"), incoming("text/plain", long.clone())).unwrap();
+    assert_eq!(shown(&result).len(), long.len() + 5);
+}
+
+#[test]
+fn faults_in_a_mapping_are_found_when_it_is_compiled() {
+    for (mapping, pointer, words) in [
+        (path("data.items"), "/responseMapping/path", "\"data.items\" is not a JSONPath (RFC 9535): "),
+        (path("$.items[?@.a =~ /x/]"), "/responseMapping/path", "is not a JSONPath"),
+        (path("$.a[?nope(@.b)]"), "/responseMapping/path", "is not a JSONPath"),
+        (path("$..a..b..c..d"), "/responseMapping/path", "has more than 3 descendant steps"),
+        (template("a\n{{ result. }}"), "/responseMapping/template", "line 2: "),
+        (template("{% for a in result %}"), "/responseMapping/template", "line 1: "),
+        (
+            template("{{ reslt.a }}"),
+            "/responseMapping/template",
+            "reslt is not known in this template; did you mean result?",
+        ),
+        (
+            template("{{ secrets.KEY }}"),
+            "/responseMapping/template",
+            "secrets is not known in this template; there are",
+        ),
+        (template("{{ result\n|uper }}"), "/responseMapping/template", "line 2: there is no filter uper"),
+        (template("{{ result|indent(4) }}"), "/responseMapping/template", "there is no filter indent"),
+        (
+            template("{% if result is empti %}{% endif %}"),
+            "/responseMapping/template",
+            "there is no test empti",
+        ),
+        (template(&"x".repeat(70_000)), "/responseMapping/template", "shorten it"),
+    ] {
+        let faults = faults(&mapping);
+        assert!(
+            faults.iter().any(|fault| fault.starts_with(&format!("{pointer}: ")) && fault.contains(words)),
+            "{faults:?}"
+        );
+    }
+    assert_eq!(faults(&template("{{ a }}{{ b|c }}")).len(), 3);
+}

@@ -1,0 +1,234 @@
+//! Kind `feign`: a request to a service with one base URL or several instances. The request itself is built as in `http`.
+
+mod instances;
+mod settings;
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use toolrail_core::{
+    Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, Outcome, Preview, Problems, async_trait,
+};
+
+use crate::answer::Answer;
+use crate::kinds::Runtime;
+use crate::outbound::{Incoming, Outgoing};
+use crate::request::{Base, Request, Target, Written, shown, split_path};
+use crate::template::{Braces, Compiler, Rendering, scan};
+use instances::{Instance, Instances};
+use settings::FeignSettings;
+
+/// The kind `feign`.
+#[derive(Debug)]
+pub(crate) struct Feign {
+    runtime: Runtime,
+}
+
+impl Feign {
+    /// The kind, running its calls with `runtime`.
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        Self { runtime }
+    }
+}
+
+impl Kind for Feign {
+    const NAME: &'static str = "feign";
+    const NOT_YET: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
+    type Settings = FeignSettings;
+
+    fn compile(
+        &self,
+        settings: FeignSettings,
+        definition: &Definition,
+        problems: &mut Problems,
+    ) -> Option<Compiled> {
+        let answer = Answer::compile(&definition.response_mapping, problems);
+        let mut compiler = Compiler::new(problems, &self.runtime.secrets);
+        let bases = compile_bases(&settings, &mut compiler);
+        let written = written_path(settings.path.as_deref().unwrap_or_default(), &mut compiler);
+        let request = written.and_then(|written| {
+            Request::compile(&written, &settings.request(), &definition.auth, &mut compiler)
+        });
+        let arguments = compiler.arguments;
+        let request = request?;
+        let targets = bases?.into_iter().map(|base| Target::new(base, request.fixed())).collect();
+        let executor = FeignExecutor {
+            runtime: self.runtime.clone(),
+            request,
+            instances: Instances::new(targets),
+            service: settings.service,
+            answer: answer?,
+        };
+        Some(Compiled { executor: Arc::new(executor), arguments })
+    }
+}
+
+const PATH: &str = "/feign/path";
+
+fn written_path<'p>(path: &'p str, compiler: &mut Compiler<'_>) -> Option<Written<'p>> {
+    let pieces = match scan(path, Braces::Single) {
+        Ok(pieces) => pieces,
+        Err(fault) => {
+            compiler.problems.error(PATH, fault);
+            return None;
+        }
+    };
+    if path.contains("://") && !path.starts_with('/') {
+        compiler
+            .problems
+            .error(PATH, "is a whole URL; put scheme, host and port into baseUrl, and only the rest here");
+        return None;
+    }
+    let split = split_path(&pieces);
+    if split.fragment {
+        compiler
+            .problems
+            .error(PATH, "what follows # is never sent; remove it, or write %23 for the character itself");
+    }
+    Some(Written { path: split.path, query: split.query, pointer: PATH.to_owned() })
+}
+
+fn compile_bases(settings: &FeignSettings, compiler: &mut Compiler<'_>) -> Option<Vec<Base>> {
+    match (&settings.base_url, &settings.instances) {
+        (Some(url), None) => Base::compile_text(url, "/feign/baseUrl", compiler).map(|base| vec![base]),
+        (None, Some(urls)) => {
+            if urls.is_empty() {
+                compiler
+                    .problems
+                    .error("/feign/instances", "is empty; list the base URL of one instance at least");
+                return None;
+            }
+            let bases: Vec<_> = urls
+                .iter()
+                .enumerate()
+                .map(|(index, url)| Base::compile_text(url, &format!("/feign/instances/{index}"), compiler))
+                .collect();
+            bases.into_iter().collect()
+        }
+        (Some(_), Some(_)) => {
+            compiler.problems.error("/feign/instances", "there is baseUrl too; keep one of them");
+            None
+        }
+        (None, None) => {
+            let (pointer, words) = match &settings.service {
+                Some(service) => (
+                    "/feign/service",
+                    format!(
+                        "finding the instances of {service:?} by its name is not supported yet; list their base URLs in instances"
+                    ),
+                ),
+                None => ("/feign", "needs baseUrl, or service with instances; add it".to_owned()),
+            };
+            compiler.problems.error(pointer, words);
+            None
+        }
+    }
+}
+
+struct FeignExecutor {
+    runtime: Runtime,
+    request: Request,
+    instances: Instances,
+    service: Option<String>,
+    answer: Answer,
+}
+
+#[async_trait]
+impl Executor for FeignExecutor {
+    async fn execute(&self, call: &Call<'_>) -> Outcome {
+        let (mut draft, targets) = {
+            let mut rendering = Rendering::to_send(call.arguments, &self.runtime.secrets);
+            let draft = self.request.draft(&mut rendering)?;
+            let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
+            let targets: Result<Vec<_>, CallError> = self
+                .instances
+                .in_turn()
+                .map(|instance| Ok((instance, instance.target.uri(rest, &mut rendering)?)))
+                .collect();
+            (draft, targets?)
+        };
+        draft.assemble(&self.runtime.client).await?;
+        let incoming = self.send(draft.into_outgoing(http::Uri::default()), targets).await?;
+        self.answer.outcome(incoming, call.arguments)
+    }
+
+    fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError> {
+        let Some(instance) = self.instances.first() else {
+            return Err(no_instance());
+        };
+        let mut preview = shown(&self.request, &instance.target, call.arguments, &self.runtime.secrets)?;
+        if let (Some(service), Some(request)) = (&self.service, preview.request.as_object_mut()) {
+            request.shift_insert(0, "service".into(), service.as_str().into());
+        }
+        if self.instances.count() > 1 {
+            preview.notes.push(format!(
+                "calls go to {} instances in turn; the first is shown",
+                self.instances.count()
+            ));
+        }
+        Ok(preview)
+    }
+}
+
+impl FeignExecutor {
+    /// Sends to the first instance that can be reached. Another is tried only while nothing can have arrived.
+    async fn send(
+        &self,
+        request: Outgoing,
+        targets: Vec<(&Instance, http::Uri)>,
+    ) -> Result<Incoming, CallError> {
+        let deadline = Instant::now() + request.limits.total;
+        let last = targets.len().saturating_sub(1);
+        let mut request = Some(request);
+        for (index, (instance, uri)) in targets.into_iter().enumerate() {
+            let Some(mut outgoing) = (if index == last { request.take() } else { request.clone() }) else {
+                break;
+            };
+            outgoing.uri = uri;
+            outgoing.limits.total = deadline.saturating_duration_since(Instant::now());
+            outgoing.limits.connect = outgoing.limits.connect.min(outgoing.limits.total);
+            match self.runtime.client.send(outgoing).await {
+                Ok(incoming) => {
+                    Instances::reached(instance);
+                    return Ok(incoming);
+                }
+                Err(failure) if failure.connected => {
+                    Instances::reached(instance);
+                    return Err(failure.error);
+                }
+                Err(failure) => {
+                    self.instances.unreachable(instance);
+                    tracing::warn!(
+                        service = self.service.as_deref(),
+                        instance = instance.target.name(),
+                        "instance could not be reached"
+                    );
+                    if index == last || Instant::now() >= deadline {
+                        return Err(self.none_reached(failure.error));
+                    }
+                }
+            }
+        }
+        Err(no_instance())
+    }
+
+    fn none_reached(&self, last: CallError) -> CallError {
+        if self.instances.count() == 1 {
+            return last;
+        }
+        let service =
+            self.service.as_ref().map_or_else(String::new, |service| format!(" of the service {service:?}"));
+        CallError::new(
+            last.code,
+            format!(
+                "none of the {} instances{service} could be reached; the last one: {}",
+                self.instances.count(),
+                last.message
+            ),
+        )
+    }
+}
+
+fn no_instance() -> CallError {
+    CallError::new(ErrorCode::Internal, "the tool has no instance left; this is a fault of Toolrail")
+}

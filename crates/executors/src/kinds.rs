@@ -1,0 +1,23 @@
+//! The table of kinds: one line each.
+
+use std::sync::Arc;
+
+use toolrail_core::{AnyKind, Secrets};
+
+use crate::feign::Feign;
+use crate::http::Http;
+use crate::outbound::Client;
+
+/// What the kinds need to run.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    /// The one client through which everything goes out.
+    pub client: Arc<Client>,
+    /// The secrets that templates may name.
+    pub secrets: Arc<Secrets>,
+}
+
+/// Every kind there is.
+pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
+    vec![Arc::new(Http::new(runtime.clone())), Arc::new(Feign::new(runtime.clone()))]
+}

@@ -1,0 +1,54 @@
+//! Reading a body up to a cap, with as few copies as can be: one frame is kept as it is, more are joined in one buffer.
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use super::Cut;
+
+/// A body that broke off.
+pub(super) struct Broken {
+    pub(super) error: hyper::Error,
+    pub(super) received: usize,
+    pub(super) declared: Option<u64>,
+}
+
+/// The body, or its first `cap` bytes. Dropping the rest closes the connection.
+pub(super) async fn read(mut body: Incoming, cap: usize) -> Result<(Bytes, Option<Cut>), Broken> {
+    let declared = body.size_hint().exact();
+    let cut = Some(Cut { cap, total: declared });
+    let broken = |error, received| Broken { error, received, declared };
+    let Some(first) = next(&mut body).await.map_err(|error| broken(error, 0))? else {
+        return Ok((Bytes::new(), None));
+    };
+    if first.len() > cap {
+        return Ok((first.slice(..cap), cut));
+    }
+    if body.is_end_stream() {
+        return Ok((first, None));
+    }
+    let expected = declared.map_or(first.len() * 2, |length| usize::try_from(length).unwrap_or(cap));
+    let mut joined = Vec::with_capacity(expected.min(cap));
+    joined.extend_from_slice(&first);
+    drop(first);
+    while let Some(frame) = next(&mut body).await.map_err(|error| broken(error, joined.len()))? {
+        let room = cap - joined.len();
+        if frame.len() > room {
+            joined.extend_from_slice(&frame[..room]);
+            return Ok((joined.into(), cut));
+        }
+        joined.extend_from_slice(&frame);
+    }
+    Ok((joined.into(), None))
+}
+
+/// The next piece that is not empty; trailers are passed over.
+async fn next(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    while let Some(frame) = body.frame().await {
+        match frame?.into_data() {
+            Ok(data) if !data.is_empty() => return Ok(Some(data)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,105 @@
+//! Following a redirect: where it leads, what the next request is, and what must not travel along.
+
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::Scheme;
+use http::{Method, StatusCode, Uri};
+use url::Url;
+
+use super::failure::{invalid, origin, port};
+use super::{Hop, OutboundError, Sensitive};
+
+const OF_THE_BODY: &[HeaderName] = &[
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LANGUAGE,
+    header::CONTENT_LOCATION,
+    header::TRANSFER_ENCODING,
+];
+const OF_ONE_ORIGIN: &[HeaderName] =
+    &[header::AUTHORIZATION, header::PROXY_AUTHORIZATION, header::COOKIE, header::HOST, header::ORIGIN];
+
+/// Where the answer wants the client to go, if it is a redirect.
+pub(super) fn location(status: StatusCode, headers: &HeaderMap) -> Option<&[u8]> {
+    match status.as_u16() {
+        301 | 302 | 303 | 307 | 308 => headers.get(header::LOCATION).map(HeaderValue::as_bytes),
+        _ => None,
+    }
+}
+
+/// The request that follows `hop`.
+pub(super) fn next(
+    mut hop: Hop,
+    status: StatusCode,
+    location: &[u8],
+    sensitive: &Sensitive,
+) -> Result<Hop, OutboundError> {
+    let target = resolve(&hop.uri, location)?;
+    if hop.uri.scheme() == Some(&Scheme::HTTPS) && target.scheme() != Some(&Scheme::HTTPS) {
+        return Err(invalid(format!(
+            "{} redirects from https to {}, which is not followed; name the final address in the definition",
+            origin(&hop.uri),
+            origin(&target)
+        )));
+    }
+    if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+        if hop.method != Method::HEAD {
+            hop.method = Method::GET;
+        }
+        hop.body.clear();
+        remove(&mut hop.headers, OF_THE_BODY);
+    }
+    if !same_origin(&hop.uri, &target) {
+        if sensitive.is_in(&hop.body) {
+            return Err(invalid(format!(
+                "{} redirects to {}, which is not followed because the body holds a secret; name the final address in the definition",
+                origin(&hop.uri),
+                origin(&target)
+            )));
+        }
+        drop_credentials(&mut hop.headers, sensitive);
+    }
+    hop.uri = target;
+    Ok(hop)
+}
+
+fn resolve(base: &Uri, location: &[u8]) -> Result<Uri, OutboundError> {
+    let unusable = |reason: &str| {
+        let shown: String = String::from_utf8_lossy(location).chars().take(200).collect();
+        invalid(format!("{} redirects to {shown:?}, {reason}", origin(base)))
+    };
+    let text = std::str::from_utf8(location).map_err(|_| unusable("which is not text"))?;
+    let base_url = Url::parse(&base.to_string()).map_err(|_| unusable("which cannot be resolved"))?;
+    let mut url = base_url.join(text).map_err(|_| unusable("which is not a URL"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(unusable("which is neither http nor https"));
+    }
+    url.set_fragment(None);
+    // Credentials in the address would only go into the pool's key, never out; drop them here.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Uri::try_from(url.as_str()).map_err(|_| unusable("which is not a URL"))
+}
+
+fn same_origin(one: &Uri, other: &Uri) -> bool {
+    one.scheme() == other.scheme()
+        && port(one) == port(other)
+        && one.host().unwrap_or_default().eq_ignore_ascii_case(other.host().unwrap_or_default())
+}
+
+/// Leaves only what may be told to another origin.
+fn drop_credentials(headers: &mut HeaderMap, sensitive: &Sensitive) {
+    remove(headers, OF_ONE_ORIGIN);
+    let secret: Vec<HeaderName> = headers
+        .iter()
+        .filter(|(_, value)| value.is_sensitive() || sensitive.is_in(value.as_bytes()))
+        .map(|(name, _)| name.clone())
+        .collect();
+    remove(headers, &secret);
+}
+
+fn remove(headers: &mut HeaderMap, names: &[HeaderName]) {
+    for name in names {
+        headers.remove(name);
+    }
+}

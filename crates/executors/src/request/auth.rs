@@ -1,0 +1,262 @@
+//! How a request proves itself: a key, basic or bearer credentials. Whatever stands in them counts as secret, also what
+//! the author wrote out.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderName;
+use http::header::AUTHORIZATION;
+use serde_json::Map;
+use toolrail_core::{ApiKeyPlace, Auth, CallError, ErrorCode, MASK, Problems, Secret, Secrets};
+
+use super::query::{Parameter, encoded_name};
+use super::{RequestSettings, headers};
+use crate::template::{Compiler, Place, Placement, Rendering, Template};
+
+/// A compiled credential.
+#[derive(Debug)]
+pub(super) struct Credential {
+    place: CredentialPlace,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum CredentialPlace {
+    Header(HeaderName),
+    /// The encoded name with its `=`.
+    Query(String),
+    Cookie(String),
+}
+
+#[derive(Debug)]
+enum Form {
+    /// The text itself, after a word such as `Bearer `.
+    Plain(&'static str, Template),
+    Basic {
+        username: Template,
+        password: Template,
+    },
+}
+
+/// A credential ready to be placed.
+#[derive(Debug)]
+pub(super) struct Rendered<'c> {
+    place: &'c CredentialPlace,
+    text: String,
+}
+
+impl Credential {
+    /// Compiles `auth`; the outer nothing means that an error was noted, the inner that there is no credential.
+    #[expect(clippy::option_option, reason = "no credential is a good outcome, unlike a faulty one")]
+    pub(super) fn compile(auth: &Auth, compiler: &mut Compiler<'_>) -> Option<Option<Self>> {
+        let header = |template: Option<Template>, word: &'static str| {
+            template.map(|template| {
+                Some(Self {
+                    place: CredentialPlace::Header(AUTHORIZATION),
+                    form: Form::Plain(word, template),
+                })
+            })
+        };
+        match auth {
+            Auth::None => Some(None),
+            Auth::Bearer { token } => {
+                if token.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("bearer ")) {
+                    compiler
+                        .problems
+                        .error("/auth/token", "the word Bearer is added by itself; give the token alone");
+                    return None;
+                }
+                header(template(token, "/auth/token", Place::Header, compiler), "Bearer ")
+            }
+            Auth::Basic { username, password } => {
+                // The user name is no secret, so it may well be written out.
+                let username = compiler.template(username, "/auth/username", Place::Text);
+                let password = template(password, "/auth/password", Place::Text, compiler);
+                let form = Form::Basic { username: username?, password: password? };
+                Some(Some(Self { place: CredentialPlace::Header(AUTHORIZATION), form }))
+            }
+            Auth::ApiKey { place, name, value } => {
+                let (key_place, template_place) = match place {
+                    ApiKeyPlace::Header => (
+                        headers::name(name, "/auth/name", compiler.problems).map(CredentialPlace::Header),
+                        Place::Header,
+                    ),
+                    ApiKeyPlace::Query => (Some(CredentialPlace::Query(encoded_name(name))), Place::Query),
+                    ApiKeyPlace::Cookie => {
+                        let named = headers::check_cookie_name(name, "/auth/name", compiler.problems);
+                        (named.map(|()| CredentialPlace::Cookie(name.clone())), Place::Cookie)
+                    }
+                };
+                let value = template(value, "/auth/value", template_place, compiler);
+                Some(Some(Self { place: key_place?, form: Form::Plain("", value?) }))
+            }
+        }
+    }
+
+    /// Whether it becomes a query parameter.
+    pub(super) fn goes_into_query(&self) -> bool {
+        matches!(self.place, CredentialPlace::Query(_))
+    }
+
+    /// Fills the values in; nothing if an argument in it is absent.
+    pub(super) fn render(&self, rendering: &mut Rendering<'_>) -> Result<Option<Rendered<'_>>, CallError> {
+        let mut text = String::new();
+        match &self.form {
+            Form::Plain(word, template) => {
+                text.push_str(word);
+                if template.write(rendering, &mut text)? == Placement::Dropped {
+                    return Ok(None);
+                }
+                if rendering.is_shown() {
+                    text.replace_range(word.len().., MASK);
+                } else if !self.is_constant() {
+                    rendering.derive(&text[word.len()..]);
+                }
+            }
+            Form::Basic { username, password } => {
+                let Some(pair) = basic_pair(username, password, rendering)? else {
+                    return Ok(None);
+                };
+                text.push_str("Basic ");
+                if rendering.is_shown() {
+                    text.push_str(MASK);
+                } else {
+                    STANDARD.encode_string(&pair, &mut text);
+                    if !self.is_constant() {
+                        rendering.derive(&text["Basic ".len()..]);
+                    }
+                }
+            }
+        }
+        Ok(Some(Rendered { place: &self.place, text }))
+    }
+
+    /// What it is in every call, in the forms in which an upstream may echo it; nothing if it varies.
+    pub(super) fn fixed_texts(&self, secrets: &Secrets) -> Vec<Secret> {
+        if !self.is_constant() {
+            return Vec::new();
+        }
+        let arguments = Map::new();
+        let mut rendering = Rendering::to_send(&arguments, secrets);
+        let Ok(Some(Rendered { text, .. })) = self.render(&mut rendering) else {
+            return Vec::new();
+        };
+        let text = text
+            .split_once(' ')
+            .filter(|_| text.starts_with("Basic ") || text.starts_with("Bearer "))
+            .map_or(text.as_str(), |(_, after)| after);
+        let mut texts = vec![Secret::new(text)];
+        if let Form::Basic { password, .. } = &self.form {
+            texts.extend(password.literal().map(Secret::new));
+        }
+        texts
+    }
+
+    fn is_constant(&self) -> bool {
+        let varies =
+            |template: &Template| template.expressions().any(crate::template::Expression::names_arguments);
+        match &self.form {
+            Form::Plain(_, template) => !varies(template),
+            Form::Basic { username, password } => !varies(username) && !varies(password),
+        }
+    }
+}
+
+impl Rendered<'_> {
+    /// Appends it to a query, if that is its place.
+    pub(super) fn write_query(&self, separator: char, out: &mut String) {
+        if let CredentialPlace::Query(name) = self.place {
+            out.push(separator);
+            out.push_str(name);
+            out.push_str(&self.text);
+        }
+    }
+
+    /// Its header and value, if that is its place.
+    pub(super) fn header(&self) -> Option<(&HeaderName, &str)> {
+        match self.place {
+            CredentialPlace::Header(name) => Some((name, &self.text)),
+            CredentialPlace::Query(_) | CredentialPlace::Cookie(_) => None,
+        }
+    }
+
+    /// Its cookie's name and value, if that is its place.
+    pub(super) fn cookie(&self) -> Option<(&str, &str)> {
+        match self.place {
+            CredentialPlace::Cookie(name) => Some((name, &self.text)),
+            CredentialPlace::Query(_) | CredentialPlace::Header(_) => None,
+        }
+    }
+}
+
+/// Notes a place that both `auth` and the request set.
+pub(super) fn check_conflicts(
+    auth: &Auth,
+    settings: &RequestSettings<'_>,
+    query: &[Parameter],
+    problems: &mut Problems,
+) {
+    let both = "is also set by auth; keep one of them";
+    let check_header = |wanted: &str, problems: &mut Problems| {
+        for (name, _, pointer) in settings.members("headers", settings.headers) {
+            if name.eq_ignore_ascii_case(wanted) {
+                problems.error(pointer, format!("the header {name:?} {both}"));
+            }
+        }
+    };
+    match auth {
+        Auth::None => {}
+        Auth::Basic { .. } | Auth::Bearer { .. } => check_header("authorization", problems),
+        Auth::ApiKey { place: ApiKeyPlace::Header, name, .. } => check_header(name, problems),
+        Auth::ApiKey { place: ApiKeyPlace::Query, name, .. } => {
+            if query.iter().any(|parameter| parameter.names().contains(name)) {
+                problems.error(
+                    "/auth/name",
+                    format!("the query parameter {name:?} is also set by the request; keep one of them"),
+                );
+            }
+        }
+        Auth::ApiKey { place: ApiKeyPlace::Cookie, name, .. } => {
+            check_header("cookie", problems);
+            if settings.cookies.is_some_and(|cookies| cookies.contains_key(name)) {
+                problems.error(
+                    crate::template::child(&settings.pointer("cookies"), name),
+                    format!("the cookie {name:?} {both}"),
+                );
+            }
+        }
+    }
+}
+
+/// Compiles a credential's text and warns if it is written out.
+fn template(text: &str, pointer: &str, place: Place, compiler: &mut Compiler<'_>) -> Option<Template> {
+    let template = compiler.template(text, pointer, place)?;
+    if text.is_empty() {
+        compiler.problems.error(pointer, "is empty; give a value such as {{secrets.KEY}}");
+        return None;
+    }
+    if template.literal().is_some() {
+        compiler
+            .problems
+            .warning(pointer, "the credential is written out; keep it in a secret and write {{secrets.KEY}}");
+    }
+    Some(template)
+}
+
+fn basic_pair(
+    username: &Template,
+    password: &Template,
+    rendering: &mut Rendering<'_>,
+) -> Result<Option<String>, CallError> {
+    let mut pair = String::new();
+    if username.write(rendering, &mut pair)? == Placement::Dropped {
+        return Ok(None);
+    }
+    if pair.contains(':') {
+        return Err(CallError::new(
+            ErrorCode::InvalidArguments,
+            "the user name for basic authentication must not contain a colon",
+        ));
+    }
+    pair.push(':');
+    Ok((password.write(rendering, &mut pair)? == Placement::Placed).then_some(pair))
+}

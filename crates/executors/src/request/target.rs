@@ -1,0 +1,378 @@
+//! Where a request goes: scheme, host and port, fixed by the author or taken from a secret, never from an argument (a
+//! caller who could choose the host would reach everything that this machine reaches).
+
+use http::Uri;
+use http::uri::{Authority, Parts, PathAndQuery, Scheme};
+use toolrail_core::{CallError, ErrorCode};
+use url::Url;
+
+use crate::template::{Braces, Compiler, Piece, Place, Rendering, Template, scan};
+
+/// The start of a URL, compiled.
+#[derive(Debug)]
+pub(crate) enum Base {
+    /// Written by the author.
+    Fixed(Origin),
+    /// With secrets in it.
+    Secret(Template),
+}
+
+/// Scheme, host and port, and what every path starts with.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    scheme: Scheme,
+    authority: Authority,
+    /// What every path starts with; a slash at least.
+    prefix: String,
+}
+
+/// A base together with a path and query that may already be known.
+#[derive(Debug)]
+pub(crate) struct Target {
+    base: Base,
+    fixed: Option<Uri>,
+}
+
+/// A URL template taken apart.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct SplitUrl<'u> {
+    /// Up to the path.
+    pub(crate) base: Vec<Piece<'u>>,
+    /// Up to the `?`.
+    pub(crate) path: Vec<Piece<'u>>,
+    /// After the `?`.
+    pub(crate) query: Vec<Piece<'u>>,
+    /// Whether a `#` follows.
+    pub(crate) fragment: bool,
+}
+
+impl Base {
+    /// Compiles scheme, host and port, with the start of the path if there is any; notes what is wrong.
+    pub(crate) fn compile(pieces: &[Piece<'_>], pointer: &str, compiler: &mut Compiler<'_>) -> Option<Self> {
+        let before = compiler.arguments.len();
+        let template = compiler.pieces(pieces, pointer, Place::Base)?;
+        if template.expressions().any(crate::template::Expression::names_arguments) {
+            compiler.arguments.truncate(before);
+            compiler.problems.error(
+                pointer,
+                "an argument must not choose the scheme, host or port; write them out or take them from {{secrets.KEY}}",
+            );
+            return None;
+        }
+        let Some(text) = template.literal() else {
+            return Some(Self::Secret(template));
+        };
+        match Origin::parse(text) {
+            Ok(origin) => Some(Self::Fixed(origin)),
+            Err(fault) => {
+                compiler.problems.error(pointer, format!("{text:?} {fault}"));
+                None
+            }
+        }
+    }
+
+    /// Compiles a base URL that stands alone.
+    pub(crate) fn compile_text(text: &str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Self> {
+        match scan(text, Braces::Double) {
+            Ok(pieces) => Self::compile(&pieces, pointer, compiler),
+            Err(fault) => {
+                compiler.problems.error(pointer, fault);
+                None
+            }
+        }
+    }
+
+    fn join(&self, rest: &str, rendering: &mut Rendering<'_>) -> Result<Uri, CallError> {
+        match self {
+            Self::Fixed(origin) => origin.uri(rest),
+            Self::Secret(template) => {
+                let mut text = String::new();
+                template.write(rendering, &mut text)?;
+                let origin = Origin::parse(&text).map_err(|fault| {
+                    let names: Vec<_> =
+                        template.expressions().map(crate::template::Expression::label).collect();
+                    CallError::new(
+                        ErrorCode::InvalidDefinition,
+                        format!("the URL at {} with {} {fault}", template.pointer(), names.join(" and ")),
+                    )
+                })?;
+                origin.uri(rest)
+            }
+        }
+    }
+}
+
+impl Target {
+    /// A target; `rest` is path and query if they are known.
+    pub(crate) fn new(base: Base, rest: Option<&str>) -> Self {
+        let fixed = match (&base, rest) {
+            (Base::Fixed(origin), Some(rest)) => origin.uri(rest).ok(),
+            _ => None,
+        };
+        Self { base, fixed }
+    }
+
+    /// The whole address; `rest` is path and query.
+    pub(crate) fn uri(&self, rest: &str, rendering: &mut Rendering<'_>) -> Result<Uri, CallError> {
+        match &self.fixed {
+            Some(uri) => Ok(uri.clone()),
+            None => self.base.join(rest, rendering),
+        }
+    }
+
+    /// The whole address for a preview.
+    pub(crate) fn shown(&self, rest: &str, rendering: &mut Rendering<'_>) -> Result<String, CallError> {
+        match &self.base {
+            Base::Fixed(origin) => Ok(join(&origin.text(), rest)),
+            Base::Secret(template) => {
+                let mut text = String::new();
+                template.write(rendering, &mut text)?;
+                Ok(join(&text, rest))
+            }
+        }
+    }
+
+    /// Scheme, host and port for messages; nothing if they are secret.
+    pub(crate) fn name(&self) -> Option<String> {
+        match &self.base {
+            Base::Fixed(origin) => Some(origin.text().trim_end_matches('/').to_owned()),
+            Base::Secret(_) => None,
+        }
+    }
+}
+
+impl Origin {
+    /// Reads scheme, host, port and prefix; a fault comes back in words that do not repeat the text, which may be secret.
+    fn parse(text: &str) -> Result<Self, String> {
+        let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
+        if !lower.starts_with("http://") && !lower.starts_with("https://") {
+            return Err(if text.contains("://") {
+                "has a scheme that is not supported; use http:// or https://".into()
+            } else {
+                "has no scheme; start it with https:// or http://".to_owned()
+            });
+        }
+        if text.chars().any(|c| c.is_whitespace() || c.is_control() || c == '\\') {
+            return Err("has a character that a URL cannot have; remove it".into());
+        }
+        if text.matches("://").count() > 1 {
+            return Err("has two schemes; keep one of them".into());
+        }
+        if text.contains(":///") {
+            return Err("has no host; write one after the scheme".into());
+        }
+        let url = Url::parse(text).map_err(|error| format!("is not a valid URL ({error}); correct it"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must not hold a user name or password; put them into auth".into());
+        }
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err("must not have a query or a fragment; put parameters into query".into());
+        }
+        let host = url.host_str().unwrap_or_default();
+        let authority = url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        let authority = Authority::try_from(authority.as_str())
+            .map_err(|_| "has a host that is not valid; correct it".to_owned())?;
+        let scheme = if url.scheme() == "https" { Scheme::HTTPS } else { Scheme::HTTP };
+        Ok(Self { scheme, authority, prefix: url.path().to_owned() })
+    }
+
+    fn uri(&self, rest: &str) -> Result<Uri, CallError> {
+        let path = join(&self.prefix, rest);
+        let unusable = || {
+            CallError::new(
+                ErrorCode::InvalidArguments,
+                "the arguments make a URL that is too long or not valid; shorten them",
+            )
+        };
+        let mut parts = Parts::default();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority = Some(self.authority.clone());
+        parts.path_and_query =
+            Some(PathAndQuery::from_maybe_shared(bytes::Bytes::from(path)).map_err(|_| unusable())?);
+        Uri::from_parts(parts).map_err(|_| unusable())
+    }
+
+    fn text(&self) -> String {
+        format!("{}://{}{}", self.scheme, self.authority, self.prefix)
+    }
+}
+
+/// Puts a prefix before path and query, with one slash where they meet.
+fn join(prefix: &str, rest: &str) -> String {
+    let prefix = if rest.starts_with('/') { prefix.trim_end_matches('/') } else { prefix };
+    let mut path = String::with_capacity(prefix.len() + rest.len());
+    path.push_str(prefix);
+    path.push_str(rest);
+    path
+}
+
+/// Finds where base, path and query of a URL template meet.
+pub(crate) fn split_url<'u>(pieces: &[Piece<'u>]) -> SplitUrl<'u> {
+    split_from(Stage::Base, pieces)
+}
+
+/// The same for a text that starts with the path.
+pub(crate) fn split_path<'u>(pieces: &[Piece<'u>]) -> SplitUrl<'u> {
+    split_from(Stage::Path, pieces)
+}
+
+fn split_from<'u>(mut stage: Stage, pieces: &[Piece<'u>]) -> SplitUrl<'u> {
+    let mut split = SplitUrl::default();
+    for piece in pieces {
+        let Piece::Literal(mut text) = *piece else {
+            split.push(stage, *piece);
+            continue;
+        };
+        while let Some((part, next, rest)) = stage.cut(text) {
+            split.push(stage, Piece::Literal(part));
+            (stage, text) = (next, rest);
+        }
+        split.push(stage, Piece::Literal(text));
+    }
+    split
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Base,
+    Path,
+    Query,
+    Fragment,
+}
+
+impl Stage {
+    /// The part of `text` that belongs to this stage, the next stage and what is left for it, if this one ends here.
+    fn cut(self, text: &str) -> Option<(&str, Stage, &str)> {
+        let (end, keep) = match self {
+            Self::Base => (end_of_base(text)?, 0),
+            Self::Path => (text.find(['?', '#'])?, 1),
+            Self::Query => (text.find('#')?, 1),
+            Self::Fragment => return None,
+        };
+        let next = match (self, &text[end..=end]) {
+            (_, "#") => Self::Fragment,
+            (Self::Path, "?") => Self::Query,
+            _ => Self::Path,
+        };
+        Some((&text[..end], next, &text[end + keep..]))
+    }
+}
+
+/// The first `/`, `?` or `#` that is not a part of `://`.
+fn end_of_base(text: &str) -> Option<usize> {
+    let first = text.find(['/', '?', '#'])?;
+    if first > 0 && text[first - 1..].starts_with("://") || text.starts_with("://") {
+        let after = text.find("://")? + 3;
+        return text[after..].find(['/', '?', '#']).map(|end| after + end);
+    }
+    Some(first)
+}
+
+impl<'u> SplitUrl<'u> {
+    fn push(&mut self, stage: Stage, piece: Piece<'u>) {
+        if matches!(piece, Piece::Literal("")) {
+            self.fragment |= stage == Stage::Fragment;
+            return;
+        }
+        match stage {
+            Stage::Base => self.base.push(piece),
+            Stage::Path => self.path.push(piece),
+            Stage::Query => self.query.push(piece),
+            Stage::Fragment => self.fragment = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(pieces: &[Piece<'_>]) -> String {
+        pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Literal(text) => (*text).to_owned(),
+                Piece::Expression(source) => format!("<{source}>"),
+                Piece::Argument(name) => format!("<{name}>"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_url_is_taken_apart_where_its_parts_meet() {
+        let cases = [
+            ("http://h:1/a/b?x=1", "http://h:1", "/a/b", "x=1"),
+            ("https://h", "https://h", "", ""),
+            ("https://h?q={{args.q}}", "https://h", "", "q=<args.q>"),
+            ("http://h/{{args.id}}/x?y={{args.y}}&z", "http://h", "/<args.id>/x", "y=<args.y>&z"),
+            ("{{secrets.BASE}}/a", "<secrets.BASE>", "/a", ""),
+            ("{{secrets.BASE}}", "<secrets.BASE>", "", ""),
+            ("http://{{secrets.HOST}}:80/a", "http://<secrets.HOST>:80", "/a", ""),
+            ("{{secrets.S}}://h/a", "<secrets.S>://h", "/a", ""),
+            ("http://{{args.host}}/a", "http://<args.host>", "/a", ""),
+            ("http://h/redirect?to=http://x/y", "http://h", "/redirect", "to=http://x/y"),
+            ("{{secrets.B}}/p/http://x", "<secrets.B>", "/p/http://x", ""),
+            ("/relative", "", "/relative", ""),
+        ];
+        for (url, base, path, query) in cases {
+            let pieces = scan(url, Braces::Double).unwrap();
+            let split = split_url(&pieces);
+            assert_eq!(
+                (texts(&split.base).as_str(), texts(&split.path).as_str(), texts(&split.query).as_str()),
+                (base, path, query),
+                "{url}"
+            );
+            assert!(!split.fragment);
+        }
+        assert!(split_url(&scan("http://h/a#b", Braces::Double).unwrap()).fragment);
+        assert!(split_url(&scan("http://h/a?b#", Braces::Double).unwrap()).fragment);
+    }
+
+    #[test]
+    fn base_and_path_meet_in_one_slash() {
+        let cases = [
+            ("http://h", "/a", "/a"),
+            ("http://h/", "/a?b", "/a?b"),
+            ("http://h/api/", "/a", "/api/a"),
+            ("http://h/api", "/", "/api/"),
+            ("http://h/api", "", "/api"),
+            ("http://h/api/", "?x=1", "/api/?x=1"),
+            ("http://h", "?x=1", "/?x=1"),
+            ("http://h", "", "/"),
+        ];
+        for (base, rest, expected) in cases {
+            let uri = Origin::parse(base).unwrap().uri(rest).unwrap();
+            assert_eq!(uri.path_and_query().unwrap().as_str(), expected, "{base} + {rest}");
+        }
+    }
+
+    #[test]
+    fn an_origin_is_read_strictly() {
+        let good = [
+            ("http://localhost:8080", "http://localhost:8080/"),
+            ("HTTPS://API.example.com:443/v1/", "https://api.example.com/v1/"),
+            ("http://[::1]:9", "http://[::1]:9/"),
+            ("https://例え.jp", "https://xn--r8jz45g.jp/"),
+        ];
+        for (text, expected) in good {
+            assert_eq!(Origin::parse(text).unwrap().text(), expected);
+        }
+        let bad = [
+            ("localhost:8080", "no scheme"),
+            ("", "no scheme"),
+            ("ftp://h", "not supported"),
+            ("file:///etc/passwd", "not supported"),
+            ("http://", "not a valid URL"),
+            ("http:///x", "no host"),
+            ("http://h:99999", "not a valid URL"),
+            ("http://u:p@h", "auth"),
+            ("http://h\\@evil", "character"),
+            ("http://h x", "character"),
+            ("http://h?x=1", "query"),
+        ];
+        for (text, words) in bad {
+            let fault = Origin::parse(text).unwrap_err();
+            assert!(fault.contains(words), "{text}: {fault}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! One expression of a template, compiled. A plain path such as `args.a.b[0]` is looked up directly; anything with a
+//! filter, an operator or a condition goes through the expression engine.
+
+use minijinja::value::Serde;
+use serde_json::{Map, Value};
+
+use super::filters::{ENGINE, to_json};
+use super::inspect::{References, inspect};
+
+/// The longest expression that is accepted, in bytes.
+const MAX_LENGTH: usize = 4096;
+
+/// What stands between the braces.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    source: String,
+    term: Term,
+    references: References,
+}
+
+/// How the value is found.
+#[derive(Debug)]
+pub(super) enum Term {
+    /// All arguments together.
+    Arguments,
+    /// An argument, or something inside it.
+    Argument(String, Vec<Step>),
+    /// A secret.
+    Secret(String),
+    /// Anything else.
+    Computed(Box<minijinja::Expression<'static, 'static>>),
+}
+
+/// One step into an argument.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Member(String),
+    Item(usize),
+}
+
+/// Why a computed expression has no value.
+#[derive(Debug)]
+pub(super) enum NoValue {
+    /// It is undefined, or rests on an argument that is absent.
+    Absent,
+    /// It failed, in these words.
+    Failed(String),
+}
+
+impl Expression {
+    /// Compiles what stands between the braces; a fault comes back in words for the user.
+    pub(super) fn compile(source: &str) -> Result<Self, String> {
+        let fault = |words: String| format!("{{{{{source}}}}}: {words}");
+        if source.is_empty() {
+            return Err("{{}} is empty; write {{args.name}}".into());
+        }
+        if source.len() > MAX_LENGTH {
+            return Err(format!("an expression has at most {MAX_LENGTH} bytes; shorten it"));
+        }
+        if let Some(expression) = Self::plain(source) {
+            return Ok(expression);
+        }
+        let references = inspect(source).map_err(fault)?;
+        let compiled = ENGINE.compile_expression_owned(source.to_owned()).map_err(|error| {
+            fault(format!(
+                "not a valid expression ({}); write a path such as args.name, or a filter such as args.name|default('x')",
+                error.detail().unwrap_or("syntax error")
+            ))
+        })?;
+        Ok(Self { source: source.to_owned(), term: Term::Computed(Box::new(compiled)), references })
+    }
+
+    /// The argument of that name, whatever characters the name has.
+    pub(super) fn argument(name: &str) -> Self {
+        Self {
+            source: format!("args.{name}"),
+            references: References { arguments: vec![name.to_owned()], ..References::default() },
+            term: Term::Argument(name.to_owned(), Vec::new()),
+        }
+    }
+
+    fn plain(source: &str) -> Option<Self> {
+        let (term, references) = if let Some(path) = root(source, "args") {
+            let mut steps = parse_steps(path)?.into_iter();
+            match steps.next() {
+                None => (Term::Arguments, References { all_arguments: true, ..References::default() }),
+                Some(Step::Item(_)) => return None,
+                Some(Step::Member(name)) => {
+                    let references = References { arguments: vec![name.clone()], ..References::default() };
+                    (Term::Argument(name, steps.collect()), references)
+                }
+            }
+        } else {
+            let steps = parse_steps(root(source, "secrets")?)?;
+            let [Step::Member(key)] = steps.as_slice() else {
+                return None;
+            };
+            let references = References { secrets: vec![key.clone()], ..References::default() };
+            (Term::Secret(key.clone()), references)
+        };
+        Some(Self { source: source.to_owned(), term, references })
+    }
+
+    /// What the author wrote.
+    pub(crate) fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The arguments it names, by the first step after `args`.
+    pub(super) fn arguments(&self) -> &[String] {
+        &self.references.arguments
+    }
+
+    /// Whether it names any argument.
+    pub(crate) fn names_arguments(&self) -> bool {
+        self.references.all_arguments || !self.references.arguments.is_empty()
+    }
+
+    /// The secrets it names.
+    pub(super) fn secrets(&self) -> &[String] {
+        &self.references.secrets
+    }
+
+    pub(super) fn term(&self) -> &Term {
+        &self.term
+    }
+
+    /// How an error message names it.
+    pub(crate) fn label(&self) -> String {
+        match &self.term {
+            Term::Arguments => "the arguments".into(),
+            Term::Argument(..) => {
+                format!("the argument {:?}", self.source.strip_prefix("args.").unwrap_or(&self.source))
+            }
+            Term::Secret(key) => format!("the secret {key:?}"),
+            Term::Computed(_) => format!("the value of {{{{{}}}}}", self.source),
+        }
+    }
+
+    /// Whether a call without arguments leaves it without a value, so that what it fills must be refused or dropped.
+    pub(super) fn needs_arguments(&self) -> bool {
+        match &self.term {
+            Term::Arguments | Term::Secret(_) => false,
+            Term::Argument(..) => true,
+            Term::Computed(computed) => {
+                self.names_arguments()
+                    && !matches!(self.compute(computed, &Map::new(), |_| String::new()), Ok(value) if !value.is_null())
+            }
+        }
+    }
+
+    /// Evaluates a computed expression over the arguments and secrets it names.
+    pub(super) fn compute(
+        &self,
+        computed: &minijinja::Expression<'static, 'static>,
+        arguments: &Map<String, Value>,
+        secret: impl Fn(&str) -> String,
+    ) -> Result<Value, NoValue> {
+        let named = |name: &String| {
+            arguments.get(name).map(|value| (name.clone(), minijinja::Value::from(Serde(value))))
+        };
+        let arguments_value = if self.references.all_arguments {
+            minijinja::Value::from(Serde(arguments))
+        } else {
+            minijinja::Value::from_pairs(self.references.arguments.iter().filter_map(named))
+        };
+        let secrets = self.references.secrets.iter().map(|key| (key.clone(), secret(key)));
+        let context = minijinja::Value::from_pairs([
+            ("args", arguments_value),
+            ("secrets", minijinja::Value::from_pairs(secrets)),
+        ]);
+        let result = computed
+            .eval(context)
+            .and_then(|value| if value.is_undefined() { Ok(None) } else { to_json(&value).map(Some) });
+        match result {
+            Ok(value) => value.ok_or(NoValue::Absent),
+            // An operator over an absent argument fails; to the user the argument is simply absent.
+            Err(_) if self.references.arguments.iter().any(|name| !arguments.contains_key(name)) => {
+                Err(NoValue::Absent)
+            }
+            // The engine's words quote the values, which may be secret.
+            Err(_) if !self.references.secrets.is_empty() => Err(NoValue::Failed("it fails".into())),
+            Err(error) => Err(NoValue::Failed(error.detail().unwrap_or("it fails").to_owned())),
+        }
+    }
+}
+
+impl Term {
+    /// Looks a path up; nothing if any step leads nowhere.
+    pub(super) fn look_up<'a>(
+        name: &str,
+        steps: &[Step],
+        arguments: &'a Map<String, Value>,
+    ) -> Option<&'a Value> {
+        steps.iter().try_fold(arguments.get(name)?, |value, step| match step {
+            Step::Member(key) => value.get(key),
+            Step::Item(index) => value.get(index),
+        })
+    }
+}
+
+/// What follows the root `name`, if `source` starts with that whole word.
+fn root<'s>(source: &'s str, name: &str) -> Option<&'s str> {
+    let rest = source.strip_prefix(name)?;
+    (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)
+}
+
+/// `.name`, `.0`, `[0]` and `['name']` in any number; nothing if there is anything else.
+fn parse_steps(mut path: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    while !path.is_empty() {
+        let (step, rest) = if let Some(after) = path.strip_prefix('.') {
+            let length = after.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(after.len());
+            let name = &after[..length];
+            if name.is_empty() {
+                return None;
+            }
+            (name.parse().map_or_else(|_| Step::Member(name.to_owned()), Step::Item), &after[length..])
+        } else {
+            let (inside, rest) = path.strip_prefix('[')?.split_once(']')?;
+            (parse_subscript(inside.trim())?, rest)
+        };
+        steps.push(step);
+        path = rest;
+    }
+    Some(steps)
+}
+
+fn parse_subscript(inside: &str) -> Option<Step> {
+    if let Ok(index) = inside.parse() {
+        return Some(Step::Item(index));
+    }
+    let quote = inside.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
+    let name = inside.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!name.contains([quote, '\\'])).then(|| Step::Member(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn is_computed(source: &str) -> bool {
+        matches!(Expression::compile(source).unwrap().term, Term::Computed(_))
+    }
+
+    #[test]
+    fn plain_paths_need_no_engine() {
+        let arguments = json!({"a": {"b": [10, {"c": "x"}]}, "a-b": 1, "市": 2, "n": null});
+        let arguments = arguments.as_object().unwrap();
+        let cases = [
+            ("args.a.b[0]", Some(json!(10))),
+            ("args.a.b.1.c", Some(json!("x"))),
+            ("args['a-b']", Some(json!(1))),
+            ("args[\"a\"]['b'][1].c", Some(json!("x"))),
+            ("args.市", Some(json!(2))),
+            ("args.n", Some(json!(null))),
+            ("args.n.x", None),
+            ("args.a.b[7]", None),
+            ("args.nope.deeper", None),
+        ];
+        for (source, expected) in cases {
+            let expression = Expression::compile(source).unwrap();
+            let Term::Argument(name, steps) = expression.term() else { panic!("{source}") };
+            assert_eq!(Term::look_up(name, steps, arguments), expected.as_ref(), "{source}");
+        }
+        assert!(matches!(Expression::compile("args").unwrap().term, Term::Arguments));
+        assert!(matches!(Expression::compile("secrets['KEY']").unwrap().term, Term::Secret(_)));
+    }
+
+    #[test]
+    fn anything_else_is_computed() {
+        for source in [
+            "args.a|upper",
+            "args.a[-1]",
+            "args.a if args.b else 1",
+            "'x'",
+            "args.a == 1",
+            "secrets.K|b64encode",
+        ] {
+            assert!(is_computed(source), "{source}");
+        }
+    }
+
+    #[test]
+    fn faults_name_the_expression() {
+        for source in ["args.", "args.a |", "args.a b", "args[", "'open", "secrets.A.B C"] {
+            let fault = Expression::compile(source).unwrap_err();
+            assert!(fault.starts_with(&format!("{{{{{source}}}}}: ")), "{fault}");
+        }
+        assert!(Expression::compile("").is_err());
+        assert!(Expression::compile(&"(".repeat(4000)).is_err());
+        assert!(Expression::compile(&"x".repeat(5000)).is_err());
+    }
+
+    #[test]
+    fn an_expression_with_a_default_does_not_need_its_argument() {
+        let cases = [
+            ("args.a", true),
+            ("args.a|upper", true),
+            ("args.a + 1", true),
+            ("args.a|default(5)", false),
+            ("args.a if args.a else 'none'", false),
+            ("'fixed'", false),
+            ("secrets.K", false),
+        ];
+        for (source, needs) in cases {
+            assert_eq!(Expression::compile(source).unwrap().needs_arguments(), needs, "{source}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Looks into an expression before it is compiled: which arguments and secrets it names, and whether it uses only what
+//! is there. The expression engine itself would find an unknown filter no sooner than in a call.
+
+use toolrail_core::closest;
+
+use super::filters::{FILTERS, TESTS};
+
+/// What an expression refers to.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct References {
+    /// The arguments it names, by the first step after `args`.
+    pub(super) arguments: Vec<String>,
+    /// Whether it takes all arguments together.
+    pub(super) all_arguments: bool,
+    /// The secrets it names.
+    pub(super) secrets: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Token<'s> {
+    Word(&'s str),
+    Text(String),
+    Number,
+    Sign(char),
+}
+
+const KEYWORDS: &[&str] =
+    &["if", "else", "and", "or", "not", "in", "is", "true", "false", "none", "True", "False", "None"];
+
+/// Finds what `source` refers to; a fault comes back in words for the user.
+pub(super) fn inspect(source: &str) -> Result<References, String> {
+    let tokens = tokens(source);
+    let mut references = References::default();
+    for at in 0..tokens.len() {
+        match &tokens[at] {
+            Token::Sign('~') => {
+                return Err(
+                    "\"~\" is not supported; write the parts side by side, as in {{args.a}}-{{args.b}}"
+                        .into(),
+                );
+            }
+            Token::Sign('(') if calls_a_value(&tokens, at) => {
+                return Err(
+                    "calling a method is not supported; use a filter, as in {{args.name|upper}}".into()
+                );
+            }
+            Token::Word(word) => inspect_word(&tokens, at, word, &mut references)?,
+            _ => {}
+        }
+    }
+    Ok(references)
+}
+
+fn inspect_word(
+    tokens: &[Token<'_>],
+    at: usize,
+    word: &str,
+    references: &mut References,
+) -> Result<(), String> {
+    let before = |steps: usize| at.checked_sub(steps).map(|index| &tokens[index]);
+    if before(1) == Some(&Token::Sign('.')) {
+        return Ok(());
+    }
+    if before(1) == Some(&Token::Sign('|')) {
+        return known("filter", word, FILTERS);
+    }
+    let after_is = before(1) == Some(&Token::Word("is"))
+        || (before(1) == Some(&Token::Word("not")) && before(2) == Some(&Token::Word("is")));
+    if after_is && word != "not" {
+        return known("test", word, TESTS);
+    }
+    let named_parameter =
+        tokens.get(at + 1) == Some(&Token::Sign('=')) && tokens.get(at + 2) != Some(&Token::Sign('='));
+    if KEYWORDS.contains(&word) || named_parameter {
+        return Ok(());
+    }
+    inspect_root(word, first_step(&tokens[at + 1..]), references)
+}
+
+fn inspect_root(word: &str, step: Option<&str>, references: &mut References) -> Result<(), String> {
+    match (word, step) {
+        ("args", Some(name)) => add(&mut references.arguments, name),
+        ("args", None) => references.all_arguments = true,
+        ("secrets", Some(key)) => add(&mut references.secrets, key),
+        ("secrets", None) => return Err("name the secret itself, as in {{secrets.KEY}}".into()),
+        _ => {
+            return Err(format!(
+                "{word:?} is unknown; only args and secrets exist, as in {{{{args.{word}}}}} (a name with - is written args['a-b'])"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn add(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+fn known(what: &str, name: &str, names: &[&str]) -> Result<(), String> {
+    if names.contains(&name) {
+        return Ok(());
+    }
+    Err(match closest(name, names.iter().copied()) {
+        Some(meant) => format!("the {what} {name:?} does not exist; did you mean {meant:?}?"),
+        None => format!("the {what} {name:?} does not exist; there are {}", names.join(", ")),
+    })
+}
+
+/// `.name` or `['name']` right after a root.
+fn first_step<'t>(after: &'t [Token<'_>]) -> Option<&'t str> {
+    match after {
+        [Token::Sign('.'), Token::Word(name), ..] => Some(name),
+        [Token::Sign('['), Token::Text(name), Token::Sign(']'), ..] => Some(name),
+        _ => None,
+    }
+}
+
+/// Whether the parenthesis at `at` calls what stands before it, rather than group or pass parameters to a filter.
+fn calls_a_value(tokens: &[Token<'_>], at: usize) -> bool {
+    let before = |steps: usize| at.checked_sub(steps).map(|index| &tokens[index]);
+    match before(1) {
+        Some(Token::Sign(']' | ')')) | Some(Token::Text(_)) => true,
+        Some(Token::Word(_)) => before(2) == Some(&Token::Sign('.')),
+        _ => false,
+    }
+}
+
+fn tokens(source: &str) -> Vec<Token<'_>> {
+    let mut tokens = Vec::new();
+    let mut rest = source.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let length = if first == '"' || first == '\'' {
+            let (text, length) = quoted(rest, first);
+            tokens.push(Token::Text(text));
+            length
+        } else if first.is_ascii_digit() {
+            tokens.push(Token::Number);
+            run(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
+        } else if first.is_alphabetic() || first == '_' {
+            let length = run(rest, |c| c.is_alphanumeric() || c == '_');
+            tokens.push(Token::Word(&rest[..length]));
+            length
+        } else {
+            tokens.push(Token::Sign(first));
+            first.len_utf8()
+        };
+        rest = rest[length..].trim_start();
+    }
+    tokens
+}
+
+fn run(text: &str, belongs: impl Fn(char) -> bool) -> usize {
+    text.find(|c| !belongs(c)).unwrap_or(text.len())
+}
+
+/// A quoted text and its length with the quotes; an open end is left to the engine to complain about.
+fn quoted(source: &str, quote: char) -> (String, usize) {
+    let mut text = String::new();
+    let mut escaped = false;
+    for (index, character) in source.char_indices().skip(1) {
+        match character {
+            '\\' if !escaped => escaped = true,
+            end if end == quote && !escaped => return (text, index + 1),
+            other => {
+                text.push(other);
+                escaped = false;
+            }
+        }
+    }
+    (text, source.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_and_secrets_are_found() {
+        let cases: &[(&str, &[&str], &[&str])] = &[
+            ("args.city|upper", &["city"], &[]),
+            ("args['a-b'].c|default(args.d)", &["a-b", "d"], &[]),
+            ("args.x if args.y is defined else secrets.K", &["x", "y"], &["K"]),
+            ("args.x is not none and args.x == 'secrets.Z'", &["x"], &[]),
+            ("[args.a, 1.5, args.b[0]]|join(',')", &["a", "b"], &[]),
+            ("(args.n + 1) * 2", &["n"], &[]),
+            ("args.x|default(value=3)", &["x"], &[]),
+        ];
+        for (source, arguments, secrets) in cases {
+            let references = inspect(source).unwrap();
+            assert_eq!(references.arguments, *arguments, "{source}");
+            assert_eq!(references.secrets, *secrets, "{source}");
+            assert!(!references.all_arguments, "{source}");
+        }
+        assert!(inspect("args|tojson").unwrap().all_arguments);
+        assert!(inspect("args[args.key]|upper").unwrap().all_arguments);
+    }
+
+    #[test]
+    fn what_does_not_exist_is_told_before_any_call() {
+        let cases = [
+            ("args.x|uper", "did you mean \"upper\""),
+            ("args.x|frobnicate", "there are"),
+            ("args.x is definedd", "did you mean \"defined\""),
+            ("env.HOME", "only args and secrets exist"),
+            ("range(9)", "only args and secrets exist"),
+            ("args.a-b", "args['a-b']"),
+            ("args.x.upper()", "use a filter"),
+            ("args['x']()", "use a filter"),
+            ("args.a ~ 'b'", "side by side"),
+            ("secrets", "name the secret"),
+            ("secrets[args.which]", "name the secret"),
+        ];
+        for (source, words) in cases {
+            let fault = inspect(source).unwrap_err();
+            assert!(fault.contains(words), "{source}: {fault}");
+        }
+    }
+}

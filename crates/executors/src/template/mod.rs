@@ -1,0 +1,291 @@
+//! Request templates: text with `{{ expression }}` parts over `args` and `secrets`, compiled at registration. A value is
+//! encoded for the place it goes to, so that no argument can change the shape of a request.
+
+mod expression;
+mod filters;
+mod inspect;
+mod place;
+mod render;
+mod scan;
+mod tree;
+
+use toolrail_core::{ArgumentUse, CallError, ErrorCode, MASK, Problems, Secrets};
+
+pub(crate) use expression::Expression;
+pub(crate) use place::{Place, UNRESERVED};
+pub(crate) use render::{Evaluated, Rendering, text_of};
+pub(crate) use scan::{Braces, Piece, scan};
+pub(crate) use tree::Tree;
+
+/// A text with expressions in one place of a request.
+#[derive(Debug)]
+pub(crate) struct Template {
+    pointer: String,
+    place: Place,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    /// In the form in which it is sent.
+    Literal(String),
+    Expression(Expression),
+}
+
+/// What became of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Its value stands in the request.
+    Placed,
+    /// It was left out, because an argument is absent.
+    Dropped,
+}
+
+/// Compiles the templates of one definition and gathers what they refer to.
+#[derive(Debug)]
+pub(crate) struct Compiler<'c> {
+    /// Where faults are noted.
+    pub(crate) problems: &'c mut Problems,
+    /// The secrets there are.
+    pub(crate) secrets: &'c Secrets,
+    /// The arguments that were named so far.
+    pub(crate) arguments: Vec<ArgumentUse>,
+    /// The secrets that were named so far.
+    pub(crate) named_secrets: Vec<String>,
+}
+
+impl<'c> Compiler<'c> {
+    /// A compiler that has seen nothing.
+    pub(crate) fn new(problems: &'c mut Problems, secrets: &'c Secrets) -> Self {
+        Self { problems, secrets, arguments: Vec::new(), named_secrets: Vec::new() }
+    }
+
+    /// Compiles a text; notes what is wrong with it.
+    pub(crate) fn template(&mut self, text: &str, pointer: &str, place: Place) -> Option<Template> {
+        match scan(text, Braces::Double) {
+            Ok(pieces) => self.pieces(&pieces, pointer, place),
+            Err(fault) => {
+                self.problems.error(pointer, fault);
+                None
+            }
+        }
+    }
+
+    /// Compiles a text that was already taken apart.
+    pub(crate) fn pieces(&mut self, pieces: &[Piece<'_>], pointer: &str, place: Place) -> Option<Template> {
+        let parts: Vec<_> = pieces.iter().map(|piece| self.part(*piece, pointer, place)).collect();
+        let parts: Option<Vec<_>> = parts.into_iter().collect();
+        Some(Template { pointer: pointer.to_owned(), place, parts: parts? })
+    }
+
+    fn part(&mut self, piece: Piece<'_>, pointer: &str, place: Place) -> Option<Part> {
+        let part = match piece {
+            Piece::Literal(text) => place.literal(text).map(Part::Literal),
+            Piece::Expression(source) => Expression::compile(source).map(Part::Expression),
+            Piece::Argument(name) => Ok(Part::Expression(Expression::argument(name))),
+        };
+        match part {
+            Ok(part) => {
+                if let Part::Expression(expression) = &part {
+                    self.gather(expression, pointer, place);
+                }
+                Some(part)
+            }
+            Err(fault) => {
+                self.problems.error(pointer, fault);
+                None
+            }
+        }
+    }
+
+    fn gather(&mut self, expression: &Expression, pointer: &str, place: Place) {
+        let required = place == Place::Path && expression.needs_arguments();
+        for name in expression.arguments() {
+            let argument = ArgumentUse { name: name.clone(), pointer: pointer.to_owned(), required };
+            if !self.arguments.contains(&argument) {
+                self.arguments.push(argument);
+            }
+        }
+        for key in expression.secrets() {
+            if self.secrets.find(key).is_none() {
+                self.problems.warning(
+                    pointer,
+                    format!(
+                        "the secret {key:?} has no value here, so calls fail; {}",
+                        Secrets::how_to_set(key)
+                    ),
+                );
+            }
+            if !self.named_secrets.contains(key) {
+                self.named_secrets.push(key.clone());
+            }
+        }
+    }
+}
+
+impl Template {
+    /// The text, if there is no expression in it.
+    pub(crate) fn literal(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [] => Some(""),
+            [Part::Literal(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The expression, if it is all there is: then its value keeps its JSON type.
+    pub(crate) fn whole(&self) -> Option<&Expression> {
+        match self.parts.as_slice() {
+            [Part::Expression(expression)] => Some(expression),
+            _ => None,
+        }
+    }
+
+    /// JSON pointer of the text in the definition.
+    pub(crate) fn pointer(&self) -> &str {
+        &self.pointer
+    }
+
+    /// Whether any of its values is secret.
+    pub(crate) fn names_secret(&self) -> bool {
+        self.expressions().any(|expression| !expression.secrets().is_empty())
+    }
+
+    /// Its expressions.
+    pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Expression(expression) => Some(expression),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// Appends the text, or nothing at all if an argument is absent.
+    pub(crate) fn write(
+        &self,
+        rendering: &mut Rendering<'_>,
+        out: &mut String,
+    ) -> Result<Placement, CallError> {
+        let start = out.len();
+        for part in &self.parts {
+            match part {
+                Part::Literal(text) => out.push_str(text),
+                Part::Expression(expression) => {
+                    let value = rendering.evaluate(expression, &self.pointer)?;
+                    if self.drops(&value) {
+                        out.truncate(start);
+                        self.note_dropped(expression, &value, rendering);
+                        return Ok(Placement::Dropped);
+                    }
+                    self.encode(expression, &value, out)?;
+                }
+            }
+        }
+        Ok(Placement::Placed)
+    }
+
+    /// Passes the text to `place`: once, or once for each item if the template is one whole expression and its value an
+    /// array; not at all if an argument is absent.
+    pub(crate) fn each(
+        &self,
+        rendering: &mut Rendering<'_>,
+        mut place: impl FnMut(&str) -> Result<(), CallError>,
+    ) -> Result<Placement, CallError> {
+        if let Some(text) = self.literal() {
+            place(text)?;
+            return Ok(Placement::Placed);
+        }
+        let mut scratch = rendering.take_scratch();
+        let placement = self.each_with(rendering, &mut scratch, &mut place);
+        rendering.return_scratch(scratch);
+        placement
+    }
+
+    fn each_with(
+        &self,
+        rendering: &mut Rendering<'_>,
+        scratch: &mut String,
+        place: &mut impl FnMut(&str) -> Result<(), CallError>,
+    ) -> Result<Placement, CallError> {
+        let Some(expression) = self.whole() else {
+            let placement = self.write(rendering, scratch)?;
+            if placement == Placement::Placed {
+                place(scratch)?;
+            }
+            return Ok(placement);
+        };
+        let value = rendering.evaluate(expression, &self.pointer)?;
+        if self.drops(&value) {
+            self.note_dropped(expression, &value, rendering);
+            return Ok(Placement::Dropped);
+        }
+        let Some(items) = value.items() else {
+            self.encode(expression, &value, scratch)?;
+            place(scratch)?;
+            return Ok(Placement::Placed);
+        };
+        let mut placement = Placement::Dropped;
+        for item in items.iter().map(Evaluated::Given).filter(|item| !self.drops(item)) {
+            scratch.clear();
+            self.encode(expression, &item, scratch)?;
+            place(scratch)?;
+            placement = Placement::Placed;
+        }
+        Ok(placement)
+    }
+
+    /// Appends the value as JSON, or nothing at all if an argument is absent.
+    pub(crate) fn write_json(
+        &self,
+        rendering: &mut Rendering<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Placement, CallError> {
+        if let Some(expression) = self.whole() {
+            let value = rendering.evaluate(expression, &self.pointer)?;
+            if matches!(value, Evaluated::Absent) {
+                self.note_dropped(expression, &value, rendering);
+                return Ok(Placement::Dropped);
+            }
+            value.write_json(out);
+            return Ok(Placement::Placed);
+        }
+        let mut scratch = rendering.take_scratch();
+        let placement = self.write(rendering, &mut scratch);
+        if matches!(placement, Ok(Placement::Placed)) {
+            toolrail_core::write_json_string(out, &scratch);
+        }
+        rendering.return_scratch(scratch);
+        placement
+    }
+
+    fn drops(&self, value: &Evaluated<'_>) -> bool {
+        matches!(value, Evaluated::Absent) || (self.place.drops_null() && value.is_null())
+    }
+
+    fn encode(
+        &self,
+        expression: &Expression,
+        value: &Evaluated<'_>,
+        out: &mut String,
+    ) -> Result<(), CallError> {
+        if matches!(value, Evaluated::Masked) {
+            out.push_str(MASK);
+            return Ok(());
+        }
+        self.place.write(&value.text(), out).map_err(|fault| {
+            CallError::new(ErrorCode::InvalidArguments, format!("{} {fault}", expression.label()))
+        })
+    }
+
+    fn note_dropped(&self, expression: &Expression, value: &Evaluated<'_>, rendering: &mut Rendering<'_>) {
+        let why = if value.is_null() { "null" } else { "absent" };
+        rendering.note(|| format!("{} is left out: {} is {why}", self.pointer, expression.label()));
+    }
+}
+
+/// The JSON pointer of a member.
+pub(crate) fn child(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! One rendering of a request's templates: for sending, with the secrets revealed, or for showing, with the secrets
+//! masked and a trail of where each value came from.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+use toolrail_core::{CallError, ErrorCode, MASK, Secrets, ValueOrigin};
+
+use super::expression::{Expression, NoValue, Term};
+
+/// What a rendering draws from, and what it leaves behind.
+#[derive(Debug)]
+pub(crate) struct Rendering<'a> {
+    arguments: &'a Map<String, Value>,
+    secrets: &'a Secrets,
+    purpose: Purpose,
+    scratch: String,
+}
+
+#[derive(Debug)]
+enum Purpose {
+    Send { derived: Vec<String> },
+    Show(Trail),
+}
+
+/// What a preview tells beside the request.
+#[derive(Debug, Default)]
+pub(crate) struct Trail {
+    /// Where each value came from.
+    pub(crate) values: Vec<ValueOrigin>,
+    /// What a reader should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// The value of an expression.
+#[derive(Debug)]
+pub(crate) enum Evaluated<'a> {
+    /// There is none.
+    Absent,
+    /// An argument or a part of one.
+    Given(&'a Value),
+    /// All arguments.
+    Arguments(&'a Map<String, Value>),
+    /// The result of a computation.
+    Computed(Value),
+    /// A secret, revealed.
+    Secret(&'a str),
+    /// A secret, or something made with one, that is only shown.
+    Masked,
+}
+
+impl<'a> Rendering<'a> {
+    /// A rendering that will be sent.
+    pub(crate) fn to_send(arguments: &'a Map<String, Value>, secrets: &'a Secrets) -> Self {
+        Self { arguments, secrets, purpose: Purpose::Send { derived: Vec::new() }, scratch: String::new() }
+    }
+
+    /// A rendering that will be shown.
+    pub(crate) fn to_show(arguments: &'a Map<String, Value>, secrets: &'a Secrets) -> Self {
+        Self { arguments, secrets, purpose: Purpose::Show(Trail::default()), scratch: String::new() }
+    }
+
+    /// Whether this will only be shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        matches!(self.purpose, Purpose::Show(_))
+    }
+
+    /// Notes a text that was made from secrets and must be masked like one.
+    pub(crate) fn derive(&mut self, text: &str) {
+        if let Purpose::Send { derived } = &mut self.purpose {
+            derived.push(text.to_owned());
+        }
+    }
+
+    /// Notes something for the reader of a preview.
+    pub(crate) fn note(&mut self, words: impl FnOnce() -> String) {
+        if let Purpose::Show(trail) = &mut self.purpose {
+            let words = words();
+            if !trail.notes.contains(&words) {
+                trail.notes.push(words);
+            }
+        }
+    }
+
+    /// The texts made from secrets, beyond the secrets themselves.
+    pub(crate) fn derived(&self) -> &[String] {
+        match &self.purpose {
+            Purpose::Send { derived } => derived,
+            Purpose::Show(_) => &[],
+        }
+    }
+
+    /// What a preview tells beside the request.
+    pub(crate) fn into_trail(self) -> Trail {
+        match self.purpose {
+            Purpose::Send { .. } => Trail::default(),
+            Purpose::Show(trail) => trail,
+        }
+    }
+
+    /// Evaluates an expression of the template at `pointer`.
+    pub(crate) fn evaluate(
+        &mut self,
+        expression: &Expression,
+        pointer: &str,
+    ) -> Result<Evaluated<'a>, CallError> {
+        let evaluated = if self.is_shown() && !expression.secrets().is_empty() {
+            self.note_missing_secrets(expression);
+            Evaluated::Masked
+        } else {
+            self.value_of(expression, pointer)?
+        };
+        if let Purpose::Show(trail) = &mut self.purpose {
+            trail.values.push(ValueOrigin {
+                pointer: pointer.to_owned(),
+                from: expression.source().to_owned(),
+                value: evaluated.to_value(),
+            });
+        }
+        Ok(evaluated)
+    }
+
+    fn value_of(&mut self, expression: &Expression, pointer: &str) -> Result<Evaluated<'a>, CallError> {
+        match expression.term() {
+            Term::Arguments => Ok(Evaluated::Arguments(self.arguments)),
+            Term::Argument(name, steps) => {
+                Ok(Term::look_up(name, steps, self.arguments).map_or(Evaluated::Absent, Evaluated::Given))
+            }
+            Term::Secret(key) => self.secret(key).map(Evaluated::Secret),
+            Term::Computed(computed) => {
+                for key in expression.secrets() {
+                    self.secret(key)?;
+                }
+                let secrets = self.secrets;
+                let reveal =
+                    |key: &str| secrets.find(key).map_or(String::new(), |secret| secret.reveal().to_owned());
+                match expression.compute(computed, self.arguments, reveal) {
+                    Ok(value) => {
+                        if !expression.secrets().is_empty()
+                            && let Value::String(text) = &value
+                        {
+                            self.derive(text);
+                        }
+                        Ok(Evaluated::Computed(value))
+                    }
+                    Err(NoValue::Absent) => Ok(Evaluated::Absent),
+                    Err(NoValue::Failed(why)) => Err(CallError::new(
+                        ErrorCode::InvalidArguments,
+                        format!(
+                            "the template {{{{{}}}}} at {pointer} cannot be evaluated with these arguments: {why}",
+                            expression.source()
+                        ),
+                    )),
+                }
+            }
+        }
+    }
+
+    fn secret(&self, key: &str) -> Result<&'a str, CallError> {
+        self.secrets.find(key).map(|secret| secret.reveal()).ok_or_else(|| {
+            CallError::new(
+                ErrorCode::SecretMissing,
+                format!("the secret {key:?} has no value here; {}", Secrets::how_to_set(key)),
+            )
+        })
+    }
+
+    fn note_missing_secrets(&mut self, expression: &Expression) {
+        for key in expression.secrets() {
+            if self.secrets.find(key).is_none() {
+                self.note(|| {
+                    format!(
+                        "the call would fail: the secret {key:?} has no value here; {}",
+                        Secrets::how_to_set(key)
+                    )
+                });
+            }
+        }
+    }
+
+    /// Lends a buffer that keeps its memory between values.
+    pub(super) fn take_scratch(&mut self) -> String {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch
+    }
+
+    pub(super) fn return_scratch(&mut self, scratch: String) {
+        self.scratch = scratch;
+    }
+}
+
+impl Evaluated<'_> {
+    /// Whether it is JSON null.
+    pub(crate) fn is_null(&self) -> bool {
+        self.json().is_some_and(Value::is_null)
+    }
+
+    /// Its items, if it is an array.
+    pub(crate) fn items(&self) -> Option<&[Value]> {
+        self.json().and_then(Value::as_array).map(Vec::as_slice)
+    }
+
+    /// The JSON value, unless it is absent, secret or the arguments together.
+    pub(crate) fn json(&self) -> Option<&Value> {
+        match self {
+            Self::Given(value) => Some(value),
+            Self::Computed(value) => Some(value),
+            Self::Absent | Self::Arguments(_) | Self::Secret(_) | Self::Masked => None,
+        }
+    }
+
+    /// As text: strings as they are, everything else as compact JSON.
+    pub(crate) fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Absent => Cow::Borrowed(""),
+            Self::Given(value) => text_of(value),
+            Self::Computed(value) => text_of(value),
+            Self::Arguments(arguments) => Cow::Owned(serde_json::to_string(arguments).unwrap_or_default()),
+            Self::Secret(secret) => Cow::Borrowed(secret),
+            Self::Masked => Cow::Borrowed(MASK),
+        }
+    }
+
+    /// Appends it as JSON.
+    pub(super) fn write_json(&self, out: &mut Vec<u8>) {
+        // Writing a value or a text to a Vec cannot fail.
+        let _ = match self {
+            Self::Absent => Ok(()),
+            Self::Given(value) => serde_json::to_writer(out, value),
+            Self::Computed(value) => serde_json::to_writer(out, value),
+            Self::Arguments(arguments) => serde_json::to_writer(out, arguments),
+            Self::Secret(secret) => serde_json::to_writer(out, secret),
+            Self::Masked => serde_json::to_writer(out, MASK),
+        };
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        match self {
+            Self::Absent => None,
+            Self::Given(value) => Some((*value).clone()),
+            Self::Computed(value) => Some(value.clone()),
+            Self::Arguments(arguments) => Some(Value::Object((*arguments).clone())),
+            Self::Secret(_) | Self::Masked => Some(MASK.into()),
+        }
+    }
+}
+
+/// A JSON value as text: strings as they are, everything else as compact JSON.
+pub(crate) fn text_of(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text),
+        other => Cow::Owned(other.to_string()),
+    }
+}

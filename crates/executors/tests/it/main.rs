@@ -1,0 +1,9 @@
+//! The kinds through their public door: a definition is checked and compiled, and its calls reach a real upstream on
+//! loopback that tells what it received.
+
+mod echo;
+mod feign;
+mod http;
+mod previews;
+mod problems;
+mod tool;
