@@ -1,0 +1,56 @@
+//! Request bodies: bounded in size and time, JSON whatever the content type says.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use serde::Deserialize;
+use toolrail_core::ErrorCode;
+
+use crate::failure::Failure;
+
+/// The most bytes of an ordinary request.
+pub(crate) const ORDINARY: usize = 4 * 1024 * 1024;
+/// The most bytes of a batch.
+pub(crate) const BATCH: usize = 64 * 1024 * 1024;
+
+/// How long a client may take to send a body.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The whole body, at most `limit` bytes of it.
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Failure> {
+    let collected =
+        tokio::time::timeout(PATIENCE, Limited::new(body, limit).collect()).await.map_err(|_| {
+            Failure::bad_request(format!("the body did not arrive within {} seconds", PATIENCE.as_secs()))
+        })?;
+    collected.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            let message = format!("the body is larger than {} MiB; send less at once", limit / 1024 / 1024);
+            return Failure::new(ErrorCode::TooLarge, message);
+        }
+        Failure::bad_request("the body broke off before its end")
+    })
+}
+
+/// Reads an object with known members. Serde would take a list for one, its items in the order of the members.
+pub(crate) fn parse_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
+    match bytes.trim_ascii_start().first() {
+        None | Some(b'{') => parse(bytes),
+        Some(_) => Err(Failure::bad_request("the body must be a JSON object")),
+    }
+}
+
+/// Reads JSON out of a body. An empty one is told as such, since forgetting it is the commonest mistake with curl.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failure> {
+    if bytes.trim_ascii().is_empty() {
+        return Err(Failure::bad_request("the body is empty; send a JSON object"));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let message = match error.classify() {
+            serde_json::error::Category::Data => format!("the body does not have the right form: {error}"),
+            _ => format!("the body is not valid JSON: {error}"),
+        };
+        Failure::bad_request(message)
+    })
+}

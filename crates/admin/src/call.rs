@@ -1,0 +1,181 @@
+//! `POST /mcp/tools/call`: one call, its result as raw JSON (R81, C1).
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use toolrail_core::{
+    Block, CallError, ErrorCode, Payload, Principal, ToolResult, closest, write_json_string,
+};
+use toolrail_registry::Snapshot;
+
+use crate::failure::{Failure, json_bytes};
+use crate::{Admin, body};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CallRequest<'a> {
+    #[serde(borrow, default)]
+    tool: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+pub(crate) async fn call(State(admin): State<Admin>, request: Body) -> Result<Response, Failure> {
+    let bytes = body::read(request, body::ORDINARY).await?;
+    let request: CallRequest<'_> = body::parse_object(&bytes)?;
+    let name = match (&request.tool, &request.name) {
+        (Some(tool), Some(name)) if tool != name => {
+            return Err(Failure::bad_request(
+                "\"tool\" and \"name\" mean the same but differ; send one of them",
+            ));
+        }
+        (Some(name), _) | (None, Some(name)) => name,
+        (None, None) => {
+            return Err(Failure::bad_request("\"tool\" is missing: the name of the tool to call"));
+        }
+    };
+    let snapshot = admin.registry.snapshot();
+    let tool = snapshot.find(name).ok_or_else(|| not_callable(&snapshot, name))?;
+    let result = tool.call(request.arguments, &Principal::Anonymous).await?;
+    answer(result)
+}
+
+/// Why no tool can be called under that name, with the name that was probably meant.
+fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
+    let message = match snapshot.entry(name) {
+        Some(entry) if entry.tool.is_some() => {
+            format!(
+                "the tool {:?} is switched off; POST /admin/tools/{}/enable switches it on",
+                entry.name, entry.name
+            )
+        }
+        Some(entry) => {
+            format!(
+                "the definition of {:?} has errors; GET /admin/tools/{} shows them",
+                entry.name, entry.name
+            )
+        }
+        None => match similar(snapshot, name) {
+            Some(meant) => format!("there is no tool named {name:?}; did you mean {meant:?}?"),
+            None => format!("there is no tool named {:?}; GET /mcp/tools lists them", shortened(name)),
+        },
+    };
+    Failure::new(ErrorCode::NotFound, message)
+}
+
+/// Comparing is quadratic in the length of names, so only so many are compared.
+const MOST_COMPARED: usize = 1_000;
+
+fn similar<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a str> {
+    if name.len() > toolrail_core::ToolName::MAX_LENGTH {
+        return None;
+    }
+    let near = snapshot.tools().iter().map(|tool| tool.name.as_str());
+    closest(name, near.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
+}
+
+fn shortened(name: &str) -> Cow<'_, str> {
+    match name.char_indices().nth(100) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
+        None => Cow::Borrowed(name),
+    }
+}
+
+fn answer(result: ToolResult) -> Result<Response, Failure> {
+    if result.is_error {
+        return Err(CallError::new(ErrorCode::UpstreamInvalid, told(&result)).into());
+    }
+    let mut body = b"{\"ok\":true,\"result\":".to_vec();
+    write_payload(&mut body, &result.payload);
+    if !result.notes.is_empty() {
+        body.extend_from_slice(b",\"notes\":[");
+        write_list(&mut body, &result.notes, |body, note| write_json_string(body, note));
+        body.push(b']');
+    }
+    body.push(b'}');
+    Ok(json_bytes(StatusCode::OK, body))
+}
+
+/// What a tool that says it failed has to say.
+fn told(result: &ToolResult) -> String {
+    let text = match &result.payload {
+        Payload::Json(json) => json.text().to_owned(),
+        Payload::Text(text) => text.clone(),
+        Payload::Blocks(blocks) => blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(text.as_str()),
+                Block::Image { .. } | Block::Audio { .. } | Block::Resource { .. } => None,
+            })
+            .collect::<Vec<_>>()
+            .join("\n"),
+        Payload::Empty => String::new(),
+    };
+    [text]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .chain(result.notes.iter().cloned())
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
+    match payload {
+        Payload::Json(json) => body.extend_from_slice(json.bytes()),
+        Payload::Text(text) => write_json_string(body, text),
+        Payload::Blocks(blocks) => {
+            body.extend_from_slice(b"{\"content\":[");
+            write_list(body, blocks, write_block);
+            body.extend_from_slice(b"]}");
+        }
+        Payload::Empty => body.extend_from_slice(b"null"),
+    }
+}
+
+/// One content block, in the form MCP gives it.
+fn write_block(body: &mut Vec<u8>, block: &Block) {
+    match block {
+        Block::Text(text) => {
+            body.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+            write_json_string(body, text);
+            body.push(b'}');
+        }
+        Block::Image { data, mime } => write_media(body, "image", data, mime),
+        Block::Audio { data, mime } => write_media(body, "audio", data, mime),
+        Block::Resource { uri, mime, data } => {
+            body.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
+            write_json_string(body, uri);
+            body.extend_from_slice(b",\"mimeType\":");
+            write_json_string(body, mime);
+            body.extend_from_slice(b",\"blob\":\"");
+            body.extend_from_slice(STANDARD.encode(data).as_bytes());
+            body.extend_from_slice(b"\"}}");
+        }
+    }
+}
+
+fn write_media(body: &mut Vec<u8>, kind: &str, data: &[u8], mime: &str) {
+    body.extend_from_slice(format!("{{\"type\":\"{kind}\",\"data\":\"").as_bytes());
+    body.extend_from_slice(STANDARD.encode(data).as_bytes());
+    body.extend_from_slice(b"\",\"mimeType\":");
+    write_json_string(body, mime);
+    body.push(b'}');
+}
+
+fn write_list<T>(body: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        write(body, item);
+    }
+}

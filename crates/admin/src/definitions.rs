@@ -1,0 +1,170 @@
+//! `/admin/tools`: all definitions, live or not; switching them on and off; removing them (R85–R88).
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use toolrail_core::{ErrorCode, Problem, Revision, Severity};
+use toolrail_registry::{Entry, Snapshot, SourceId};
+
+use crate::Admin;
+use crate::failure::{Failure, json as json_answer};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListQuery {
+    state: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoveQuery {
+    #[serde(default)]
+    purge: bool,
+}
+
+#[derive(Serialize)]
+struct List<'a> {
+    revision: Revision,
+    tools: Vec<Shown<'a>>,
+}
+
+/// A definition as the administrator sees it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    enabled: bool,
+    state: &'static str,
+    source: SourceId,
+    origin: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<Revision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_at: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    updated_by: Option<&'a str>,
+    errors: usize,
+    warnings: usize,
+    problems: &'a [Problem],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    config_json: Option<Value>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(entry: &'a Entry) -> Self {
+        let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
+        let document = || serde_json::from_str::<Value>(&entry.document).unwrap_or_default();
+        let text = |document: &Value, field: &str| document.get(field)?.as_str().map(str::to_owned);
+        let (kind, description) = entry.tool.as_ref().map_or_else(
+            || (text(&document(), "type"), text(&document(), "description")),
+            |tool| (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned)),
+        );
+        Self {
+            name: &entry.name,
+            description,
+            kind,
+            enabled: entry.enabled,
+            state: entry.state(),
+            source: entry.source,
+            origin: &entry.origin,
+            version: entry.version,
+            updated_at: entry.updated_at.as_deref(),
+            updated_by: entry.updated_by.as_deref(),
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            problems: &entry.problems,
+            config_json: None,
+        }
+    }
+
+    /// With the definition itself: as JSON, or as the text it is where another program wrote something else.
+    fn in_full(entry: &'a Entry) -> Self {
+        let document = serde_json::from_str(&entry.document)
+            .unwrap_or_else(|_| Value::String(entry.document.to_string()));
+        Self { config_json: Some(document), ..Self::new(entry) }
+    }
+}
+
+pub(crate) async fn list(
+    State(admin): State<Admin>,
+    query: Result<Query<ListQuery>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(query) =
+        query.map_err(|error| Failure::bad_request(format!("{}; known here: state", error.body_text())))?;
+    let state = query.state.as_deref();
+    if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
+        return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
+    }
+    let snapshot = admin.registry.snapshot();
+    let tools: Vec<Shown<'_>> = snapshot
+        .entries()
+        .filter(|entry| state.is_none_or(|state| entry.state() == state))
+        .map(|entry| Shown::new(entry))
+        .collect();
+    Ok(json_answer(StatusCode::OK, &List { revision: snapshot.revision, tools }))
+}
+
+pub(crate) async fn show(State(admin): State<Admin>, Path(name): Path<String>) -> Result<Response, Failure> {
+    let snapshot = admin.registry.snapshot();
+    let entry = found(&snapshot, &name)?;
+    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry)))
+}
+
+pub(crate) async fn remove(
+    State(admin): State<Admin>,
+    Path(name): Path<String>,
+    query: Result<Query<RemoveQuery>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(query) = query.map_err(|error| {
+        Failure::bad_request(format!("{}; known here: purge=true|false", error.body_text()))
+    })?;
+    if !query.purge {
+        return switch(&admin, &name, false).await;
+    }
+    let revision = admin.registry.purge(&name, admin.writer).await?;
+    Ok(json_answer(
+        StatusCode::OK,
+        &json!({"ok": true, "name": name, "state": "purged", "revision": revision}),
+    ))
+}
+
+pub(crate) async fn enable(
+    State(admin): State<Admin>,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    switch(&admin, &name, true).await
+}
+
+pub(crate) async fn disable(
+    State(admin): State<Admin>,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    switch(&admin, &name, false).await
+}
+
+async fn switch(admin: &Admin, name: &str, enabled: bool) -> Result<Response, Failure> {
+    let revision = admin.registry.set_enabled(name, enabled, admin.writer).await?;
+    let snapshot = admin.registry.snapshot();
+    let entry = found(&snapshot, name)?;
+    let body = json!({"ok": true, "name": entry.name, "state": entry.state(), "revision": revision});
+    Ok(json_answer(StatusCode::OK, &body))
+}
+
+/// The definition of that name, in any state.
+pub(crate) fn found<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Arc<Entry>, Failure> {
+    snapshot.entry(name).ok_or_else(|| {
+        Failure::new(
+            ErrorCode::NotFound,
+            format!("there is no tool named {name:?}; GET /admin/tools lists them"),
+        )
+    })
+}

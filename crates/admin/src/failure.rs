@@ -1,0 +1,128 @@
+//! Answers that say no: `{ok: false, error: {code, message}}` with the status of the code, and the problems of a
+//! definition where there are any (R81, R91, R102).
+
+use std::fmt;
+
+use axum::response::{IntoResponse, Response};
+use http::{StatusCode, header};
+use serde::Serialize;
+use toolrail_core::{CallError, ErrorCode, Problem, Severity};
+use toolrail_registry::WriteError;
+
+/// Why a request was not carried out.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: CallError,
+    pub(crate) status: StatusCode,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::from(CallError::new(code, message))
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// A definition that was refused, with everything wrong about it.
+    pub(crate) fn bad_definition(problems: Vec<Problem>, base: &str) -> Self {
+        let code = refusal_code(&problems, base);
+        let errors: Vec<&Problem> =
+            problems.iter().filter(|problem| problem.severity == Severity::Error).collect();
+        let message = match errors.as_slice() {
+            [] => "the definition was refused".to_owned(),
+            [only] => told(only),
+            [first, rest @ ..] => format!("{} (and {} more, see problems)", told(first), rest.len()),
+        };
+        Self { problems, ..Self::new(code, message) }
+    }
+}
+
+fn told(problem: &Problem) -> String {
+    match problem.pointer.as_str() {
+        "" => problem.message.clone(),
+        pointer => format!("{pointer}: {}", problem.message),
+    }
+}
+
+/// A kind that does not exist has a code of its own (R91).
+fn refusal_code(problems: &[Problem], base: &str) -> ErrorCode {
+    let is_kind = |problem: &Problem| {
+        let place = problem.pointer.strip_prefix(base);
+        problem.severity == Severity::Error && matches!(place, Some("/type" | "/transport"))
+    };
+    if problems.iter().any(is_kind) { ErrorCode::UnsupportedType } else { ErrorCode::InvalidDefinition }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.error.code, self.error.message)
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { error, status, problems: Vec::new() }
+    }
+}
+
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        let code = match &error {
+            WriteError::NotFound(_) => ErrorCode::NotFound,
+            WriteError::Elsewhere { .. } | WriteError::NoStore => ErrorCode::Conflict,
+            WriteError::Store(store) => {
+                tracing::error!(error = %store, "store failed during a change");
+                ErrorCode::StoreUnavailable
+            }
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+#[derive(Serialize)]
+struct FailureBody<'a> {
+    ok: bool,
+    error: ErrorBody<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    problems: &'a [Problem],
+}
+
+/// `error` of an answer.
+#[derive(Serialize)]
+pub(crate) struct ErrorBody<'a> {
+    code: ErrorCode,
+    message: &'a str,
+}
+
+impl<'a> From<&'a CallError> for ErrorBody<'a> {
+    fn from(error: &'a CallError) -> Self {
+        Self { code: error.code, message: &error.message }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let body = FailureBody { ok: false, error: (&self.error).into(), problems: &self.problems };
+        json(self.status, &body)
+    }
+}
+
+/// An answer with a JSON body.
+pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Response {
+    match serde_json::to_vec(body) {
+        Ok(bytes) => json_bytes(status, bytes),
+        Err(error) => {
+            tracing::error!(%error, "answer could not be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// An answer whose body is JSON already.
+pub(crate) fn json_bytes(status: StatusCode, body: impl Into<axum::body::Body>) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body.into()).into_response()
+}

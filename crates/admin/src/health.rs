@@ -1,0 +1,58 @@
+//! Whether the process lives, whether it can serve, what is wrong with definitions, and looking at the sources now.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::{Value, json};
+use toolrail_registry::Snapshot;
+
+use crate::Admin;
+use crate::failure::json as json_answer;
+
+pub(crate) async fn healthz(State(admin): State<Admin>) -> Response {
+    json_answer(StatusCode::OK, &json!({"status": "ok", "version": admin.version}))
+}
+
+pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
+    let snapshot = admin.registry.snapshot();
+    let (status, word) = if snapshot.sources.is_empty() {
+        (StatusCode::SERVICE_UNAVAILABLE, "starting")
+    } else if snapshot.sources.iter().any(|source| source.failure.is_some()) {
+        // Still 200: the last good snapshot serves.
+        (StatusCode::OK, "degraded")
+    } else {
+        (StatusCode::OK, "ready")
+    };
+    let mut body = json!({"status": word});
+    merge(&mut body, summary(&snapshot));
+    json_answer(status, &body)
+}
+
+/// Looks at every source now (`refreshNow`, R128).
+pub(crate) async fn refresh(State(admin): State<Admin>) -> Response {
+    admin.registry.refresh().await;
+    let mut body = json!({"ok": true});
+    merge(&mut body, summary(&admin.registry.snapshot()));
+    json_answer(StatusCode::OK, &body)
+}
+
+pub(crate) async fn problems(State(admin): State<Admin>) -> Response {
+    let snapshot = admin.registry.snapshot();
+    let problems: Vec<_> = snapshot.problems().collect();
+    json_answer(StatusCode::OK, &json!({"problems": problems}))
+}
+
+fn summary(snapshot: &Snapshot) -> Value {
+    json!({
+        "revision": snapshot.revision,
+        "tools": snapshot.tools().len(),
+        "problems": snapshot.problems().count(),
+        "sources": snapshot.sources,
+    })
+}
+
+fn merge(body: &mut Value, more: Value) {
+    if let (Value::Object(body), Value::Object(more)) = (body, more) {
+        body.extend(more);
+    }
+}

@@ -1,0 +1,59 @@
+//! Where things are: the front page, the schema of definitions, and the answers to wrong paths and wrong methods.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::{Method, StatusCode, Uri};
+use serde_json::json;
+use toolrail_core::ErrorCode;
+
+use crate::Admin;
+use crate::failure::{Failure, json as json_answer};
+
+pub(crate) async fn index(State(admin): State<Admin>) -> Response {
+    let body = json!({
+        "name": "toolrail",
+        "version": admin.version,
+        "tools": admin.registry.snapshot().tools().len(),
+        "endpoints": {
+            "mcp": ["POST /mcp", "GET /mcp/ws"],
+            "tools": ["GET /mcp/tools", "POST /mcp/tools/call"],
+            "admin": [
+                "GET /admin/tools",
+                "POST /admin/tools",
+                "POST /admin/tools/batch",
+                "POST /admin/tools/validate",
+                "GET /admin/tools/{name}",
+                "DELETE /admin/tools/{name}",
+                "POST /admin/tools/{name}/preview",
+                "POST /admin/tools/{name}/enable",
+                "POST /admin/tools/{name}/disable",
+                "POST /admin/refresh",
+                "GET /admin/problems",
+            ],
+            "health": ["GET /healthz", "GET /readyz"],
+            "schema": ["GET /schema/tool.json"],
+        },
+    });
+    json_answer(StatusCode::OK, &body)
+}
+
+pub(crate) async fn schema(State(admin): State<Admin>) -> Response {
+    json_answer(StatusCode::OK, admin.registry.definition_schema())
+}
+
+pub(crate) async fn nothing_here(method: Method, uri: Uri) -> Failure {
+    let path: String = uri.path().chars().take(200).collect();
+    Failure::new(
+        ErrorCode::NotFound,
+        format!(
+            "there is nothing at {method} {path}; MCP is at POST /mcp, the tools at GET /mcp/tools and POST /mcp/tools/call, administration at /admin/tools; GET / lists everything"
+        ),
+    )
+}
+
+pub(crate) async fn wrong_method(method: Method, uri: Uri) -> Failure {
+    let path: String = uri.path().chars().take(200).collect();
+    let message =
+        format!("{path} does not take {method}; the Allow header says what it takes, GET / lists everything");
+    Failure { status: StatusCode::METHOD_NOT_ALLOWED, ..Failure::bad_request(message) }
+}

@@ -1,0 +1,97 @@
+//! `GET /mcp/tools`: the tools that may be called (R80), optionally narrowed by plain filters.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::Deserialize;
+use toolrail_registry::{Era, Snapshot, Tool};
+
+use crate::Admin;
+use crate::failure::{Failure, json_bytes};
+
+/// What to narrow the list by; everything given must hold.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Filter {
+    /// Words that must all occur in the name, the description or the tags.
+    q: Option<String>,
+    category: Option<String>,
+    tag: Option<String>,
+}
+
+pub(crate) async fn list(
+    State(admin): State<Admin>,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(filter) = filter.map_err(|error| {
+        Failure::bad_request(format!("{}; known here: q, category, tag", error.body_text()))
+    })?;
+    let snapshot = admin.registry.snapshot();
+    let body = if filter.is_empty() { everything(&snapshot) } else { filter.apply(snapshot.tools()) };
+    Ok(json_bytes(StatusCode::OK, body))
+}
+
+/// The bytes made once per snapshot; REST clients do not page, so pages are joined.
+fn everything(snapshot: &Snapshot) -> Vec<u8> {
+    let mut page = snapshot.page(Era::Modern, None);
+    let mut body = Vec::with_capacity(page.tools.len() + 16);
+    body.extend_from_slice(b"{\"tools\":");
+    body.extend_from_slice(&page.tools);
+    while let Some(after) = page.next_after.take() {
+        page = snapshot.page(Era::Modern, Some(&after));
+        body.pop();
+        body.push(b',');
+        body.extend_from_slice(&page.tools[1..]);
+    }
+    body.push(b'}');
+    body
+}
+
+impl Filter {
+    fn is_empty(&self) -> bool {
+        self.q.is_none() && self.category.is_none() && self.tag.is_none()
+    }
+
+    fn apply(&self, tools: &[Arc<Tool>]) -> Vec<u8> {
+        let words: Vec<String> =
+            self.q.iter().flat_map(|text| text.split_whitespace()).map(str::to_lowercase).collect();
+        let mut body = b"{\"tools\":[".to_vec();
+        let start = body.len();
+        for tool in tools.iter().filter(|tool| self.matches(tool, &words)) {
+            if body.len() > start {
+                body.push(b',');
+            }
+            body.extend_from_slice(tool.list_entry());
+        }
+        body.extend_from_slice(b"]}");
+        body
+    }
+
+    fn matches(&self, tool: &Tool, words: &[String]) -> bool {
+        let same = |wanted: &str, found: &str| wanted.to_lowercase() == found.to_lowercase();
+        if let Some(wanted) = &self.category
+            && !tool.category.as_deref().is_some_and(|category| same(wanted, category))
+        {
+            return false;
+        }
+        if let Some(wanted) = &self.tag
+            && !tool.tags.iter().any(|tag| same(wanted, tag))
+        {
+            return false;
+        }
+        if words.is_empty() {
+            return true;
+        }
+        let text = format!(
+            "{}\n{}\n{}",
+            tool.name,
+            tool.description.as_deref().unwrap_or_default(),
+            tool.tags.join("\n")
+        )
+        .to_lowercase();
+        words.iter().all(|word| text.contains(word))
+    }
+}

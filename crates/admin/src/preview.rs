@@ -1,0 +1,39 @@
+//! `POST /admin/tools/{name}/preview`: what a call would send, secrets masked; sends nothing.
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use toolrail_core::Principal;
+
+use crate::definitions::found;
+use crate::failure::{self, Failure};
+use crate::{Admin, body};
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PreviewRequest<'a> {
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+pub(crate) async fn preview(
+    State(admin): State<Admin>,
+    Path(name): Path<String>,
+    request: Body,
+) -> Result<Response, Failure> {
+    let bytes = body::read(request, body::ORDINARY).await?;
+    let request: PreviewRequest<'_> =
+        if bytes.trim_ascii().is_empty() { PreviewRequest::default() } else { body::parse_object(&bytes)? };
+    let snapshot = admin.registry.snapshot();
+    let entry = found(&snapshot, &name)?;
+    // A tool that is switched off can be looked at all the same: that is when one wants to.
+    let Some(tool) = &entry.tool else {
+        return Err(Failure::bad_definition(entry.problems.clone(), ""));
+    };
+    let preview = tool.preview(request.arguments, &Principal::Anonymous)?;
+    Ok(failure::json(StatusCode::OK, &json!({"ok": true, "preview": preview})))
+}

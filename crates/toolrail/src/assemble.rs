@@ -1,0 +1,105 @@
+//! Puts the crates together: kinds, policies, store and sources become a registry. The only place that knows them all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use serde_json::Value;
+use toolrail_admin::Admin;
+use toolrail_core::{DefinitionForm, Secrets};
+use toolrail_executors::Runtime;
+use toolrail_executors::outbound::{Client, ClientLimits};
+use toolrail_mcp::{Server, ServerInfo};
+use toolrail_registry::{
+    Compiler, FileSource, FixedSource, Registry, RegistryLimits, Source, SourceId, StoreSource,
+};
+use toolrail_store::SqliteStore;
+
+use crate::config::Settings;
+
+/// The version of this program.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A registry with its store.
+pub(crate) struct Assembly {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) store: Arc<SqliteStore>,
+}
+
+/// Definitions that come with the program, and the secrets they need.
+#[derive(Default)]
+pub(crate) struct BuiltIn {
+    pub(crate) description: String,
+    pub(crate) documents: Vec<Value>,
+    pub(crate) secrets: Vec<(String, String)>,
+}
+
+/// Opens the store and loads every source once.
+pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> anyhow::Result<Assembly> {
+    let store = Arc::new(open(&settings.data).await?);
+    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store) as _))];
+    for folder in &settings.tools {
+        sources.push(Arc::new(FileSource::new(folder)));
+    }
+    let mut secrets = Vec::new();
+    if let Some(built_in) = built_in {
+        secrets = built_in.secrets;
+        sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
+    }
+    let compiler = compiler(&settings.secrets, secrets);
+    let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings));
+    registry.refresh().await;
+    Ok(Assembly { registry: Arc::new(registry), store })
+}
+
+/// Compiles definitions of every kind; `listed` environment variables are secrets, and so are `given` ones unless the
+/// environment has them too.
+pub(crate) fn compiler(listed: &[String], given: Vec<(String, String)>) -> Compiler {
+    let given = given.into_iter().map(|(key, value)| (format!("{}{key}", Secrets::PREFIX), value));
+    // Not `vars`: that one panics over a variable that is not Unicode.
+    let environment = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let runtime = Runtime {
+        client: Arc::new(Client::new(ClientLimits::default())),
+        secrets: Arc::new(Secrets::from_environment(given.chain(environment), listed)),
+    };
+    let form = DefinitionForm::new(toolrail_executors::kinds(&runtime));
+    Compiler::new(form, Box::new(toolrail_policies::wrap))
+}
+
+/// The MCP face of a registry.
+pub(crate) fn mcp_server(registry: &Arc<Registry>) -> Arc<Server> {
+    let info = ServerInfo {
+        name: "toolrail".to_owned(),
+        title: Some("Toolrail".to_owned()),
+        version: VERSION.to_owned(),
+        instructions: None,
+    };
+    Server::new(Arc::clone(registry), info)
+}
+
+/// Every route: MCP and REST.
+pub(crate) fn routes(registry: &Arc<Registry>) -> Router {
+    toolrail_mcp::routes(mcp_server(registry)).merge(rest_routes(registry, "admin-api"))
+}
+
+/// The REST face of a registry; `writer` is recorded as who makes the changes.
+pub(crate) fn rest_routes(registry: &Arc<Registry>, writer: &'static str) -> Router {
+    toolrail_admin::routes(Admin { registry: Arc::clone(registry), version: VERSION, writer })
+}
+
+async fn open(folder: &Path) -> anyhow::Result<SqliteStore> {
+    toolrail_store::open_sqlite(folder).await.with_context(|| {
+        format!("the data folder {} cannot be used; name another with --data", folder.display())
+    })
+}
+
+fn limits(settings: &Settings) -> RegistryLimits {
+    let defaults = RegistryLimits::default();
+    RegistryLimits {
+        page_tools: settings.page_size.unwrap_or(defaults.page_tools),
+        poll: settings.poll.unwrap_or(defaults.poll),
+        ..defaults
+    }
+}

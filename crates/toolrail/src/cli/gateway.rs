@@ -1,0 +1,86 @@
+//! What `serve` and `stdio` have in common: where definitions come from, and what is printed about them at the start.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use tokio_util::task::AbortOnDropHandle;
+use toolrail_core::Severity;
+use toolrail_registry::{Registry, Snapshot};
+
+use crate::config::ConfigFile;
+
+/// The most tool names printed at the start.
+const MOST_NAMES: usize = 20;
+
+#[derive(Args)]
+pub(super) struct GatewayArgs {
+    /// Folder of the store, created when missing [default: ./data]
+    #[arg(long, env = "TOOLRAIL_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Folder of definition files (*.yaml, *.yml, *.json), watched for changes; may be repeated
+    #[arg(long, env = "TOOLRAIL_TOOLS", value_name = "DIR")]
+    tools: Vec<PathBuf>,
+    /// Environment variable that definitions may use as {{secrets.NAME}}, beside TOOLRAIL_SECRET_*; may be repeated
+    #[arg(long = "secret", env = "TOOLRAIL_SECRETS", value_name = "NAME", value_delimiter = ',')]
+    secrets: Vec<String>,
+    /// Also start a small REST service and tools against it
+    #[arg(long)]
+    pub(super) demo: bool,
+    /// Configuration file, YAML or JSON; flags and environment go before it
+    #[arg(long, env = "TOOLRAIL_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl GatewayArgs {
+    /// The configuration: `more` and these flags first, then the file.
+    pub(super) fn config(&self, more: ConfigFile) -> anyhow::Result<ConfigFile> {
+        let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+        let flags = ConfigFile {
+            data: self.data.clone(),
+            tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
+            secrets: given(&self.secrets),
+            ..more
+        };
+        let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
+        Ok(flags.or(file))
+    }
+}
+
+/// Follows the sources in a task of its own: compiling many definitions must not keep the caller from its connections.
+pub(super) fn follow(registry: &Arc<Registry>) -> AbortOnDropHandle<()> {
+    let registry = Arc::clone(registry);
+    AbortOnDropHandle::new(tokio::spawn(async move { registry.follow().await }))
+}
+
+/// The tools by name and what is wrong, a line each (R23).
+pub(super) fn summary(registry: &Registry) -> Vec<String> {
+    let snapshot = registry.snapshot();
+    let mut lines = vec![names(&snapshot)];
+    lines.extend(snapshot.sources.iter().map(|source| match &source.failure {
+        Some(failure) => format!("{} cannot be read: {failure}", source.description),
+        None => format!("{} from {}", counted(source.definitions, "definition"), source.description),
+    }));
+    let errors = snapshot.problems().filter(|problem| problem.severity == Severity::Error).count();
+    if errors > 0 {
+        let problems = counted(errors, "problem");
+        lines.push(format!("{problems} keep definitions from going live; see GET /admin/problems or `toolrail tools list --state broken`"));
+    }
+    lines
+}
+
+fn names(snapshot: &Snapshot) -> String {
+    let tools = snapshot.tools();
+    let shown: Vec<&str> = tools.iter().take(MOST_NAMES).map(|tool| tool.name.as_str()).collect();
+    match tools.len() {
+        0 => "no tools yet; register one with `toolrail tools add FILE`".to_owned(),
+        count if count > shown.len() => {
+            format!("{}: {} … and {} more", counted(count, "tool"), shown.join(", "), count - shown.len())
+        }
+        count => format!("{}: {}", counted(count, "tool"), shown.join(", ")),
+    }
+}
+
+fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}

@@ -1,0 +1,66 @@
+//! A server somewhere else, over the one guarded client.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use toolrail_executors::outbound::{Client, ClientLimits, Outgoing, SendLimits, Sensitive};
+
+use super::Hinted;
+
+const LIMITS: SendLimits = SendLimits {
+    connect: Duration::from_secs(5),
+    // Longer than any call may take.
+    total: Duration::from_mins(11),
+    max_response_bytes: 256 * 1024 * 1024,
+    redirects: 0,
+};
+
+/// A server, by the address under which its paths stand.
+pub(super) struct Remote {
+    pub(super) base: String,
+    client: Client,
+}
+
+impl Remote {
+    /// The server at `url`. Many will paste the address that their MCP client uses, so `/mcp` at its end is left off.
+    pub(super) fn new(url: &str) -> anyhow::Result<Self> {
+        let base = url.trim_end_matches('/').trim_end_matches("/mcp").trim_end_matches('/').to_owned();
+        let uri: Option<Uri> = base.parse().ok();
+        if !uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) {
+            return Err(Hinted::error(
+                format!("{url:?} is not the URL of a server"),
+                "write it like http://127.0.0.1:8080",
+            ));
+        }
+        Ok(Self { base, client: Client::new(ClientLimits::default()) })
+    }
+
+    /// Sends a request and reads the answer, whatever its status.
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<(StatusCode, Bytes)> {
+        let uri =
+            format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
+        let request =
+            Outgoing { method, uri, headers, body, limits: LIMITS, sensitive: Sensitive::default() };
+        let answer = self.client.send(request).await.map_err(|failure| {
+            if failure.connected {
+                return anyhow::Error::new(failure);
+            }
+            Hinted::error(
+                format!("no server answers at {}: {failure}", self.base),
+                "start one with `toolrail serve`, or name another with --url",
+            )
+        })?;
+        if answer.cut.is_some() {
+            bail!("the answer of {} is too large to read", self.base);
+        }
+        Ok((answer.status, answer.body))
+    }
+}

@@ -1,0 +1,8 @@
+//! `toolrail schema`: the JSON Schema of a definition, the same as at `/schema/tool.json`.
+
+use crate::{assemble, print};
+
+pub(super) fn run() {
+    let compiler = assemble::compiler(&[], Vec::new());
+    print::line(serde_json::to_string_pretty(compiler.schema()).unwrap_or_default());
+}

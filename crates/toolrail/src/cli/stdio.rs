@@ -1,0 +1,76 @@
+//! `toolrail stdio`: MCP on standard input and output, from the local registry or bridged to a server. Nothing but
+//! protocol goes to standard output (R23, C14).
+
+use std::pin::Pin;
+
+use bytes::Bytes;
+use clap::Args;
+use http::{HeaderMap, Method};
+use toolrail_mcp::{BridgeError, Posted};
+
+use super::gateway::{self, GatewayArgs};
+use super::remote::Remote;
+use crate::assemble;
+use crate::config::ConfigFile;
+use crate::{demo, print};
+
+#[derive(Args)]
+pub(super) struct StdioArgs {
+    /// Bridge to this server, such as http://127.0.0.1:8080/mcp, instead of serving local tools
+    #[arg(long, conflicts_with = "demo")]
+    url: Option<String>,
+    #[command(flatten)]
+    gateway: GatewayArgs,
+}
+
+pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {
+    match &args.url {
+        Some(url) => bridge(url).await,
+        None => serve(&args.gateway).await,
+    }
+}
+
+async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
+    let settings = args.config(ConfigFile::default())?.settle()?;
+    let demo = if args.demo { Some(demo::start().await?) } else { None };
+    let (_demo, built_in) = demo.unzip();
+    let assembly = assemble::assemble(&settings, built_in).await?;
+    print::note(format!("Toolrail {} speaks MCP on standard input and output", assemble::VERSION));
+    for line in gateway::summary(&assembly.registry) {
+        print::note(format!("  {line}"));
+    }
+    let server = assemble::mcp_server(&assembly.registry);
+    let following = gateway::follow(&assembly.registry);
+    toolrail_mcp::serve_stream(server, tokio::io::stdin(), tokio::io::stdout()).await?;
+    drop(following);
+    assembly.store.close().await;
+    Ok(())
+}
+
+async fn bridge(url: &str) -> anyhow::Result<()> {
+    let remote = Endpoint(Remote::new(url)?);
+    print::note(format!(
+        "Toolrail {} bridges standard input and output to {}/mcp",
+        assemble::VERSION,
+        remote.0.base
+    ));
+    toolrail_mcp::bridge(&remote, tokio::io::stdin(), tokio::io::stdout()).await?;
+    Ok(())
+}
+
+/// The MCP endpoint of a server.
+struct Endpoint(Remote);
+
+impl toolrail_mcp::Remote for Endpoint {
+    fn post<'a>(
+        &'a self,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Pin<Box<dyn Future<Output = Result<Posted, BridgeError>> + Send + 'a>> {
+        Box::pin(async move {
+            let sent = self.0.send(Method::POST, "/mcp", headers, body).await;
+            let (status, body) = sent.map_err(|error| BridgeError(format!("{error:#}")))?;
+            Ok(Posted { status: status.as_u16(), body })
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! `toolrail tools list`: a table of the definitions.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::Form;
+use crate::cli::target::Target;
+use crate::print;
+
+/// The most characters of a description where there is no terminal to fit into.
+const LONGEST_DESCRIPTION: usize = 80;
+
+#[derive(Args)]
+pub(super) struct ListArgs {
+    /// Words that must all occur in the name or the description
+    filter: Vec<String>,
+    /// Only tools in this state
+    #[arg(long, value_enum)]
+    state: Option<State>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum State {
+    Live,
+    Disabled,
+    Broken,
+}
+
+pub(super) async fn run(target: &Target, args: &ListArgs, form: Form) -> anyhow::Result<ExitCode> {
+    let path = match args.state {
+        None => "/admin/tools",
+        Some(State::Live) => "/admin/tools?state=live",
+        Some(State::Disabled) => "/admin/tools?state=disabled",
+        Some(State::Broken) => "/admin/tools?state=broken",
+    };
+    let mut body = target.expect(Method::GET, path, None).await?;
+    let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
+    let mut tools: Vec<Value> = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    tools.retain(|tool| matches(tool, &words));
+    match form {
+        Form::Json => print::json(&json!({"tools": tools})),
+        Form::People if tools.is_empty() => print::note(nothing(args)),
+        Form::People => {
+            let rows = tools.iter().map(row).collect();
+            print::table(["NAME", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn nothing(args: &ListArgs) -> &'static str {
+    if args.filter.is_empty() && args.state.is_none() {
+        "no tools yet; register one with `toolrail tools add FILE`"
+    } else {
+        "no tool matches; `toolrail tools list` without a filter shows all"
+    }
+}
+
+fn matches(tool: &Value, words: &[String]) -> bool {
+    let text = |field: &str| tool[field].as_str().unwrap_or_default().to_lowercase();
+    let (name, description) = (text("name"), text("description"));
+    words.iter().all(|word| name.contains(word) || description.contains(word))
+}
+
+fn row(tool: &Value) -> [String; 5] {
+    let text = |field: &str| tool[field].as_str().unwrap_or("-").to_owned();
+    let description = match tool["errors"].as_u64() {
+        Some(errors) if errors > 0 => {
+            let first = tool["problems"][0]["message"].as_str().unwrap_or_default();
+            format!("{errors} errors: {first}")
+        }
+        _ => tool["description"].as_str().unwrap_or_default().to_owned(),
+    };
+    let description = print::one_line(&description, LONGEST_DESCRIPTION);
+    [text("name"), text("type"), text("state"), text("source"), description]
+}

@@ -1,0 +1,41 @@
+//! `toolrail tools show NAME`: one definition, its state and its problems.
+
+use std::process::ExitCode;
+
+use http::Method;
+use serde_json::Value;
+
+use super::Form;
+use crate::cli::target::{Target, path_step};
+use crate::print;
+
+pub(super) async fn run(target: &Target, name: &str, form: Form) -> anyhow::Result<ExitCode> {
+    let shown = target.expect(Method::GET, &format!("/admin/tools/{}", path_step(name)), None).await?;
+    match form {
+        Form::Json => print::json(&shown),
+        Form::People => for_people(&shown),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn for_people(shown: &Value) {
+    let text = |field: &str| shown[field].as_str().unwrap_or("-");
+    print::line(format!("{} ({}, {})", text("name"), text("type"), text("state")));
+    print::line(format!("  from {}: {}", text("source"), text("origin")));
+    if let Some(at) = shown["updatedAt"].as_str() {
+        let by = shown["updatedBy"].as_str().map(|by| format!(" by {by}")).unwrap_or_default();
+        print::line(format!("  changed {at}{by}, revision {}", shown["version"]));
+    }
+    for problem in shown["problems"].as_array().into_iter().flatten() {
+        let text = |field: &str| problem[field].as_str().unwrap_or_default();
+        let place = Some(text("pointer")).filter(|pointer| !pointer.is_empty());
+        let place = place.map(|pointer| format!(" at {pointer}")).unwrap_or_default();
+        print::line(format!("  {}{place}: {}", text("severity"), text("message")));
+    }
+    let definition = &shown["configJson"];
+    let text = match definition {
+        Value::String(text) => text.clone(),
+        other => serde_saphyr::to_string(other).unwrap_or_else(|_| other.to_string()),
+    };
+    print::line(format!("\n{}", text.trim_end()));
+}

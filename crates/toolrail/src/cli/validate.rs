@@ -1,0 +1,106 @@
+//! `toolrail validate FILE…`: every problem of every file, without a server and without storing anything.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolrail_core::{Problem, Severity, ToolName};
+use toolrail_registry::{Compiler, Registration};
+
+use super::definition_files::{self, Found, ReadFile, place};
+use crate::{assemble, print};
+
+#[derive(clap::Args)]
+pub(super) struct ValidateArgs {
+    /// Definition files (YAML or JSON), folders of them, or - for standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Fail on warnings too
+    #[arg(long)]
+    strict: bool,
+    /// Print the problems as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
+    let compiler = assemble::compiler(&[], Vec::new());
+    let files = definition_files::read(&args.files)?;
+    let mut definitions = 0;
+    let mut problems = Vec::new();
+    let mut names = HashMap::new();
+    for ReadFile { file, found } in files {
+        match found {
+            Err(fault) => problems.push(about(&file, "", fault)),
+            Ok(found) => {
+                definitions += found.len();
+                problems.extend(found.iter().flat_map(|found| check(&compiler, found, &mut names)));
+            }
+        }
+    }
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let warnings = problems.len() - errors;
+    let good = errors == 0 && (warnings == 0 || !args.strict);
+    if args.json {
+        print::json(&json!({"valid": good, "definitions": definitions, "problems": problems}));
+    } else {
+        report(&problems);
+        print::line(format!("{definitions} definitions, {errors} errors, {warnings} warnings"));
+    }
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn report(problems: &[Problem]) {
+    for problem in problems {
+        let severity = match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let origin = problem.origin.as_deref().unwrap_or_default();
+        print::line(format!("{}: {severity}: {}", place(origin, &problem.pointer), problem.message));
+    }
+}
+
+/// What is wrong with one definition, with pointers from the root of its file.
+fn check(compiler: &Compiler, found: &Found, names: &mut HashMap<String, String>) -> Vec<Problem> {
+    let Found { file, pointer, document } = found;
+    let registration = match Registration::from_request(document.clone(), pointer) {
+        Ok(registration) => registration,
+        Err(problems) => {
+            return problems
+                .into_iter()
+                .map(|problem| Problem { origin: Some(file.clone()), ..problem })
+                .collect();
+        }
+    };
+    let Registration { mut document, base, name, .. } = registration;
+    if let (Some(name), Some(members)) = (name, document.as_object_mut()) {
+        members.entry("name").or_insert(Value::String(name));
+    }
+    let (_, mut problems) = compiler.compile(&document);
+    for problem in &mut problems {
+        problem.pointer = format!("{base}{}", problem.pointer);
+        problem.origin = Some(file.clone());
+    }
+    if let Some(name) = document.get("name").and_then(Value::as_str)
+        && let Some(first) = names.insert(ToolName::fold(name), place(file, pointer))
+    {
+        problems.push(about(
+            file,
+            &format!("{base}/name"),
+            format!("the name {name:?} is used in {first} too; rename one of them"),
+        ));
+    }
+    problems
+}
+
+fn about(file: &str, pointer: &str, message: String) -> Problem {
+    Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin: Some(file.to_owned()),
+        pointer: pointer.to_owned(),
+        message,
+    }
+}

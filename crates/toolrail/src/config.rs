@@ -1,0 +1,200 @@
+//! The configuration: a file, overruled by the environment, overruled by flags. Every problem of the file is told at
+//! once, with its place.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use toolrail_core::closest;
+
+const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+
+/// What may stand in the configuration file. Everything has a default.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct ConfigFile {
+    /// The address to listen on; `127.0.0.1:8080` when left out.
+    pub(crate) listen: Option<String>,
+    /// The folder of the store, relative to this file; `./data` when left out.
+    pub(crate) data: Option<PathBuf>,
+    /// Folders of definition files, relative to this file, watched for changes.
+    pub(crate) tools: Option<Vec<PathBuf>>,
+    /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`.
+    pub(crate) secrets: Option<Vec<String>>,
+    /// Host names under which clients reach this server, beside loopback ones.
+    pub(crate) allow_hosts: Option<Vec<String>>,
+    /// Origins of web pages that may use this server, such as `https://console.example.com`.
+    pub(crate) allow_origins: Option<Vec<String>>,
+    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 500 when left out.
+    pub(crate) poll_ms: Option<u64>,
+    /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
+    pub(crate) page_size: Option<usize>,
+}
+
+/// The configuration in effect.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) data: PathBuf,
+    pub(crate) tools: Vec<PathBuf>,
+    pub(crate) secrets: Vec<String>,
+    pub(crate) allow_hosts: Vec<String>,
+    pub(crate) allow_origins: Vec<String>,
+    pub(crate) poll: Option<Duration>,
+    pub(crate) page_size: Option<usize>,
+}
+
+impl ConfigFile {
+    /// Reads a file, YAML or JSON.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
+        let mut file = Self::parse(path, &text)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for place in file.data.iter_mut().chain(file.tools.iter_mut().flatten()) {
+            *place = folder.join(&place);
+        }
+        Ok(file)
+    }
+
+    fn parse(path: &Path, text: &str) -> anyhow::Result<Self> {
+        let documents = toolrail_registry::read_documents(path, text)
+            .map_err(|fault| anyhow::anyhow!("the configuration {} is {fault}", path.display()))?;
+        let members = match documents.as_slice() {
+            [] => Map::new(),
+            [only] if only.pointer.is_empty() => only.value.as_object().cloned().unwrap_or_default(),
+            // A file with nothing but `tools` reads like a list of definitions.
+            many if many.iter().all(|one| one.pointer.starts_with("/tools/")) => {
+                Map::from_iter([("tools".to_owned(), many.iter().map(|one| one.value.clone()).collect())])
+            }
+            _ => bail!("the configuration {} must be one mapping of keys to values", path.display()),
+        };
+        let faults = faults_of(&members);
+        if !faults.is_empty() {
+            bail!("the configuration {} has problems:\n  {}", path.display(), faults.join("\n  "));
+        }
+        Ok(serde_json::from_value(Value::Object(members))?)
+    }
+}
+
+/// Tries every key on its own, so that one fault does not hide the next.
+fn faults_of(members: &Map<String, Value>) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (key, value) in members {
+        if !KEYS.contains(&key.as_str()) {
+            let meant = closest(key, KEYS.iter().copied());
+            let meant = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
+            faults.push(format!("/{key}: unknown key{meant}; known are {}", KEYS.join(", ")));
+            continue;
+        }
+        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
+        match serde_json::from_value::<ConfigFile>(alone) {
+            Err(error) => faults.push(format!("/{key}: {error}")),
+            Ok(file) => faults.extend(file.out_of_range().map(|fault| format!("/{key}: {fault}"))),
+        }
+    }
+    faults
+}
+
+const KEYS: &[&str] =
+    &["listen", "data", "tools", "secrets", "allowHosts", "allowOrigins", "pollMs", "pageSize"];
+
+impl ConfigFile {
+    fn out_of_range(&self) -> Option<String> {
+        if let Some(poll) = self.poll_ms.filter(|poll| !(50..=60_000).contains(poll)) {
+            return Some(format!("{poll} is not between 50 and 60000 milliseconds"));
+        }
+        if let Some(size) = self.page_size.filter(|size| !(1..=100_000).contains(size)) {
+            return Some(format!("{size} is not between 1 and 100000 tools"));
+        }
+        self.listen.as_deref().and_then(|listen| address_of(listen).err()).map(|error| format!("{error:#}"))
+    }
+
+    /// What is given here goes before what `other` says.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            listen: self.listen.or(other.listen),
+            data: self.data.or(other.data),
+            tools: self.tools.or(other.tools),
+            secrets: self.secrets.or(other.secrets),
+            allow_hosts: self.allow_hosts.or(other.allow_hosts),
+            allow_origins: self.allow_origins.or(other.allow_origins),
+            poll_ms: self.poll_ms.or(other.poll_ms),
+            page_size: self.page_size.or(other.page_size),
+        }
+    }
+
+    /// Fills in the defaults.
+    pub(crate) fn settle(self) -> anyhow::Result<Settings> {
+        Ok(Settings {
+            listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
+            data: self.data.unwrap_or_else(|| "data".into()),
+            tools: self.tools.unwrap_or_default(),
+            secrets: self.secrets.unwrap_or_default(),
+            allow_hosts: self.allow_hosts.unwrap_or_default(),
+            allow_origins: self.allow_origins.unwrap_or_default(),
+            poll: self.poll_ms.map(Duration::from_millis),
+            page_size: self.page_size,
+        })
+    }
+}
+
+/// `host:port`, or a port alone on loopback.
+fn address_of(text: &str) -> anyhow::Result<SocketAddr> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok(SocketAddr::from(([127, 0, 0, 1], port)));
+    }
+    let wrong = || format!("{text:?} is not an address to listen on; write it like 127.0.0.1:8080");
+    let mut found = text.to_socket_addrs().with_context(wrong)?;
+    found.next().with_context(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_the_file_is_taken() {
+        let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
+                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\n";
+        let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
+        assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
+        assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
+        assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
+        assert_eq!(settings.allow_origins, ["https://a.b"]);
+        assert_eq!((settings.poll, settings.page_size), (Some(Duration::from_millis(100)), Some(50)));
+    }
+
+    #[test]
+    fn every_problem_of_the_file_is_told_with_its_place() {
+        let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\n";
+        let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+        for part in [
+            "/listenn: unknown key; did you mean \"listen\"?",
+            "/pollMs: 5 is not",
+            "/tools: ",
+            "/listen: \"nowhere\"",
+        ] {
+            assert!(error.contains(part), "{part} is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn a_file_with_nothing_but_tools_is_a_configuration_too() {
+        let file = ConfigFile::parse(Path::new("c.yaml"), "tools: [a, b]\n").unwrap();
+        assert_eq!(file.tools, Some(vec!["a".into(), "b".into()]));
+        assert_eq!(ConfigFile::parse(Path::new("c.yaml"), "").unwrap(), ConfigFile::default());
+    }
+
+    #[test]
+    fn flags_go_before_the_file() {
+        let flags = ConfigFile { listen: Some("9001".into()), ..ConfigFile::default() };
+        let file = ConfigFile { listen: Some("9000".into()), poll_ms: Some(100), ..ConfigFile::default() };
+        let settings = flags.or(file).settle().unwrap();
+        assert_eq!(settings.listen.to_string(), "127.0.0.1:9001");
+        assert_eq!(settings.poll, Some(Duration::from_millis(100)));
+    }
+}

@@ -1,0 +1,214 @@
+//! Keeps foreign web pages out: a page can point its own host name at this machine (DNS rebinding) or send requests
+//! here from another origin. So Host must be a name of ours, and Origin, which browsers send, one we know.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::response::{IntoResponse, Response};
+use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use http::{HeaderValue, StatusCode, header};
+use toolrail_core::ErrorCode;
+
+/// Which hosts and origins are known.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    /// What nearly every request says, compared before anything is looked into.
+    usual: [String; 2],
+    bound: IpAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+/// Why a request was not let through.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The name it was sent to is none of ours.
+    Host(String),
+    /// The web page it came from is not known.
+    Origin(String),
+}
+
+impl Guard {
+    /// Knows the address the server listens on, loopback, and what the configuration lists.
+    pub(crate) fn new(bound: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+        Self {
+            usual: [bound.to_string(), format!("localhost:{}", bound.port())],
+            bound: bound.ip(),
+            hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect(),
+        }
+    }
+
+    /// Whether a request with those headers may pass.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = only(headers, &HOST).map_err(Refusal::Host)?.unwrap_or_default();
+        if !self.usual.iter().any(|usual| usual == host) && !self.knows_host(host) {
+            return Err(Refusal::Host(host.to_owned()));
+        }
+        match only(headers, &ORIGIN).map_err(Refusal::Origin)? {
+            Some(origin) if !self.knows_origin(origin, host) => Err(Refusal::Origin(origin.to_owned())),
+            _ => Ok(()),
+        }
+    }
+
+    fn knows_host(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        let name = without_port(&host);
+        if self.hosts.iter().any(|known| *known == host || known == name) {
+            return true;
+        }
+        match address_in(name) {
+            // A page cannot rebind an address, only a name. On loopback no other address can be meant.
+            Some(address) => is_loopback(address) || address == self.bound || !is_loopback(self.bound),
+            None => name == "localhost",
+        }
+    }
+
+    fn knows_origin(&self, origin: &str, host: &str) -> bool {
+        let origin = origin.to_ascii_lowercase();
+        if self.origins.contains(&origin) {
+            return true;
+        }
+        let Some((_, authority)) = origin.split_once("://") else {
+            return false;
+        };
+        let name = without_port(authority);
+        name == "localhost"
+            || address_in(name).is_some_and(is_loopback)
+            || authority.eq_ignore_ascii_case(host)
+    }
+}
+
+/// The value of a header that must not be repeated.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, String> {
+    let mut values = headers.get_all(name).iter();
+    let Some(first) = values.next() else {
+        return Ok(None);
+    };
+    match (values.next(), first.to_str()) {
+        (None, Ok(text)) => Ok(Some(text)),
+        _ => Err(String::from_utf8_lossy(first.as_bytes()).into_owned()),
+    }
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
+        _ => authority,
+    }
+}
+
+fn address_in(name: &str) -> Option<IpAddr> {
+    match name.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']')?.parse().ok().map(IpAddr::V6),
+        None => name.parse().ok().map(IpAddr::V4),
+    }
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => address.is_loopback(),
+        IpAddr::V6(address) => {
+            address.is_loopback() || address.to_ipv4_mapped().is_some_and(|inner| inner.is_loopback())
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let message = match self {
+            Self::Host(host) if host.is_empty() => "the request has no Host header".to_owned(),
+            Self::Host(host) => {
+                let name: String = without_port(&host).chars().take(200).collect();
+                format!(
+                    "{name:?} is not a known name of this server; if it is one, start it with --allow-host {name}"
+                )
+            }
+            Self::Origin(origin) => {
+                let origin: String = origin.chars().take(200).collect();
+                format!(
+                    "web pages of {origin:?} may not use this server; if they should, start it with --allow-origin {origin}"
+                )
+            }
+        };
+        let code = ErrorCode::Forbidden;
+        let body = serde_json::json!({"ok": false, "error": {"code": code, "message": message}}).to_string();
+        let json = HeaderValue::from_static("application/json");
+        (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, json)], body).into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pass(guard: &Guard, host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        guard.check(&headers).is_ok()
+    }
+
+    #[test]
+    fn on_loopback_only_loopback_and_listed_names_pass() {
+        let guard = Guard::new(([127, 0, 0, 1], 8080).into(), &["Gateway.local".into()], &[]);
+        for host in
+            ["127.0.0.1:8080", "localhost:8080", "LOCALHOST", "127.0.0.2", "[::1]:8080", "gateway.local:8080"]
+        {
+            assert!(pass(&guard, host, None), "{host}");
+        }
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "localhost.evil.example",
+            "192.168.1.5:8080",
+            "127.0.0.1.nip.io",
+            "",
+            "[::1",
+            "a:b:c",
+        ] {
+            assert!(!pass(&guard, host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn on_a_public_address_any_address_passes_but_no_foreign_name() {
+        let guard = Guard::new(([0, 0, 0, 0], 80).into(), &[], &[]);
+        assert!(pass(&guard, "10.1.2.3", None) && pass(&guard, "[2001:db8::1]:80", None));
+        assert!(!pass(&guard, "evil.example", None));
+    }
+
+    #[test]
+    fn an_origin_must_be_loopback_the_same_or_listed() {
+        let guard = Guard::new(
+            ([127, 0, 0, 1], 8080).into(),
+            &["gw.local".into()],
+            &["https://Console.example/".into()],
+        );
+        for origin in [
+            "http://localhost:3000",
+            "http://127.0.0.1",
+            "http://[::1]:5173",
+            "https://console.example",
+            "http://gw.local:8080",
+        ] {
+            assert!(pass(&guard, "gw.local:8080", Some(origin)), "{origin}");
+        }
+        for origin in
+            ["null", "https://evil.example", "http://localhost.evil.example", "http://gw.local", "localhost"]
+        {
+            assert!(!pass(&guard, "gw.local:8080", Some(origin)), "{origin}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_or_missing_host_is_refused() {
+        let guard = Guard::new(([127, 0, 0, 1], 8080).into(), &[], &[]);
+        let mut headers = HeaderMap::new();
+        assert_eq!(guard.check(&headers), Err(Refusal::Host(String::new())));
+        headers.append(HOST, HeaderValue::from_static("localhost"));
+        headers.append(HOST, HeaderValue::from_static("evil.example"));
+        assert!(guard.check(&headers).is_err());
+    }
+}

@@ -1,0 +1,52 @@
+//! `server.json` in the data folder: where the server that works on this folder listens. The command line and tests
+//! find it there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+const FILE: &str = "server.json";
+
+/// A running server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerFile {
+    /// Where it listens, for example `http://127.0.0.1:8080`.
+    pub(crate) url: String,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// Its version.
+    pub(crate) version: String,
+}
+
+/// Removes the file when the server is done, unless another server has taken the folder over.
+pub(crate) struct Announced {
+    path: PathBuf,
+    pid: u32,
+}
+
+impl ServerFile {
+    /// Reads the file, if there is a readable one.
+    pub(crate) fn read(data: &Path) -> Option<Self> {
+        let bytes = std::fs::read(data.join(FILE)).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Writes the file in one step, so that no reader sees half of it.
+    pub(crate) fn announce(&self, data: &Path) -> io::Result<Announced> {
+        let path = data.join(FILE);
+        let draft = data.join(format!(".{FILE}.{}", self.pid));
+        std::fs::write(&draft, serde_json::to_vec(self)?)?;
+        std::fs::rename(&draft, &path)?;
+        Ok(Announced { path, pid: self.pid })
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let ours = self.path.parent().and_then(ServerFile::read).is_some_and(|file| file.pid == self.pid);
+        if ours && let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::warn!(file = %self.path.display(), %error, "server file could not be removed");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What the command line says when something is wrong, and the commands that need no server.
+
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use crate::support::run_in;
+
+#[tokio::test]
+async fn validate_tells_every_problem_with_file_and_pointer() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let good = json!({
+        "name": "good", "description": "d", "inputSchema": {"type": "object", "properties": {}},
+        "http": {"url": "http://127.0.0.1:1/"}
+    });
+    std::fs::write(folder.path().join("good.json"), good.to_string())?;
+    std::fs::write(folder.path().join("poor.yaml"), "name: poor\nhttp: {url: 'http://127.0.0.1:1/'}\n")?;
+    std::fs::write(
+        folder.path().join("bad.yaml"),
+        "tools:\n- name: bad name\n  http: {urll: x}\n- name: GOOD\n  http: {url: 'http://a/'}\n",
+    )?;
+    std::fs::write(folder.path().join("broken.json"), "{\n\"name\": }")?;
+
+    let fine = run_in(folder.path(), &["validate", "good.json"]).await?;
+    assert_eq!((fine.code, fine.stdout.as_str()), (Some(0), "1 definitions, 0 errors, 0 warnings\n"));
+    assert_eq!(run_in(folder.path(), &["validate", "poor.yaml"]).await?.code, Some(0));
+    let strict = run_in(folder.path(), &["validate", "poor.yaml", "--strict"]).await?;
+    assert_eq!(strict.code, Some(1));
+    assert!(strict.stdout.contains("poor.yaml#/description: warning: "), "{}", strict.stdout);
+
+    let bad =
+        run_in(folder.path(), &["validate", "good.json", "bad.yaml", "broken.json", "none.yaml"]).await?;
+    assert_eq!(bad.code, Some(1));
+    for part in [
+        "bad.yaml#/tools/0/name: error: ",
+        "bad.yaml#/tools/0/http/urll: error: ",
+        "bad.yaml#/tools/1/name: error: the name \"GOOD\" is used in good.json too",
+        "broken.json: error: not valid JSON",
+        "none.yaml: error: cannot be read",
+    ] {
+        assert!(bad.stdout.contains(part), "{part:?} is not in {}", bad.stdout);
+    }
+    let json = run_in(folder.path(), &["validate", ".", "--json"]).await?;
+    let body: Value = serde_json::from_str(&json.stdout)?;
+    assert_eq!((json.code, &body["valid"], &body["definitions"]), (Some(1), &json!(false), &json!(4)));
+    assert!(!folder.path().join("data").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn schema_prints_the_schema_of_a_definition() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let ran = run_in(folder.path(), &["schema"]).await?;
+    let schema: Value = serde_json::from_str(&ran.stdout)?;
+    assert!(schema["properties"]["http"]["properties"]["url"].is_object());
+    Ok(())
+}
+
+#[tokio::test]
+async fn version_completions_and_wrong_usage() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let version = run_in(folder.path(), &["--version"]).await?;
+    assert_eq!(version.stdout, format!("toolrail {}\n", env!("CARGO_PKG_VERSION")));
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let script = run_in(folder.path(), &["completions", shell]).await?;
+        assert!(script.code == Some(0) && script.stdout.contains("toolrail"), "{shell}");
+    }
+    for wrong in [&["serv"][..], &["tools", "call"], &["stdio", "--url", "x", "--demo"], &[]] {
+        assert_eq!(run_in(folder.path(), wrong).await?.code, Some(2), "{wrong:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_is_told_with_a_next_step() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for (arguments, message, hint) in [
+        (&["tools", "list", "--data", "none"][..], "none is not a data folder", "toolrail tools add"),
+        (
+            &["tools", "list", "--url", "http://127.0.0.1:1"],
+            "no server answers at http://127.0.0.1:1",
+            "toolrail serve",
+        ),
+        (
+            &["tools", "list", "--url", "nonsense"],
+            "\"nonsense\" is not the URL of a server",
+            "http://127.0.0.1:8080",
+        ),
+        (&["tools", "add", "none.yaml", "--data", "d"], "none.yaml cannot be read", ""),
+        (&["serve", "--config", "none.yaml"], "the configuration none.yaml cannot be read", ""),
+        (&["serve", "--listen", "nowhere"], "\"nowhere\" is not an address to listen on", ""),
+        (&["tools", "list", "--log-level", "=="], "is not a log level", ""),
+    ] {
+        let ran = run_in(folder.path(), arguments).await?;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(
+            ran.stderr.starts_with("error: ") && ran.stderr.contains(message),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
+        assert!(
+            hint.is_empty() || ran.stderr.contains("\nhint: ") && ran.stderr.contains(hint),
+            "{}",
+            ran.stderr
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_problem_of_the_configuration_is_told() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("c.json"), "{\"pollMs\": \"x\", \"tool\": []}")?;
+    let ran = run_in(folder.path(), &["serve", "--config", "c.json"]).await?;
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("/pollMs: ") && ran.stderr.contains("did you mean \"tools\"?"),
+        "{}",
+        ran.stderr
+    );
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The gateway as its users meet it: the real binary, real upstreams, the real command line.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
+
+mod admin;
+mod cli;
+mod cli_errors;
+mod demo;
+mod guard;
+mod rest;
+mod serving;
+mod sources;
+mod support;

@@ -1,0 +1,94 @@
+//! MCP over WebSocket at `/mcp/ws`: the full method set and the plain dialect of the source document.
+
+use serde_json::json;
+use toolrail_testkit::{Gateway, WebSocket};
+
+use crate::support::{plain, register, started, weather};
+
+async fn connect(gateway: &Gateway) -> WebSocket {
+    let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
+    WebSocket::connect(&url, &[]).await.unwrap()
+}
+
+/// R4, R10, R18: the shapes of S3's appendix C.
+#[tokio::test]
+async fn the_plain_dialect_has_the_documents_shapes() {
+    let (gateway, upstream) = started().await;
+    register(&gateway, &weather("weather.search", &upstream.url("/echo"))).await;
+    register(&gateway, &plain("broken", &upstream.url("/status/500"))).await;
+    let mut socket = connect(&gateway).await;
+    socket.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})).await.unwrap();
+    let answer = socket.receive().await.unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = json!({"serverInfo": {"name": "toolrail", "version": version}, "capabilities": {"tools": true}});
+    assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 1, "result": expected}));
+
+    let list = socket.call("tools/list", json!({})).await.unwrap();
+    assert_eq!(list["result"]["tools"][1]["name"], "weather.search");
+    let call = json!({"tool": "weather.search", "arguments": {"city": "Shanghai"}});
+    let answer = socket.call("tools/call", call).await.unwrap();
+    assert_eq!(answer["result"]["content"]["query"], "q=Shanghai", "the raw upstream JSON: {answer}");
+    let failed = socket.call("tools/call", json!({"tool": "broken", "arguments": {}})).await.unwrap();
+    assert_eq!(failed["error"]["code"], -32000);
+    let unknown = socket.call("tools/call", json!({"tool": "nope", "arguments": {}})).await.unwrap();
+    assert_eq!(unknown["error"]["code"], -32601);
+    let standard = socket.call("tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}})).await.unwrap();
+    assert_eq!(standard["result"]["content"][0]["type"], "text", "with `name`, the standard's shape");
+}
+
+#[tokio::test]
+async fn a_standard_client_gets_the_standards_shapes() {
+    let (gateway, upstream) = started().await;
+    register(&gateway, &plain("echo", &upstream.url("/echo"))).await;
+    let mut socket = connect(&gateway).await;
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
+    let answer = socket.call("initialize", params).await.unwrap();
+    assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
+    let unknown = socket.call("tools/call", json!({"name": "nope"})).await.unwrap();
+    assert_eq!(unknown["error"]["code"], -32602);
+    let call = socket.call("tools/call", json!({"name": "echo"})).await.unwrap();
+    assert_eq!(call["result"]["content"][0]["type"], "text");
+}
+
+/// R21: a slow call does not block later ones on the socket, and bad messages do not end it.
+#[tokio::test]
+async fn a_slow_call_blocks_nothing() {
+    let (gateway, upstream) = started().await;
+    register(&gateway, &plain("slow", &upstream.url("/slow/2000"))).await;
+    register(&gateway, &plain("fast", &upstream.url("/echo"))).await;
+    let mut socket = connect(&gateway).await;
+    for (id, name) in [(1, "slow"), (2, "fast")] {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}});
+        socket.send(&call).await.unwrap();
+    }
+    socket.send_text("{").await.unwrap();
+    let (first, second) = (socket.receive().await.unwrap(), socket.receive().await.unwrap());
+    let mut early = [first, second];
+    early.sort_by_key(|answer| answer["id"].is_null());
+    assert_eq!(early[0]["id"], 2);
+    assert_eq!(early[1]["error"]["code"], -32700);
+    assert_eq!(socket.receive().await.unwrap()["id"], 1);
+}
+
+/// A cancelled call gets no answer.
+#[tokio::test]
+async fn a_call_can_be_cancelled() {
+    let (gateway, upstream) = started().await;
+    register(&gateway, &plain("slow", &upstream.url("/slow/1500"))).await;
+    let mut socket = connect(&gateway).await;
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "slow"}});
+    socket.send(&call).await.unwrap();
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}});
+    socket.send(&cancel).await.unwrap();
+    register(&gateway, &plain("later", &upstream.url("/slow/2000"))).await;
+    let call = json!({"jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": {"name": "later"}});
+    socket.send(&call).await.unwrap();
+    assert_eq!(socket.receive().await.unwrap()["id"], 6);
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_cannot_connect() {
+    let (gateway, _upstream) = started().await;
+    let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
+    assert!(WebSocket::connect(&url, &[("origin", "https://evil.example")]).await.is_err());
+}

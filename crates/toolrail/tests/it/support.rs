@@ -1,0 +1,103 @@
+//! What the tests of this binary share: starting it, tools to register, running the command line.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use tokio::process::Command;
+use toolrail_testkit::{Gateway, Reply, Upstream};
+
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_toolrail");
+
+/// A gateway without tools and an upstream for them.
+pub(crate) async fn gateway() -> Result<(Gateway, Upstream)> {
+    let upstream = Upstream::start().await?;
+    let gateway = Gateway::builder(BINARY).env("TOOLRAIL_SECRET_TOKEN", "s3cr3t-value").start().await?;
+    Ok((gateway, upstream))
+}
+
+/// A good definition that sends `q` to the upstream's echo.
+pub(crate) fn echo_tool(name: &str, upstream: &Upstream) -> Value {
+    json!({
+        "name": name,
+        "description": "Sends a text to a service that sends it back",
+        "type": "http",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"q": {"type": "string", "description": "Any text"}},
+            "required": ["q"]
+        },
+        "http": {"url": upstream.url("/echo"), "query": {"q": "{{args.q}}"}}
+    })
+}
+
+/// A definition that gets `path` of the upstream and takes no arguments.
+pub(crate) fn get_tool(name: &str, url: &str) -> Value {
+    json!({
+        "name": name,
+        "description": "Gets something",
+        "inputSchema": {"type": "object", "properties": {}},
+        "http": {"url": url}
+    })
+}
+
+/// Registers definitions and sees that they go live without a problem.
+pub(crate) async fn register(gateway: &Gateway, definitions: &[Value]) -> Result<()> {
+    let reply = gateway.post_json("/admin/tools/batch", &json!({"tools": definitions})).await?;
+    let body = reply.json()?;
+    assert_eq!((reply.status, &body["ok"]), (200, &json!(true)), "{body:#}");
+    Ok(())
+}
+
+pub(crate) async fn call(gateway: &Gateway, tool: &str, arguments: Value) -> Result<Reply> {
+    gateway.post_json("/mcp/tools/call", &json!({"tool": tool, "arguments": arguments})).await
+}
+
+/// The names in `GET /mcp/tools`.
+pub(crate) async fn listed(gateway: &Gateway) -> Result<Vec<String>> {
+    let body = gateway.get("/mcp/tools").await?.json()?;
+    let tools = body["tools"].as_array().cloned().unwrap_or_default();
+    Ok(tools.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect())
+}
+
+#[track_caller]
+pub(crate) fn assert_failed(reply: &Reply, status: u16, code: &str, part: &str) {
+    let body = reply.json().unwrap();
+    assert_eq!((reply.status, body["error"]["code"].as_str()), (status, Some(code)), "{body:#}");
+    assert_eq!(body["ok"], json!(false));
+    let message = body["error"]["message"].as_str().unwrap();
+    assert!(message.contains(part), "{part:?} is not in {message:?}");
+}
+
+/// How a run of the command line ended.
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the binary in `folder`, without the environment of the test.
+pub(crate) async fn run_in(folder: &Path, arguments: &[&str]) -> Result<Ran> {
+    run_with_input(folder, arguments, "").await
+}
+
+/// The same, with something on standard input.
+pub(crate) async fn run_with_input(folder: &Path, arguments: &[&str], input: &str) -> Result<Ran> {
+    use tokio::io::AsyncWriteExt;
+    let mut command = Command::new(BINARY);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TOOLRAIL_")) {
+        command.env_remove(name);
+    }
+    command.args(arguments).current_dir(folder).kill_on_drop(true);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(input.as_bytes()).await?;
+    }
+    let output = tokio::time::timeout(std::time::Duration::from_secs(30), child.wait_with_output()).await??;
+    Ok(Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout)?,
+        stderr: String::from_utf8(output.stderr)?,
+    })
+}
