@@ -1,1 +1,64 @@
-fn main() {}
+//! The project's own chores: run every test, check the house rules, measure. Not shipped.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
+
+mod bench;
+mod clients;
+mod testing;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+// The bare proxy that Toolrail is compared with runs in this program: the same allocator keeps it fair.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the Toolrail workspace")]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Install what the tests need, then run all of them
+    Test(testing::TestOptions),
+    /// Check crate levels, file lengths, links and the other house rules
+    Tidy,
+    /// Compare Toolrail with a direct call and with a bare reverse proxy
+    Bench(bench::BenchOptions),
+    /// The measuring process that `bench` starts once everything is built
+    #[command(hide = true)]
+    BenchRun(bench::RunOptions),
+    /// The upstream of the benchmark
+    #[command(hide = true)]
+    BenchUpstream,
+    /// The bare reverse proxy of the benchmark
+    #[command(hide = true)]
+    BenchProxy(bench::ProxyOptions),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> Result<()> {
+    match chore {
+        Chore::Test(options) => testing::run(&options),
+        Chore::Tidy => tidy::run(),
+        Chore::Bench(options) => bench::build_and_run(&options),
+        Chore::BenchRun(options) => bench::run(options),
+        Chore::BenchUpstream => bench::serve_upstream(),
+        Chore::BenchProxy(options) => bench::serve_proxy(&options),
+    }
+}

@@ -1,0 +1,138 @@
+//! `cargo xtask bench`: what a call through Toolrail costs, beside a direct call and a bare reverse proxy.
+//!
+//! Upstream, proxy and gateway are processes of their own, so that the CPU time of each can be told apart; the load
+//! comes from the measuring process. Competitors take turns within a round, because the machine's speed drifts.
+
+mod gateway;
+mod load;
+mod process;
+mod proxy;
+mod report;
+mod requests;
+mod scenarios;
+mod upstream;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use serde_json::Value;
+
+use crate::workspace::{Workspace, cargo, run as run_command};
+
+pub(crate) use proxy::{ProxyOptions, serve as serve_proxy};
+pub(crate) use upstream::serve as serve_upstream;
+
+#[derive(Args, Clone)]
+pub(crate) struct BenchOptions {
+    /// Fewer and shorter rounds: good enough to see a change of a fifth
+    #[arg(long)]
+    quick: bool,
+    /// Only scenarios whose name contains this: call, list, scale, slow, memory, start
+    #[arg(long)]
+    filter: Option<String>,
+    /// Measure only the direct call and the bare proxy
+    #[arg(long)]
+    baseline: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct RunOptions {
+    #[command(flatten)]
+    bench: BenchOptions,
+    /// The gateway's binary; left out for baselines
+    #[arg(long)]
+    toolrail: Option<PathBuf>,
+    /// Where to write the numbers as JSON
+    #[arg(long)]
+    results: PathBuf,
+}
+
+/// How long and how often to measure.
+#[derive(Clone, Copy)]
+struct Effort {
+    rounds: usize,
+    window: Duration,
+}
+
+/// What every scenario needs to know.
+struct Bench {
+    /// This program, which is also the upstream and the proxy.
+    own_binary: PathBuf,
+    toolrail: Option<PathBuf>,
+    effort: Effort,
+    filter: Option<String>,
+}
+
+impl Bench {
+    fn wants(&self, scenario: &str) -> bool {
+        self.filter.as_deref().is_none_or(|filter| scenario.contains(filter))
+    }
+}
+
+/// Builds everything in release mode, then measures with the release build of this program.
+pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
+    let workspace = Workspace::find()?;
+    let xtask = build_release(&workspace, "xtask")?;
+    // A raised limit is inherited by every process under test: 1,000 calls need 2,000 sockets in the gateway.
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"ulimit -n "$(ulimit -Hn)"; exec "$@""#, "sh"]).arg(xtask).arg("bench-run");
+    command.arg("--results").arg(workspace.target.join("bench/results.json"));
+    if options.quick {
+        command.arg("--quick");
+    }
+    if let Some(filter) = &options.filter {
+        command.args(["--filter", filter]);
+    }
+    if options.baseline {
+        command.arg("--baseline");
+    } else {
+        command.arg("--toolrail").arg(build_release(&workspace, "toolrail")?);
+    }
+    run_command(&mut command)
+}
+
+pub(crate) fn run(options: RunOptions) -> Result<()> {
+    let effort = if options.bench.quick {
+        Effort { rounds: 3, window: Duration::from_millis(400) }
+    } else {
+        Effort { rounds: 5, window: Duration::from_millis(1500) }
+    };
+    let own_binary = std::env::current_exe().context("cannot find the running program's own path")?;
+    let bench = Bench { own_binary, toolrail: options.toolrail, effort, filter: options.bench.filter };
+    // One thread: the load generator must leave as much of the machine as it can to the processes under test.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let sections = runtime.block_on(scenarios::run_all(&bench))?;
+    if sections.is_empty() {
+        bail!("no scenario matches the filter; use a part of call, list, scale, slow, memory or start");
+    }
+    report::print(&sections);
+    report::write(&sections, &options.results)?;
+    eprintln!("written to {}", options.results.display());
+    Ok(())
+}
+
+fn build_release(workspace: &Workspace, package: &str) -> Result<PathBuf> {
+    eprintln!("building {package} (release)");
+    let mut build = cargo()
+        .args(["build", "--release", "--package", package, "--message-format=json-render-diagnostics"])
+        .current_dir(&workspace.root)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start cargo build")?;
+    let messages = build.stdout.take().context("cargo build has no output")?;
+    let mut executable = None;
+    for line in BufReader::new(messages).lines() {
+        let message: Value = serde_json::from_str(&line?).unwrap_or_default();
+        if message["target"]["name"] == package && message["executable"].is_string() {
+            executable = message["executable"].as_str().map(|path| Path::new(path).to_owned());
+        }
+    }
+    if !build.wait()?.success() {
+        bail!("cargo build --release --package {package} failed");
+    }
+    executable.with_context(|| format!("cargo built no program named {package}"))
+}

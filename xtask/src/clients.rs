@@ -1,0 +1,186 @@
+//! Installs the official MCP clients that the tests drive the binary with, at the versions pinned in `clients/`,
+//! into the target folder. Nothing outside it changes, except missing system packages on a Debian run as root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{Workspace, answer_of, run};
+
+/// The TypeScript client asks for this; Debian 12 has 18.
+const OLDEST_NODE: u32 = 20;
+/// A Node.js that npm can install where the system's is too old.
+const PACKAGED_NODE: &str = "22.23.3";
+
+/// Where the clients are, for the tests to find.
+pub(crate) struct Clients {
+    python: PathBuf,
+    node: PathBuf,
+    node_modules: PathBuf,
+}
+
+impl Clients {
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 3] {
+        [
+            ("TOOLRAIL_TEST_PYTHON", &self.python),
+            ("TOOLRAIL_TEST_NODE", &self.node),
+            ("TOOLRAIL_TEST_NODE_MODULES", &self.node_modules),
+        ]
+    }
+}
+
+/// Does nothing but read two files when the pinned versions are already there.
+pub(crate) fn install(workspace: &Workspace) -> Result<Clients> {
+    let pins = workspace.root.join("clients");
+    let folder = workspace.target.join("clients");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    install_system_packages()?;
+    let python = install_python(&pins.join("python"), &folder)?;
+    let node = find_node(&folder)?;
+    let node_modules = install_typescript(&pins.join("typescript"), &folder)?;
+    Ok(Clients { python, node, node_modules })
+}
+
+fn install_python(pins: &Path, folder: &Path) -> Result<PathBuf> {
+    let requirements = pins.join("requirements.txt");
+    let environment = folder.join("venv");
+    let python = environment.join("bin/python");
+    let stamp = Stamp::new(&environment, &[&requirements])?;
+    if !stamp.is_current() {
+        println!("installing the Python MCP client into {}", environment.display());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+        run(Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
+            .arg(&requirements))?;
+        stamp.write()?;
+    }
+    Ok(python)
+}
+
+fn install_typescript(pins: &Path, folder: &Path) -> Result<PathBuf> {
+    let project = folder.join("node");
+    let files = ["package.json", "package-lock.json"];
+    let stamp = Stamp::new(&project, &files.map(|file| pins.join(file)).each_ref().map(PathBuf::as_path))?;
+    if !stamp.is_current() {
+        println!("installing the TypeScript MCP client into {}", project.display());
+        fs::create_dir_all(&project).with_context(|| format!("cannot create {}", project.display()))?;
+        for file in files {
+            fs::copy(pins.join(file), project.join(file)).with_context(|| format!("cannot copy {file}"))?;
+        }
+        run(npm(&project).arg("ci"))?;
+        stamp.write()?;
+    }
+    Ok(project.join("node_modules"))
+}
+
+fn find_node(folder: &Path) -> Result<PathBuf> {
+    let version = answer_of("node", &["--version"]).unwrap_or_default();
+    if major_version(&version) >= OLDEST_NODE {
+        return Ok(PathBuf::from("node"));
+    }
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+    let package = format!("node-linux-{architecture}");
+    let project = folder.join("node-runtime");
+    let node = project.join("node_modules").join(&package).join("bin/node");
+    if !node.exists() {
+        println!(
+            "Node.js {OLDEST_NODE} or newer is needed, found {version:?}: installing {package} {PACKAGED_NODE}"
+        );
+        fs::create_dir_all(&project).with_context(|| format!("cannot create {}", project.display()))?;
+        run(npm(&project).args(["install", "--no-save"]).arg(format!("{package}@{PACKAGED_NODE}")))?;
+    }
+    Ok(node)
+}
+
+fn npm(project: &Path) -> Command {
+    let mut command = Command::new("npm");
+    command
+        .args(["--no-fund", "--no-audit", "--loglevel=error", "--prefix"])
+        .arg(project)
+        .current_dir(project);
+    command
+}
+
+/// Installs Python and Node.js where they are missing and we may; otherwise says what to install.
+fn install_system_packages() -> Result<()> {
+    let present = |program: &str, arguments: &[&str]| answer_of(program, arguments).is_some();
+    let mut missing = Vec::new();
+    // Debian ships python3 without ensurepip, and only the latter tells whether venv will work.
+    if !present("python3", &["-c", "import venv, ensurepip"]) {
+        missing.extend(["python3", "python3-venv"]);
+    }
+    if !present("npm", &["--version"]) {
+        missing.extend(["nodejs", "npm"]);
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages = missing.join(" ");
+    let is_root = answer_of("id", &["-u"]).is_some_and(|user| user == "0");
+    if !is_root || !present("apt-get", &["--version"]) {
+        bail!("the client tests need {packages}; install them and run `cargo xtask test` again");
+    }
+    println!("installing system packages for the client tests: {packages}");
+    run(Command::new("apt-get").args(["update", "-qq"]))?;
+    run(Command::new("apt-get")
+        .args(["install", "-y", "-qq", "--no-install-recommends"])
+        .args(&missing)
+        .env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+/// Remembers which pins a folder was installed from.
+struct Stamp {
+    file: PathBuf,
+    pins: String,
+}
+
+impl Stamp {
+    fn new(folder: &Path, pins: &[&Path]) -> Result<Self> {
+        let contents = pins
+            .iter()
+            .map(|path| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display())))
+            .collect::<Result<String>>()?;
+        Ok(Self { file: folder.join("installed-from"), pins: contents })
+    }
+
+    fn is_current(&self) -> bool {
+        fs::read_to_string(&self.file).is_ok_and(|installed| installed == self.pins)
+    }
+
+    fn write(&self) -> Result<()> {
+        fs::write(&self.file, &self.pins).with_context(|| format!("cannot write {}", self.file.display()))
+    }
+}
+
+fn major_version(version: &str) -> u32 {
+    let digits = version.trim_start_matches('v').split('.').next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn node_versions_are_read_by_their_major_number() {
+        for (version, major) in [("v20.20.2", 20), ("v18.19.0", 18), ("22.1.0", 22), ("", 0), ("nightly", 0)]
+        {
+            assert_eq!(major_version(version), major, "{version:?}");
+        }
+    }
+
+    #[test]
+    fn changed_pins_make_a_stamp_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = folder.path().join("requirements.txt");
+        fs::write(&pins, "mcp==2.3.0\n").unwrap();
+        let stamp = Stamp::new(folder.path(), &[&pins]).unwrap();
+        assert!(!stamp.is_current());
+        stamp.write().unwrap();
+        assert!(stamp.is_current());
+        fs::write(&pins, "mcp==2.3.1\n").unwrap();
+        assert!(!Stamp::new(folder.path(), &[&pins]).unwrap().is_current());
+    }
+}

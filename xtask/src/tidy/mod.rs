@@ -1,0 +1,76 @@
+//! `cargo xtask tidy`: the house rules that the compiler and clippy do not know.
+
+mod changelog;
+mod levels;
+mod links;
+mod sources;
+
+use std::fmt;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::Workspace;
+
+/// One thing to mend, and how.
+#[derive(Debug, PartialEq, Eq)]
+struct Fault {
+    path: PathBuf,
+    line: usize,
+    text: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}: {}", self.path.display(), self.line, self.text)
+    }
+}
+
+/// A tracked file, with its path from the root of the workspace.
+struct TextFile {
+    path: PathBuf,
+    text: String,
+}
+
+pub(crate) fn run() -> Result<()> {
+    let workspace = Workspace::find()?;
+    let files = read_files(&workspace)?;
+    let mut faults = levels::check(&workspace)?;
+    for file in &files {
+        faults.extend(sources::check(file));
+        faults.extend(links::check(file, &workspace.root));
+    }
+    faults.extend(changelog::check(&files));
+    for fault in &faults {
+        println!("{fault}");
+    }
+    match faults.len() {
+        0 => {
+            println!("tidy: {} files, no faults", files.len());
+            Ok(())
+        }
+        count => bail!("tidy found {count} fault(s) in {} files", files.len()),
+    }
+}
+
+/// Tracked and new files, without what `.gitignore` names; files that are not UTF-8 are no text.
+fn read_files(workspace: &Workspace) -> Result<Vec<TextFile>> {
+    let output = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(&workspace.root)
+        .output()
+        .context("cannot start git, which lists the files to check")?;
+    if !output.status.success() {
+        bail!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let listed = String::from_utf8(output.stdout).context("git lists a path that is not UTF-8")?;
+    let paths = listed.split('\0').filter(|path| !path.is_empty()).map(PathBuf::from);
+    Ok(paths
+        .filter_map(|path| {
+            let text = fs::read_to_string(workspace.root.join(&path)).ok()?;
+            Some(TextFile { path, text })
+        })
+        .collect())
+}
