@@ -1,5 +1,6 @@
 //! `/admin/tools`: all definitions, live or not; switching them on and off; removing them (R85–R88).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
@@ -8,7 +9,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolrail_core::{ErrorCode, Problem, Revision, Severity};
+use toolrail_core::{ErrorCode, Problem, Revision, Severity, ToolName, Usage};
 use toolrail_registry::{Entry, Snapshot, SourceId};
 
 use crate::Admin;
@@ -52,6 +53,9 @@ struct Shown<'a> {
     updated_at: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_by: Option<&'a str>,
+    use_frequency: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_used: Option<String>,
     errors: usize,
     warnings: usize,
     problems: &'a [Problem],
@@ -60,7 +64,8 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(entry: &'a Entry) -> Self {
+    fn new(entry: &'a Entry, usage: &UsageByName) -> Self {
+        let usage = usage.get(&ToolName::fold(&entry.name));
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
         let document = || serde_json::from_str::<Value>(&entry.document).unwrap_or_default();
         let text = |document: &Value, field: &str| document.get(field)?.as_str().map(str::to_owned);
@@ -79,6 +84,8 @@ impl<'a> Shown<'a> {
             version: entry.version,
             updated_at: entry.updated_at.as_deref(),
             updated_by: entry.updated_by.as_deref(),
+            use_frequency: usage.map_or(0, |usage| usage.count),
+            last_used: usage.map(|usage| usage.last_used.clone()),
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             problems: &entry.problems,
@@ -87,11 +94,23 @@ impl<'a> Shown<'a> {
     }
 
     /// With the definition itself: as JSON, or as the text it is where another program wrote something else.
-    fn in_full(entry: &'a Entry) -> Self {
+    fn in_full(entry: &'a Entry, usage: &UsageByName) -> Self {
         let document = serde_json::from_str(&entry.document)
             .unwrap_or_else(|_| Value::String(entry.document.to_string()));
-        Self { config_json: Some(document), ..Self::new(entry) }
+        Self { config_json: Some(document), ..Self::new(entry, usage) }
     }
+}
+
+/// How much tools have been used, by folded name.
+type UsageByName = HashMap<String, Usage>;
+
+/// What the store counted (R75). Definitions are shown without it rather than not at all.
+async fn usage_of(admin: &Admin) -> UsageByName {
+    let usage = admin.registry.usage().await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "use counts cannot be read");
+        Vec::new()
+    });
+    usage.into_iter().map(|usage| (usage.name.clone(), usage)).collect()
 }
 
 pub(crate) async fn list(
@@ -104,11 +123,12 @@ pub(crate) async fn list(
     if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
     }
+    let usage = usage_of(&admin).await;
     let snapshot = admin.registry.snapshot();
     let tools: Vec<Shown<'_>> = snapshot
         .entries()
         .filter(|entry| state.is_none_or(|state| entry.state() == state))
-        .map(|entry| Shown::new(entry))
+        .map(|entry| Shown::new(entry, &usage))
         .collect();
     Ok(json_answer(StatusCode::OK, &List { revision: snapshot.revision, tools }))
 }
@@ -116,7 +136,7 @@ pub(crate) async fn list(
 pub(crate) async fn show(State(admin): State<Admin>, Path(name): Path<String>) -> Result<Response, Failure> {
     let snapshot = admin.registry.snapshot();
     let entry = found(&snapshot, &name)?;
-    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry)))
+    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry, &usage_of(&admin).await)))
 }
 
 pub(crate) async fn remove(

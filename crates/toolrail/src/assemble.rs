@@ -24,7 +24,15 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// A registry with its store.
 pub(crate) struct Assembly {
     pub(crate) registry: Arc<Registry>,
-    pub(crate) store: Arc<SqliteStore>,
+    store: Arc<SqliteStore>,
+}
+
+impl Assembly {
+    /// Writes what is still to be written and leaves the data folder tidy.
+    pub(crate) async fn close(&self) {
+        self.registry.record_uses().await;
+        self.store.close().await;
+    }
 }
 
 /// Definitions that come with the program, and the secrets they need.

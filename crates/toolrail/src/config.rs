@@ -129,6 +129,9 @@ impl ConfigFile {
 
     /// Fills in the defaults.
     pub(crate) fn settle(self) -> anyhow::Result<Settings> {
+        if let Some(fault) = self.out_of_range() {
+            bail!("{fault}");
+        }
         Ok(Settings {
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
             data: self.data.unwrap_or_else(|| "data".into()),

@@ -21,6 +21,12 @@ pub(crate) fn note(text: impl AsRef<str>) {
     let _ = out.write_all(text.as_ref().as_bytes()).and_then(|()| out.write_all(b"\n"));
 }
 
+/// Writes a line that only explains to standard error, dim where somebody looks at it.
+pub(crate) fn aside(text: impl AsRef<str>) {
+    let text = text.as_ref();
+    note(if person_reads_notes() { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() });
+}
+
 /// Writes a value as JSON to standard output: indented for people, on one line for programs.
 pub(crate) fn json(value: &impl Serialize) {
     let text = if std::io::stdout().is_terminal() {

@@ -105,12 +105,13 @@ pub(crate) fn run(options: RunOptions) -> Result<()> {
     let bench = Bench { own_binary, toolrail: options.toolrail, effort, filter: options.bench.filter };
     // One thread: the load generator must leave as much of the machine as it can to the processes under test.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let surroundings = report::Surroundings::read();
     let sections = runtime.block_on(scenarios::run_all(&bench))?;
     if sections.is_empty() {
         bail!("no scenario matches the filter; use a part of call, list, scale, slow, memory or start");
     }
-    report::print(&sections);
-    report::write(&sections, &options.results)?;
+    report::print(&sections, &surroundings);
+    report::write(&sections, &surroundings, &options.results)?;
     eprintln!("written to {}", options.results.display());
     Ok(())
 }

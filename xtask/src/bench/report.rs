@@ -20,10 +20,35 @@ pub(super) struct Column {
     pub(super) digits: usize,
 }
 
+/// Where and under what other load the numbers were taken: without it nobody can judge them.
+pub(super) struct Surroundings {
+    machine: String,
+    cores: usize,
+    load: f64,
+}
+
+impl Surroundings {
+    /// Read before the run, because the run is itself a load.
+    pub(super) fn read() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+        let model = model.map_or("unknown processor", |(_, model)| model);
+        let machine = format!("{cores} cores ({model}), {} {}", std::env::consts::OS, std::env::consts::ARCH);
+        let averages = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load = averages.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0);
+        Self { machine, cores, load }
+    }
+
+    /// A quarter of one core taken by others already moves the tails.
+    fn is_busy(&self) -> bool {
+        self.load > 0.25
+    }
+}
+
 pub(super) enum Cell {
     Text(String),
     Number(f64),
-    Empty,
 }
 
 impl From<&str> for Cell {
@@ -65,16 +90,25 @@ pub(super) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / (1024.0 * 1024.0)
 }
 
-pub(super) fn print(sections: &[Section]) {
-    println!("Measured on {}.", machine());
+pub(super) fn print(sections: &[Section], surroundings: &Surroundings) {
+    println!("Measured on {}.", surroundings.machine);
+    println!("Load average before the run: {:.1} on {} cores.", surroundings.load, surroundings.cores);
+    if surroundings.is_busy() {
+        println!("The machine was busy with other work: compare the ratios, do not publish the numbers.");
+    }
     for section in sections {
         println!("\n{}", markdown(section));
     }
 }
 
-pub(super) fn write(sections: &[Section], path: &Path) -> Result<()> {
+pub(super) fn write(sections: &[Section], surroundings: &Surroundings, path: &Path) -> Result<()> {
     let sections: Vec<Value> = sections.iter().map(to_json).collect();
-    let results = json!({ "machine": machine(), "sections": sections });
+    let results = json!({
+        "machine": surroundings.machine,
+        "loadAverageBefore": surroundings.load,
+        "isBusy": surroundings.is_busy(),
+        "sections": sections,
+    });
     let folder = path.parent().context("the results need a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let text = serde_json::to_string_pretty(&results)?;
@@ -102,7 +136,6 @@ fn to_json(section: &Section) -> Value {
             let value = match cell {
                 Cell::Text(text) => json!(text),
                 Cell::Number(number) => json!(number),
-                Cell::Empty => Value::Null,
             };
             (column.name.to_owned(), value)
         });
@@ -115,7 +148,6 @@ fn shown(cell: &Cell, digits: usize) -> String {
     match cell {
         Cell::Text(text) => text.clone(),
         Cell::Number(number) => grouped(&format!("{number:.digits$}")),
-        Cell::Empty => String::new(),
     }
 }
 
@@ -131,14 +163,6 @@ fn grouped(number: &str) -> String {
         result.push(digit);
     }
     result + fraction
-}
-
-fn machine() -> String {
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let information = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = information.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let model = model.map_or("unknown processor", |(_, model)| model);
-    format!("{cores} cores ({model}), {} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
 #[cfg(test)]
@@ -160,10 +184,10 @@ mod tests {
         let section = Section {
             title: "Calls".to_owned(),
             columns: COLUMNS,
-            rows: vec![vec![Cell::from("proxy"), Cell::from(2534.25), Cell::Empty]],
+            rows: vec![vec![Cell::from("proxy"), Cell::from(2534.25), Cell::from(1.0)]],
         };
-        let expected = "**Calls**\n\n| path | CPU µs | ratio |\n|---|---:|---:|\n| proxy | 2,534.2 |  |";
+        let expected = "**Calls**\n\n| path | CPU µs | ratio |\n|---|---:|---:|\n| proxy | 2,534.2 | 1.00 |";
         assert_eq!(markdown(&section), expected);
-        assert_eq!(to_json(&section)["rows"][0], json!({"path": "proxy", "CPU µs": 2534.25, "ratio": null}));
+        assert_eq!(to_json(&section)["rows"][0], json!({"path": "proxy", "CPU µs": 2534.25, "ratio": 1.0}));
     }
 }

@@ -9,7 +9,7 @@ use crate::request::Target;
 
 /// How long an instance is avoided after one failure; doubled with each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The instances of one service.
 #[derive(Debug)]

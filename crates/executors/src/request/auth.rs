@@ -12,6 +12,8 @@ use super::query::{Parameter, encoded_name};
 use super::{RequestSettings, headers};
 use crate::template::{Compiler, Place, Placement, Rendering, Template};
 
+const BASIC: &str = "Basic ";
+
 /// A compiled credential.
 #[derive(Debug)]
 pub(super) struct Credential {
@@ -116,13 +118,13 @@ impl Credential {
                 let Some(pair) = basic_pair(username, password, rendering)? else {
                     return Ok(None);
                 };
-                text.push_str("Basic ");
+                text.push_str(BASIC);
                 if rendering.is_shown() {
                     text.push_str(MASK);
                 } else {
                     STANDARD.encode_string(&pair, &mut text);
                     if !self.is_constant() {
-                        rendering.derive(&text["Basic ".len()..]);
+                        rendering.derive(&text[BASIC.len()..]);
                     }
                 }
             }
@@ -140,10 +142,11 @@ impl Credential {
         let Ok(Some(Rendered { text, .. })) = self.render(&mut rendering) else {
             return Vec::new();
         };
-        let text = text
-            .split_once(' ')
-            .filter(|_| text.starts_with("Basic ") || text.starts_with("Bearer "))
-            .map_or(text.as_str(), |(_, after)| after);
+        let word = match &self.form {
+            Form::Plain(word, _) => word,
+            Form::Basic { .. } => BASIC,
+        };
+        let text = text.strip_prefix(word).unwrap_or(&text);
         let mut texts = vec![Secret::new(text)];
         if let Form::Basic { password, .. } = &self.form {
             texts.extend(password.literal().map(Secret::new));

@@ -48,12 +48,12 @@ impl Headers {
             .filter(|(_, template)| template.literal().is_none())
             .map(|(name, _)| name.clone())
             .collect();
-        let mut seen = Vec::new();
+        let mut last = None;
         for (name, template) in values {
             match template.literal() {
                 // A list keeps its order, so all of it waits for the call if any of it must.
                 Some(text) if !varying.contains(&name) => {
-                    place(&mut headers.fixed, &name, header_value(text), &mut seen);
+                    place(&mut headers.fixed, &name, header_value(text), &mut last);
                 }
                 _ => headers.values.push((name, template)),
             }
@@ -68,12 +68,12 @@ impl Headers {
         credential: Option<&Rendered<'_>>,
     ) -> Result<HeaderMap, CallError> {
         let mut headers = self.fixed.clone();
-        let mut seen = Vec::new();
+        let mut last = None;
         for (name, template) in &self.values {
             template.each(rendering, |text| {
                 let mut value = header_value(text);
                 value.set_sensitive(template.names_secret());
-                place(&mut headers, name, value, &mut seen);
+                place(&mut headers, name, value, &mut last);
                 Ok(())
             })?;
         }
@@ -121,13 +121,13 @@ impl Headers {
     }
 }
 
-/// The first value of a name replaces the default, the next ones stand beside it.
-fn place(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue, seen: &mut Vec<HeaderName>) {
-    if seen.contains(name) {
+/// The first value of a name replaces the default, the next ones stand beside it; values of one name follow each other.
+fn place(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue, last: &mut Option<HeaderName>) {
+    if last.as_ref() == Some(name) {
         headers.append(name, value);
     } else {
         headers.insert(name, value);
-        seen.push(name.clone());
+        *last = Some(name.clone());
     }
 }
 

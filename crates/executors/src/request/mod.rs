@@ -9,6 +9,7 @@ mod multipart;
 mod path;
 mod preview;
 mod query;
+mod resource;
 mod settings;
 mod target;
 
@@ -16,7 +17,7 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Map;
-use toolrail_core::{Auth, CallError, Problems, Secrets};
+use toolrail_core::{Auth, CallError, Problems, Secret, Secrets};
 
 use crate::outbound::{Outgoing, SendLimits, Sensitive};
 use crate::template::{Compiler, Rendering};
@@ -48,7 +49,7 @@ pub(crate) struct Request {
 /// The texts to mask in whatever comes back.
 #[derive(Debug)]
 struct SensitiveTexts {
-    texts: Vec<toolrail_core::Secret>,
+    texts: Vec<Secret>,
     /// The same, made ready once.
     ready: Sensitive,
 }
@@ -185,10 +186,10 @@ impl Draft {
 impl SensitiveTexts {
     fn gather(credential: Option<&Credential>, compiler: &Compiler<'_>) -> Self {
         let named = compiler.named_secrets.iter().filter_map(|key| compiler.secrets.find(key)).cloned();
-        let mut texts: Vec<_> = named.collect();
+        let mut texts: Vec<_> = named.chain(compiler.derived_secrets.iter().cloned()).collect();
         texts.extend(credential.into_iter().flat_map(|credential| credential.fixed_texts(compiler.secrets)));
         texts.retain(|text| !text.reveal().is_empty());
-        let ready = Sensitive::of(texts.iter().map(|text| text.reveal()));
+        let ready = Sensitive::of(texts.iter().map(Secret::reveal));
         Self { texts, ready }
     }
 
@@ -196,7 +197,7 @@ impl SensitiveTexts {
         if derived.is_empty() {
             return self.ready.clone();
         }
-        let texts = self.texts.iter().map(|text| text.reveal());
+        let texts = self.texts.iter().map(Secret::reveal);
         Sensitive::of(texts.chain(derived.iter().map(String::as_str).filter(|text| !text.is_empty())))
     }
 }

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{CallError, Preview, Secrets};
 
 use super::body::Content;
-use super::multipart::{Data, Part};
+use super::multipart::Part;
+use super::resource::Data;
 use super::{Request, Target};
 use crate::template::Rendering;
 

@@ -1,20 +1,22 @@
 //! Where a request goes: scheme, host and port, fixed by the author or taken from a secret, never from an argument (a
 //! caller who could choose the host would reach everything that this machine reaches).
 
+use std::fmt;
+
 use http::Uri;
 use http::uri::{Authority, Parts, PathAndQuery, Scheme};
-use toolrail_core::{CallError, ErrorCode};
+use serde_json::Map;
+use toolrail_core::{CallError, ErrorCode, Secret};
 use url::Url;
 
 use crate::template::{Braces, Compiler, Piece, Place, Rendering, Template, scan};
 
 /// The start of a URL, compiled.
-#[derive(Debug)]
 pub(crate) enum Base {
     /// Written by the author.
     Fixed(Origin),
-    /// With secrets in it.
-    Secret(Template),
+    /// With secrets in it, and what they make of it if they have values.
+    Secret(Template, Option<Origin>),
 }
 
 /// Scheme, host and port, and what every path starts with.
@@ -60,7 +62,8 @@ impl Base {
             return None;
         }
         let Some(text) = template.literal() else {
-            return Some(Self::Secret(template));
+            let origin = secret_origin(&template, compiler);
+            return Some(Self::Secret(template, origin));
         };
         match Origin::parse(text) {
             Ok(origin) => Some(Self::Fixed(origin)),
@@ -84,17 +87,14 @@ impl Base {
 
     fn join(&self, rest: &str, rendering: &mut Rendering<'_>) -> Result<Uri, CallError> {
         match self {
-            Self::Fixed(origin) => origin.uri(rest),
-            Self::Secret(template) => {
+            Self::Fixed(origin) | Self::Secret(_, Some(origin)) => origin.uri(rest),
+            Self::Secret(template, None) => {
                 let mut text = String::new();
                 template.write(rendering, &mut text)?;
                 let origin = Origin::parse(&text).map_err(|fault| {
-                    let names: Vec<_> =
-                        template.expressions().map(crate::template::Expression::label).collect();
-                    CallError::new(
-                        ErrorCode::InvalidDefinition,
-                        format!("the URL at {} with {} {fault}", template.pointer(), names.join(" and ")),
-                    )
+                    let words =
+                        format!("the URL at {} {}", template.pointer(), with_secrets(template, &fault));
+                    CallError::new(ErrorCode::InvalidDefinition, words)
                 })?;
                 origin.uri(rest)
             }
@@ -106,7 +106,7 @@ impl Target {
     /// A target; `rest` is path and query if they are known.
     pub(crate) fn new(base: Base, rest: Option<&str>) -> Self {
         let fixed = match (&base, rest) {
-            (Base::Fixed(origin), Some(rest)) => origin.uri(rest).ok(),
+            (Base::Fixed(origin) | Base::Secret(_, Some(origin)), Some(rest)) => origin.uri(rest).ok(),
             _ => None,
         };
         Self { base, fixed }
@@ -124,7 +124,7 @@ impl Target {
     pub(crate) fn shown(&self, rest: &str, rendering: &mut Rendering<'_>) -> Result<String, CallError> {
         match &self.base {
             Base::Fixed(origin) => Ok(join(&origin.text(), rest)),
-            Base::Secret(template) => {
+            Base::Secret(template, _) => {
                 let mut text = String::new();
                 template.write(rendering, &mut text)?;
                 Ok(join(&text, rest))
@@ -136,7 +136,7 @@ impl Target {
     pub(crate) fn name(&self) -> Option<String> {
         match &self.base {
             Base::Fixed(origin) => Some(origin.text().trim_end_matches('/').to_owned()),
-            Base::Secret(_) => None,
+            Base::Secret(..) => None,
         }
     }
 }
@@ -195,6 +195,40 @@ impl Origin {
     fn text(&self) -> String {
         format!("{}://{}{}", self.scheme, self.authority, self.prefix)
     }
+}
+
+impl fmt::Debug for Base {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(origin) => formatter.debug_tuple("Fixed").field(origin).finish(),
+            Self::Secret(template, _) => formatter.debug_tuple("Secret").field(template).finish(),
+        }
+    }
+}
+
+/// Reads the origin once, if the secrets in it have values, and has its host masked like them.
+fn secret_origin(template: &Template, compiler: &mut Compiler<'_>) -> Option<Origin> {
+    let arguments = Map::new();
+    let mut text = String::new();
+    template.write(&mut Rendering::to_send(&arguments, compiler.secrets), &mut text).ok()?;
+    match Origin::parse(&text) {
+        Ok(origin) => {
+            compiler.derived_secrets.push(Secret::new(origin.authority.as_str()));
+            Some(origin)
+        }
+        Err(fault) => {
+            compiler.problems.warning(
+                template.pointer(),
+                format!("calls fail: the URL {}", with_secrets(template, &fault)),
+            );
+            None
+        }
+    }
+}
+
+fn with_secrets(template: &Template, fault: &str) -> String {
+    let names: Vec<_> = template.expressions().map(crate::template::Expression::label).collect();
+    format!("with {} {fault}", names.join(" and "))
 }
 
 /// Puts a prefix before path and query, with one slash where they meet.
@@ -260,10 +294,11 @@ impl Stage {
 
 /// The first `/`, `?` or `#` that is not a part of `://`.
 fn end_of_base(text: &str) -> Option<usize> {
-    let first = text.find(['/', '?', '#'])?;
-    if first > 0 && text[first - 1..].starts_with("://") || text.starts_with("://") {
-        let after = text.find("://")? + 3;
-        return text[after..].find(['/', '?', '#']).map(|end| after + end);
+    let ends = ['/', '?', '#'];
+    let first = text.find(ends)?;
+    if text[..first].ends_with(':') && text[first..].starts_with("//") {
+        let host = first + 2;
+        return text[host..].find(ends).map(|end| host + end);
     }
     Some(first)
 }

@@ -121,7 +121,7 @@ fn first_step<'t>(after: &'t [Token<'_>]) -> Option<&'t str> {
 fn calls_a_value(tokens: &[Token<'_>], at: usize) -> bool {
     let before = |steps: usize| at.checked_sub(steps).map(|index| &tokens[index]);
     match before(1) {
-        Some(Token::Sign(']' | ')')) | Some(Token::Text(_)) => true,
+        Some(Token::Sign(']' | ')') | Token::Text(_)) => true,
         Some(Token::Word(_)) => before(2) == Some(&Token::Sign('.')),
         _ => false,
     }

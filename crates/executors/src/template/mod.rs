@@ -9,7 +9,7 @@ mod render;
 mod scan;
 mod tree;
 
-use toolrail_core::{ArgumentUse, CallError, ErrorCode, MASK, Problems, Secrets};
+use toolrail_core::{ArgumentUse, CallError, ErrorCode, MASK, Problems, Secret, Secrets};
 
 pub(crate) use expression::Expression;
 pub(crate) use place::{Place, UNRESERVED};
@@ -52,12 +52,20 @@ pub(crate) struct Compiler<'c> {
     pub(crate) arguments: Vec<ArgumentUse>,
     /// The secrets that were named so far.
     pub(crate) named_secrets: Vec<String>,
+    /// What was made from secrets and must be masked like them.
+    pub(crate) derived_secrets: Vec<Secret>,
 }
 
 impl<'c> Compiler<'c> {
     /// A compiler that has seen nothing.
     pub(crate) fn new(problems: &'c mut Problems, secrets: &'c Secrets) -> Self {
-        Self { problems, secrets, arguments: Vec::new(), named_secrets: Vec::new() }
+        Self {
+            problems,
+            secrets,
+            arguments: Vec::new(),
+            named_secrets: Vec::new(),
+            derived_secrets: Vec::new(),
+        }
     }
 
     /// Compiles a text; notes what is wrong with it.

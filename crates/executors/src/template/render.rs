@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, ErrorCode, MASK, Secrets, ValueOrigin};
+use toolrail_core::{CallError, ErrorCode, MASK, Secret, Secrets, ValueOrigin};
 
 use super::expression::{Expression, NoValue, Term};
 
@@ -157,7 +157,7 @@ impl<'a> Rendering<'a> {
     }
 
     fn secret(&self, key: &str) -> Result<&'a str, CallError> {
-        self.secrets.find(key).map(|secret| secret.reveal()).ok_or_else(|| {
+        self.secrets.find(key).map(Secret::reveal).ok_or_else(|| {
             CallError::new(
                 ErrorCode::SecretMissing,
                 format!("the secret {key:?} has no value here; {}", Secrets::how_to_set(key)),

@@ -84,12 +84,11 @@ fn expression_length(inside: &str) -> Option<usize> {
         match (quote, bytes[at]) {
             (Some(_), b'\\') => at += 1,
             (Some(open), byte) if byte == open => quote = None,
-            (Some(_), _) => {}
             (None, byte @ (b'"' | b'\'')) => quote = Some(byte),
             (None, b'{') => depth += 1,
             (None, b'}') if depth > 0 => depth -= 1,
             (None, b'}') if bytes.get(at + 1) == Some(&b'}') => return Some(at),
-            (None, _) => {}
+            _ => {}
         }
         at += 1;
     }

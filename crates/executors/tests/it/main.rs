@@ -1,6 +1,8 @@
 //! The kinds through their public door: a definition is checked and compiled, and its calls reach a real upstream on
 //! loopback that tells what it received.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, also inside its helpers")]
+
 mod echo;
 mod feign;
 mod http;

@@ -1,8 +1,10 @@
 //! Faults of a definition come back at registration, all at once, each with its place and what to do.
 
 use serde_json::{Value, json};
+use toolrail_core::DefinitionForm;
+use toolrail_executors::kinds;
 
-use crate::tool::{compile, faults, runtime};
+use crate::tool::{compile, compile_in, faults, runtime};
 
 /// Checks that the only fault is at `pointer` and says `words`.
 fn check(definition: Value, pointer: &str, words: &str) {
@@ -49,11 +51,6 @@ fn faults_of_the_url() {
 
 #[test]
 fn faults_of_the_http_block() {
-    let post = |settings: Value| {
-        let mut settings = settings;
-        settings["method"] = "POST".into();
-        http(settings)
-    };
     let cases = [
         (http(json!({"method": "PSOT"})), "/http/method", "did you mean POST"),
         (http(json!({"method": "TRACE"})), "/http/method", "use one of GET"),
@@ -84,6 +81,39 @@ fn faults_of_the_http_block() {
         (http(json!({"query": {"a": {"b": 1}}})), "/http/query/a", "must be a text"),
         (http(json!({"query": {"{{args.a}}": "b"}})), "/http/query/{{args.a}}", "cannot be a template"),
         (http(json!({"query": {"a/b": "{{args.}}"}})), "/http/query/a~1b", "not a valid expression"),
+        (
+            http(json!({"timeoutMs": 100, "connectTimeoutMs": 200})),
+            "/http/connectTimeoutMs",
+            "more than timeoutMs",
+        ),
+        (http(json!({"timeoutMs": 0})), "/http/timeoutMs", "minimum"),
+        (http(json!({"timeoutMs": 600_001})), "/http/timeoutMs", "maximum"),
+        (http(json!({"maxResponseBytes": 67_108_865})), "/http/maxResponseBytes", "maximum"),
+        (http(json!({"redirects": 11})), "/http/redirects", "maximum"),
+        (
+            http(json!({"bodyType": "xml", "body": "x", "method": "POST"})),
+            "/http/bodyType",
+            "json, form, multipart",
+        ),
+        (http(json!({"retry": {}})), "/http/retry", "not supported yet"),
+        (http(json!({"circuitBreaker": {}})), "/http/circuitBreaker", "not supported yet"),
+        (http(json!({"rateLimit": {}})), "/http/rateLimit", "not supported yet"),
+        (http(json!({"timeout_ms": 5})), "/http/timeout_ms", "did you mean \"timeoutMs\""),
+    ];
+    for (definition, pointer, words) in cases {
+        check(definition, pointer, words);
+    }
+}
+
+fn post(settings: Value) -> Value {
+    let mut definition = http(settings);
+    definition["http"]["method"] = "POST".into();
+    definition
+}
+
+#[test]
+fn faults_of_the_body() {
+    let cases = [
         (http(json!({"body": {}})), "/http/body", "a GET request has no body"),
         (http(json!({"method": "head", "body": {}})), "/http/body", "a HEAD request has no body"),
         (http(json!({"bodyType": "form"})), "/http/bodyType", "no effect without a body"),
@@ -133,24 +163,6 @@ fn faults_of_the_http_block() {
             "/http/headers/Content-Type",
             "boundary",
         ),
-        (
-            http(json!({"timeoutMs": 100, "connectTimeoutMs": 200})),
-            "/http/connectTimeoutMs",
-            "more than timeoutMs",
-        ),
-        (http(json!({"timeoutMs": 0})), "/http/timeoutMs", "minimum"),
-        (http(json!({"timeoutMs": 600_001})), "/http/timeoutMs", "maximum"),
-        (http(json!({"maxResponseBytes": 67_108_865})), "/http/maxResponseBytes", "maximum"),
-        (http(json!({"redirects": 11})), "/http/redirects", "maximum"),
-        (
-            http(json!({"bodyType": "xml", "body": "x", "method": "POST"})),
-            "/http/bodyType",
-            "json, form, multipart",
-        ),
-        (http(json!({"retry": {}})), "/http/retry", "not supported yet"),
-        (http(json!({"circuitBreaker": {}})), "/http/circuitBreaker", "not supported yet"),
-        (http(json!({"rateLimit": {}})), "/http/rateLimit", "not supported yet"),
-        (http(json!({"timeout_ms": 5})), "/http/timeout_ms", "did you mean \"timeoutMs\""),
     ];
     for (definition, pointer, words) in cases {
         check(definition, pointer, words);
@@ -303,4 +315,74 @@ fn the_arguments_in_use_are_told_with_what_is_required() {
         ("v", "/feign/path", false),
     ];
     assert_eq!(found, expected);
+}
+
+/// Nothing a user can write panics the check (a poor man's fuzzer: random walks over the words that matter).
+#[test]
+fn no_text_panics_the_check() {
+    let words = [
+        "{{",
+        "}}",
+        "{",
+        "}",
+        "${secrets.",
+        "args",
+        "secrets",
+        ".",
+        "a",
+        "[0]",
+        "['x']",
+        "|",
+        "upper",
+        "default(",
+        ")",
+        "'",
+        "\"",
+        "é",
+        "/",
+        "//",
+        "://",
+        ":",
+        "http",
+        "?",
+        "#",
+        "&",
+        "=",
+        "%",
+        "\\",
+        " ",
+        "\n",
+        "is ",
+        "if ",
+        "~",
+        "(",
+        "-",
+        "0",
+        "@",
+        "data:",
+    ];
+    let form = DefinitionForm::new(kinds(&runtime(&[])));
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let random = std::cell::RefCell::new(move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % below as u64).unwrap()
+    });
+    let random = |below: usize| random.borrow_mut()(below);
+    for _ in 0..1500 {
+        let text =
+            |start: &str| (0..random(9)).fold(start.to_owned(), |text, _| text + words[random(words.len())]);
+        let definition = json!({
+            "http": {
+                "method": "POST", "url": text("http://h/"), "query": {"q": text("")}, "headers": {"h": text("")}, "cookies": {"c": text("")},
+                "body": {"b": text("{{"), "c": [text("")]}
+            },
+            "auth": {"type": "bearer", "token": text("")}
+        });
+        let _ = compile_in(&form, &definition);
+        let feign =
+            json!({"feign": {"baseUrl": text(""), "path": text("/"), "method": "POST", "body": text("{")}});
+        let _ = compile_in(&form, &feign);
+    }
 }

@@ -31,9 +31,12 @@ pub(crate) const SECRETS: &[(&str, &str)] =
     &[("KEY", "hunter2 & co"), ("USER", "anneliese"), ("PASSWORD", "p:w-long")];
 
 pub(crate) fn compile(definition: &Value, runtime: &Runtime) -> (Option<Tool>, Vec<Problem>) {
+    compile_in(&DefinitionForm::new(kinds(runtime)), definition)
+}
+
+pub(crate) fn compile_in(form: &DefinitionForm, definition: &Value) -> (Option<Tool>, Vec<Problem>) {
     let mut definition = definition.clone();
     definition.as_object_mut().unwrap().entry("name").or_insert("t".into());
-    let form = DefinitionForm::new(kinds(runtime));
     let (compiled, problems) = form.check(&definition, |_, compiled, _| Some(compiled));
     let tool = compiled.map(|compiled| Tool {
         executor: compiled.executor,

@@ -24,6 +24,12 @@ pub(super) struct GatewayArgs {
     /// Environment variable that definitions may use as {{secrets.NAME}}, beside TOOLRAIL_SECRET_*; may be repeated
     #[arg(long = "secret", env = "TOOLRAIL_SECRETS", value_name = "NAME", value_delimiter = ',')]
     secrets: Vec<String>,
+    /// How often the store is looked at for changes by others, in milliseconds [default: 500]
+    #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
+    poll_ms: Option<u64>,
+    /// The most tools on one page of tools/list [default: 10000]
+    #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT")]
+    page_size: Option<usize>,
     /// Also start a small REST service and tools against it
     #[arg(long)]
     pub(super) demo: bool,
@@ -40,6 +46,8 @@ impl GatewayArgs {
             data: self.data.clone(),
             tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
             secrets: given(&self.secrets),
+            poll_ms: self.poll_ms,
+            page_size: self.page_size,
             ..more
         };
         let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();

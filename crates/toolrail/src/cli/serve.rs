@@ -64,7 +64,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (listener, address) = listen(settings.listen).await?;
     let assembly = assemble::assemble(&settings, built_in).await?;
     serve(&assembly, &settings, listener, address).await?;
-    assembly.store.close().await;
+    assembly.close().await;
     Ok(())
 }
 

@@ -43,7 +43,7 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
     let following = gateway::follow(&assembly.registry);
     toolrail_mcp::serve_stream(server, tokio::io::stdin(), tokio::io::stdout()).await?;
     drop(following);
-    assembly.store.close().await;
+    assembly.close().await;
     Ok(())
 }
 

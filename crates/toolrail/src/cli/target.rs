@@ -2,7 +2,6 @@
 //! in the same words, those of the REST face.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,12 +12,11 @@ use clap::Args;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
-use toolrail_store::SqliteStore;
 use tower::ServiceExt;
 
 use super::Hinted;
 use super::remote::Remote;
-use crate::assemble;
+use crate::assemble::{self, Assembly};
 use crate::config::ConfigFile;
 use crate::print;
 use crate::server_file::ServerFile;
@@ -45,7 +43,7 @@ pub(super) struct TargetArgs {
 /// A server or a folder.
 pub(super) enum Target {
     Server(Remote),
-    Folder { folder: PathBuf, routes: Router, store: Arc<SqliteStore> },
+    Folder { folder: PathBuf, routes: Router, assembly: Assembly },
 }
 
 /// Whether a command may start a data folder.
@@ -70,7 +68,7 @@ impl Target {
             (None, None) => Self::nearby().await?,
         };
         if args.verbose || (args.url.is_none() && args.data.is_none() && print::person_reads_notes()) {
-            print::note(format!("({target})"));
+            print::aside(format!("({target})"));
         }
         Ok(target)
     }
@@ -121,14 +119,14 @@ impl Target {
         let config = ConfigFile { data: Some(folder.to_owned()), ..ConfigFile::default() };
         let assembly = assemble::assemble(&config.settle()?, None).await?;
         let routes = assemble::rest_routes(&assembly.registry, "cli");
-        Ok(Self::Folder { folder: folder.to_owned(), routes, store: assembly.store })
+        Ok(Self::Folder { folder: folder.to_owned(), routes, assembly })
     }
 
     /// Leaves the folder tidy.
     pub(super) async fn close(self) {
         match self {
             Self::Server(_) => {}
-            Self::Folder { store, .. } => store.close().await,
+            Self::Folder { assembly, .. } => assembly.close().await,
         }
     }
 

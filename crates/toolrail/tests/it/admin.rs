@@ -4,11 +4,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use toolrail_testkit::{Canned, Gateway};
 
-use crate::support::{BINARY, assert_failed, call, echo_tool, gateway, get_tool, listed, register};
+use crate::support::{
+    BINARY, assert_failed, call, echo_tool, gateway_and_upstream, get_tool, listed, register_all,
+};
 
 #[tokio::test]
 async fn r82_r83_r84_a_definition_is_taken_wrapped_or_bare_by_post_or_put() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let definition = |name: &str| echo_tool(name, &upstream);
     let nameless = {
         let mut definition = definition("x");
@@ -38,7 +40,7 @@ async fn r82_r83_r84_a_definition_is_taken_wrapped_or_bare_by_post_or_put() -> R
 
 #[tokio::test]
 async fn a_tool_registered_switched_off_is_neither_listed_nor_called() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let mut bare = echo_tool("one", &upstream);
     bare["enabled"] = json!(false);
     let wrapped = json!({"name": "two", "enabled": false, "configJson": echo_tool("two", &upstream)});
@@ -58,7 +60,7 @@ async fn a_tool_registered_switched_off_is_neither_listed_nor_called() -> Result
 
 #[tokio::test]
 async fn every_fault_of_a_definition_is_told_at_once_with_its_pointer() -> Result<()> {
-    let (gateway, _upstream) = gateway().await?;
+    let (gateway, _upstream) = gateway_and_upstream().await?;
     let body = json!({"name": "bad", "configJson": {
         "name": "bad",
         "descripton": "typo",
@@ -79,7 +81,7 @@ async fn every_fault_of_a_definition_is_told_at_once_with_its_pointer() -> Resul
 
 #[tokio::test]
 async fn r91_a_kind_that_does_not_exist_has_a_code_of_its_own() -> Result<()> {
-    let (gateway, _upstream) = gateway().await?;
+    let (gateway, _upstream) = gateway_and_upstream().await?;
     let reply = gateway
         .post_json("/admin/tools", &json!({"name": "x", "type": "ftp", "http": {"url": "http://a/"}}))
         .await?;
@@ -91,7 +93,7 @@ async fn r91_a_kind_that_does_not_exist_has_a_code_of_its_own() -> Result<()> {
 
 #[tokio::test]
 async fn warnings_do_not_keep_a_definition_from_going_live() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let reply = gateway
         .post_json("/admin/tools", &json!({"name": "poor", "http": {"url": upstream.url("/text")}}))
         .await?;
@@ -106,8 +108,8 @@ async fn warnings_do_not_keep_a_definition_from_going_live() -> Result<()> {
 
 #[tokio::test]
 async fn r27_a_batch_is_all_or_nothing_unless_each_counts_on_its_own() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("known", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("known", &upstream)]).await?;
     let items = json!([
         echo_tool("new", &upstream),
         {"name": "bad"},
@@ -139,7 +141,7 @@ async fn r27_a_batch_is_all_or_nothing_unless_each_counts_on_its_own() -> Result
 
 #[tokio::test]
 async fn a_batch_has_a_form_and_a_limit() -> Result<()> {
-    let (gateway, _upstream) = gateway().await?;
+    let (gateway, _upstream) = gateway_and_upstream().await?;
     for (body, status, code, part) in [
         (json!({"tools": {}}), 400, "INVALID_REQUEST", "\"tools\" is missing"),
         (json!({"tools": [], "mode": "some"}), 400, "INVALID_REQUEST", "\"each\""),
@@ -155,7 +157,7 @@ async fn a_batch_has_a_form_and_a_limit() -> Result<()> {
 
 #[tokio::test]
 async fn a_thousand_tools_are_registered_in_one_batch() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let tools: Vec<Value> =
         (0..1000).map(|number| echo_tool(&format!("tool.{number:04}"), &upstream)).collect();
     let body = gateway.post_json("/admin/tools/batch", &json!(tools)).await?.json()?;
@@ -166,8 +168,8 @@ async fn a_thousand_tools_are_registered_in_one_batch() -> Result<()> {
 
 #[tokio::test]
 async fn definitions_are_shown_whatever_their_state() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("live", &upstream), echo_tool("off", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("live", &upstream), echo_tool("off", &upstream)]).await?;
     gateway.post_json("/admin/tools/off/disable", &Value::Null).await?;
     let body = gateway.get("/admin/tools").await?.json()?;
     let states: Vec<(&str, &str)> = body["tools"]
@@ -199,8 +201,8 @@ async fn definitions_are_shown_whatever_their_state() -> Result<()> {
 
 #[tokio::test]
 async fn r85_delete_is_soft_and_purge_is_for_good() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("demo.echo", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("demo.echo", &upstream)]).await?;
     assert_eq!(gateway.delete("/admin/tools/demo.echo").await?.json()?["state"], "disabled");
     assert_eq!(gateway.get("/admin/tools/demo.echo").await?.json()?["enabled"], false);
     assert_eq!(gateway.delete("/admin/tools/demo.echo?purge=true").await?.json()?["state"], "purged");
@@ -225,10 +227,10 @@ async fn a_tool_of_another_source_cannot_be_changed_in_the_store() -> Result<()>
 
 #[tokio::test]
 async fn a_preview_shows_the_exact_request_with_secrets_masked_and_sends_nothing() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let mut definition = echo_tool("demo.echo", &upstream);
     definition["http"]["headers"] = json!({"X-Key": "{{secrets.TOKEN}}"});
-    register(&gateway, &[definition]).await?;
+    register_all(&gateway, &[definition]).await?;
     gateway.post_json("/admin/tools/demo.echo/disable", &Value::Null).await?;
 
     let reply =
@@ -264,13 +266,13 @@ async fn a_preview_shows_the_exact_request_with_secrets_masked_and_sends_nothing
 
 #[tokio::test]
 async fn a_secret_that_the_upstream_echoes_is_masked() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let mut definition = echo_tool("demo.echo", &upstream);
     definition["auth"] = json!({"type": "bearer", "token": "${secrets.TOKEN}"});
     let mut failing = get_tool("failing", &upstream.url("/denied"));
     failing["auth"] = definition["auth"].clone();
     upstream.answer("/denied", Canned::new(401, "text/plain", "your token s3cr3t-value is wrong"));
-    register(&gateway, &[definition, failing]).await?;
+    register_all(&gateway, &[definition, failing]).await?;
     let answer = call(&gateway, "demo.echo", json!({"q": "x"})).await?;
     assert!(!answer.text().contains("s3cr3t-value"), "{}", answer.text());
     assert_eq!(upstream.received("/echo")[0].headers["authorization"], "Bearer s3cr3t-value");
@@ -282,7 +284,7 @@ async fn a_secret_that_the_upstream_echoes_is_masked() -> Result<()> {
 
 #[tokio::test]
 async fn a_check_tells_every_problem_and_stores_nothing() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let good = gateway.post_json("/admin/tools/validate", &echo_tool("a", &upstream)).await?.json()?;
     assert_eq!(good, json!({"ok": true, "valid": true, "problems": []}));
     let list = json!({"tools": [echo_tool("a", &upstream), {"name": "b", "configJson": {"http": {}}}]});
@@ -295,8 +297,8 @@ async fn a_check_tells_every_problem_and_stores_nothing() -> Result<()> {
 
 #[tokio::test]
 async fn health_readiness_schema_and_front_page_answer() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("a", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("a", &upstream)]).await?;
     let health = gateway.get("/healthz").await?;
     assert_eq!((health.status, &health.json()?["status"]), (200, &json!("ok")));
     let ready = gateway.get("/readyz").await?.json()?;
@@ -311,5 +313,23 @@ async fn health_readiness_schema_and_front_page_answer() -> Result<()> {
     let refreshed = gateway.post_json("/admin/refresh", &Value::Null).await?.json()?;
     assert_eq!((&refreshed["ok"], &refreshed["tools"]), (&json!(true), &json!(1)));
     assert_eq!(gateway.get("/admin/problems").await?.json()?, json!({"problems": []}));
+    Ok(())
+}
+
+#[tokio::test]
+async fn r75_uses_are_counted_and_survive_a_restart() -> Result<()> {
+    let (mut gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("Demo.Echo", &upstream), echo_tool("other", &upstream)]).await?;
+    for _ in 0..3 {
+        call(&gateway, "demo.echo", json!({"q": "x"})).await?;
+    }
+    // A clean end writes what was counted last.
+    gateway.stop().await?;
+    gateway.restart().await?;
+    let shown = gateway.get("/admin/tools/demo.echo").await?.json()?;
+    assert_eq!(shown["useFrequency"], 3, "{shown}");
+    assert!(shown["lastUsed"].as_str().is_some_and(|at| at.ends_with('Z')), "{shown}");
+    let unused = gateway.get("/admin/tools/other").await?.json()?;
+    assert_eq!((&unused["useFrequency"], unused.get("lastUsed")), (&json!(0), None));
     Ok(())
 }

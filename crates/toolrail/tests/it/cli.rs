@@ -7,7 +7,9 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolrail_testkit::{Gateway, Upstream};
 
-use crate::support::{BINARY, Ran, echo_tool, gateway, listed, register, run_in, run_with_input};
+use crate::support::{
+    BINARY, Ran, echo_tool, gateway_and_upstream, listed, register_all, run_in, run_with_input,
+};
 
 /// Runs `toolrail tools … --url URL`.
 async fn tools(gateway: &Gateway, arguments: &[&str]) -> Result<Ran> {
@@ -74,7 +76,7 @@ async fn show_prints_the_definition() -> Result<()> {
 
 #[tokio::test]
 async fn add_registers_files_and_standard_input() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let folder = tempfile::tempdir()?;
     let one = folder.path().join("one.json");
     std::fs::write(&one, echo_tool("one", &upstream).to_string())?;
@@ -103,7 +105,7 @@ async fn add_registers_files_and_standard_input() -> Result<()> {
 
 #[tokio::test]
 async fn add_tells_problems_with_their_place_in_the_file() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("tools.yaml");
     let bad = json!({"name": "bad", "description": "d", "inputSchema": {"type": "object"}, "http": {"url": upstream.url("/"), "methd": "GET"}});
@@ -124,8 +126,8 @@ async fn add_tells_problems_with_their_place_in_the_file() -> Result<()> {
 
 #[tokio::test]
 async fn tools_are_switched_and_removed() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("a", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("a", &upstream)]).await?;
     for (arguments, said) in [
         (&["disable", "a"][..], "a is disabled\n"),
         (&["enable", "a"], "a is live\n"),
@@ -189,7 +191,7 @@ async fn a_dry_run_shows_the_request_and_sends_nothing() -> Result<()> {
     let gateway = Gateway::builder(BINARY).env("TOOLRAIL_SECRET_TOKEN", "s3cr3t-value").start().await?;
     let mut definition = echo_tool("demo.echo", &upstream);
     definition["http"]["headers"] = json!({"X-Key": "{{secrets.TOKEN}}"});
-    register(&gateway, &[definition]).await?;
+    register_all(&gateway, &[definition]).await?;
     let shown = tools(&gateway, &["call", "demo.echo", "--arg", "q=a b", "--dry-run"]).await?;
     let text = shown.stdout.replace(&upstream.address().to_string(), "UPSTREAM");
     assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"), @"

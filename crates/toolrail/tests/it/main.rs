@@ -5,8 +5,11 @@
 mod admin;
 mod cli;
 mod cli_errors;
+mod clients;
 mod demo;
 mod guard;
+mod mcp_stdio;
+mod mcp_websocket;
 mod rest;
 mod serving;
 mod sources;

@@ -7,11 +7,13 @@ use hyper::Request;
 use serde_json::{Value, json};
 use toolrail_testkit::{Canned, Gateway, Upstream};
 
-use crate::support::{BINARY, assert_failed, call, echo_tool, gateway, get_tool, listed, register};
+use crate::support::{
+    BINARY, assert_failed, call, echo_tool, gateway_and_upstream, get_tool, listed, register_all,
+};
 
 #[tokio::test]
 async fn the_eight_step_flow_of_r155_works() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let definition = echo_tool("demo.echo", &upstream);
     assert_eq!(listed(&gateway).await?, Vec::<String>::new());
 
@@ -42,9 +44,9 @@ async fn the_eight_step_flow_of_r155_works() -> Result<()> {
 
 #[tokio::test]
 async fn r80_the_list_has_name_description_and_input_schema() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let definition = echo_tool("demo.echo", &upstream);
-    register(&gateway, std::slice::from_ref(&definition)).await?;
+    register_all(&gateway, std::slice::from_ref(&definition)).await?;
     let body = gateway.get("/mcp/tools").await?.json()?;
     let tool = &body["tools"][0];
     assert_eq!(tool["name"], "demo.echo");
@@ -56,7 +58,7 @@ async fn r80_the_list_has_name_description_and_input_schema() -> Result<()> {
 
 #[tokio::test]
 async fn the_list_can_be_narrowed_by_words_category_and_tag() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let tool = |name: &str, description: &str, category: &str, tags: &[&str]| {
         let mut definition = get_tool(name, &upstream.url("/text"));
         definition["description"] = description.into();
@@ -64,7 +66,7 @@ async fn the_list_can_be_narrowed_by_words_category_and_tag() -> Result<()> {
         definition["tags"] = json!(tags);
         definition
     };
-    register(
+    register_all(
         &gateway,
         &[
             tool("weather.now", "The sky over a City", "weather", &["天气", "Sky"]),
@@ -99,7 +101,7 @@ async fn the_list_can_be_narrowed_by_words_category_and_tag() -> Result<()> {
 
 #[tokio::test]
 async fn an_upstreams_json_is_passed_through_as_it_is() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let text = "{\"z\":1.50,\"a\":[9007199254740993,{\"b\":null}],\"text\":\"a\\u00e9\"}";
     upstream.answer(
         "/raw",
@@ -109,7 +111,7 @@ async fn an_upstreams_json_is_passed_through_as_it_is() -> Result<()> {
             body: text.into(),
         },
     );
-    register(&gateway, &[get_tool("raw", &upstream.url("/raw"))]).await?;
+    register_all(&gateway, &[get_tool("raw", &upstream.url("/raw"))]).await?;
     let answer = call(&gateway, "raw", json!({})).await?;
     assert_eq!(answer.text(), format!("{{\"ok\":true,\"result\":{text}}}"));
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -118,7 +120,7 @@ async fn an_upstreams_json_is_passed_through_as_it_is() -> Result<()> {
 
 #[tokio::test]
 async fn results_that_are_not_json_have_their_own_forms() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let canned = |path: &str, status, kind: &str, body: &'static [u8]| {
         let headers =
             if kind.is_empty() { vec![] } else { vec![("content-type".to_owned(), kind.to_owned())] };
@@ -129,7 +131,7 @@ async fn results_that_are_not_json_have_their_own_forms() -> Result<()> {
     canned("/b", 200, "application/pdf", b"%PDF");
     canned("/e", 204, "", b"");
     let names = ["t", "i", "b", "e"];
-    register(&gateway, &names.map(|name| get_tool(name, &upstream.url(&format!("/{name}"))))).await?;
+    register_all(&gateway, &names.map(|name| get_tool(name, &upstream.url(&format!("/{name}"))))).await?;
     for (name, expected) in [
         ("t", json!("a \"text\"")),
         ("i", json!({"content": [{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]})),
@@ -148,12 +150,12 @@ async fn results_that_are_not_json_have_their_own_forms() -> Result<()> {
 
 #[tokio::test]
 async fn an_answer_that_was_cut_says_so_in_notes() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let mut definition = get_tool("long", &upstream.url("/bytes/5000"));
     definition["http"]["maxResponseBytes"] = json!(1000);
     definition["http"]["url"] = upstream.url("/long").into();
     upstream.answer("/long", Canned::new(200, "text/plain", "x".repeat(5000)));
-    register(&gateway, &[definition]).await?;
+    register_all(&gateway, &[definition]).await?;
     let body = call(&gateway, "long", json!({})).await?.json()?;
     assert_eq!(body["result"].as_str().unwrap().len(), 1000);
     assert!(body["notes"][0].as_str().unwrap().contains("1000"), "{body}");
@@ -162,8 +164,8 @@ async fn an_answer_that_was_cut_says_so_in_notes() -> Result<()> {
 
 #[tokio::test]
 async fn c1_the_tool_may_be_named_by_tool_or_name_in_any_case() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("Demo.Echo", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("Demo.Echo", &upstream)]).await?;
     for body in [
         json!({"tool": "Demo.Echo", "arguments": {"q": "x"}}),
         json!({"name": "Demo.Echo", "arguments": {"q": "x"}}),
@@ -184,13 +186,13 @@ async fn c1_the_tool_may_be_named_by_tool_or_name_in_any_case() -> Result<()> {
 
 #[tokio::test]
 async fn r91_every_failure_of_a_call_has_its_code_and_status() -> Result<()> {
-    let (gateway, mut upstream) = gateway().await?;
+    let (gateway, mut upstream) = gateway_and_upstream().await?;
     let gone = Upstream::start().await?;
     let mut slow = get_tool("slow", &upstream.url("/slow/5000"));
     slow["http"]["timeoutMs"] = json!(50);
     let mut secret = get_tool("secret", &upstream.url("/echo"));
     secret["http"]["headers"] = json!({"X-Key": "{{secrets.NOBODY_SET_THIS}}"});
-    register(
+    register_all(
         &gateway,
         &[
             echo_tool("demo.echo", &upstream),
@@ -223,7 +225,7 @@ async fn r91_every_failure_of_a_call_has_its_code_and_status() -> Result<()> {
 
 #[tokio::test]
 async fn a_malformed_request_is_told_what_is_wrong() -> Result<()> {
-    let (gateway, _upstream) = gateway().await?;
+    let (gateway, _upstream) = gateway_and_upstream().await?;
     for (body, part) in [
         ("", "the body is empty"),
         ("{\"tool\":", "not valid JSON"),
@@ -240,8 +242,8 @@ async fn a_malformed_request_is_told_what_is_wrong() -> Result<()> {
 
 #[tokio::test]
 async fn a_content_type_that_is_wrong_or_missing_is_tolerated() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("demo.echo", &upstream)]).await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("demo.echo", &upstream)]).await?;
     for kind in ["application/x-www-form-urlencoded", "text/plain", "application/json; charset=utf-8"] {
         let body = json!({"tool": "demo.echo", "arguments": {"q": "x"}}).to_string();
         let request =
@@ -253,7 +255,7 @@ async fn a_content_type_that_is_wrong_or_missing_is_tolerated() -> Result<()> {
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused() -> Result<()> {
-    let (gateway, _upstream) = gateway().await?;
+    let (gateway, _upstream) = gateway_and_upstream().await?;
     let body = format!("{{\"tool\":\"{}\"}}", "x".repeat(5 * 1024 * 1024));
     let request = Request::post("/mcp/tools/call").body(Full::new(Bytes::from(body)))?;
     assert_failed(&gateway.request(request).await?, 413, "TOO_LARGE", "4 MiB");
@@ -262,7 +264,7 @@ async fn a_body_over_the_limit_is_refused() -> Result<()> {
 
 #[tokio::test]
 async fn a_wrong_path_or_method_is_told_where_things_are() -> Result<()> {
-    let (gateway, _upstream) = gateway().await?;
+    let (gateway, _upstream) = gateway_and_upstream().await?;
     assert_failed(&gateway.get("/tools").await?, 404, "NOT_FOUND", "GET /mcp/tools");
     assert_failed(&gateway.get("/admin/nothing").await?, 404, "NOT_FOUND", "/admin/tools");
     let reply = gateway.delete("/mcp/tools").await?;
@@ -280,7 +282,7 @@ async fn a_list_of_many_pages_is_one_list_over_rest() -> Result<()> {
     let gateway = Gateway::builder(BINARY).arg("--config").arg(&config).start().await?;
     for expected in [&["a"][..], &["a", "b"], &["a", "b", "c", "d", "e"]] {
         let definitions: Vec<Value> = expected.iter().map(|name| echo_tool(name, &upstream)).collect();
-        register(&gateway, &definitions).await?;
+        register_all(&gateway, &definitions).await?;
         assert_eq!(listed(&gateway).await?, expected);
     }
     let first = gateway.mcp("tools/list", json!({})).await?.json()?;

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use toolrail_testkit::{Gateway, Stdio, Upstream, wait_until};
 
-use crate::support::{BINARY, call, echo_tool, get_tool, register, run_in};
+use crate::support::{BINARY, call, echo_tool, get_tool, register_all, run_in};
 
 #[tokio::test]
 async fn r23_the_start_shows_address_tools_and_a_client_configuration() -> Result<()> {
@@ -32,7 +32,7 @@ async fn r23_only_the_first_twenty_tools_are_named() -> Result<()> {
     let upstream = Upstream::start().await?;
     let mut gateway = Gateway::builder(BINARY).start().await?;
     let tools: Vec<Value> = (0..25).map(|number| echo_tool(&format!("t{number:02}"), &upstream)).collect();
-    register(&gateway, &tools).await?;
+    register_all(&gateway, &tools).await?;
     gateway.restart().await?;
     let shown = wait_until("the banner", Duration::from_secs(5), async || {
         let shown = gateway.stdout();
@@ -60,7 +60,7 @@ async fn the_server_file_says_where_it_is_and_goes_with_it() -> Result<()> {
 async fn a_call_under_way_is_finished_before_the_server_ends() -> Result<()> {
     let upstream = Upstream::start().await?;
     let mut gateway = Gateway::builder(BINARY).start().await?;
-    register(&gateway, &[get_tool("slow", &upstream.url("/slow/800"))]).await?;
+    register_all(&gateway, &[get_tool("slow", &upstream.url("/slow/800"))]).await?;
     let address = gateway.url().trim_start_matches("http://").to_owned();
     let mut connection = TcpStream::connect(&address).await?;
     let body = json!({"tool": "slow", "arguments": {}}).to_string();
@@ -127,7 +127,7 @@ async fn the_configuration_file_is_overruled_by_environment_and_flags() -> Resul
     }
     let mut definition = echo_tool("uses.secret", &upstream);
     definition["http"]["headers"] = json!({"X-Key": "{{secrets.FROM_FILE}}"});
-    register(&gateway, &[definition]).await?;
+    register_all(&gateway, &[definition]).await?;
     call(&gateway, "uses.secret", json!({"q": "x"})).await?;
     assert_eq!(upstream.received("/echo").last().unwrap().headers["x-key"], "secret-from-file");
     Ok(())

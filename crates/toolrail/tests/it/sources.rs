@@ -11,7 +11,7 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use toolrail_testkit::{Gateway, Upstream, wait_until};
 
-use crate::support::{BINARY, call, echo_tool, gateway, listed, register};
+use crate::support::{BINARY, call, echo_tool, gateway_and_upstream, listed, register_all};
 
 async fn other_program(gateway: &Gateway) -> Result<SqliteConnection> {
     let options = SqliteConnectOptions::new().filename(gateway.data().join("toolrail.db"));
@@ -30,7 +30,7 @@ async fn listed_within_a_second(gateway: &Gateway, expected: &[&str]) -> Result<
 
 #[tokio::test]
 async fn r104_r127_rows_written_by_other_programs_are_live_within_a_second() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let mut other = other_program(&gateway).await?;
     sqlx::query("INSERT INTO mcp_tool(name, enabled, config_json) VALUES ('sql.echo', 1, ?)")
         .bind(echo_tool("sql.echo", &upstream).to_string())
@@ -50,7 +50,7 @@ async fn r104_r127_rows_written_by_other_programs_are_live_within_a_second() -> 
 
 #[tokio::test]
 async fn a_row_with_errors_is_a_problem_and_keeps_nobody_else_back() -> Result<()> {
-    let (gateway, upstream) = gateway().await?;
+    let (gateway, upstream) = gateway_and_upstream().await?;
     let mut other = other_program(&gateway).await?;
     sqlx::query("INSERT INTO mcp_tool(name, enabled, config_json) VALUES ('bad', 1, '{]'), ('worse', 1, '{}'), ('good', 1, ?)")
         .bind(echo_tool("good", &upstream).to_string())
@@ -74,8 +74,8 @@ async fn a_row_with_errors_is_a_problem_and_keeps_nobody_else_back() -> Result<(
 
 #[tokio::test]
 async fn r108_registered_tools_survive_a_restart_and_a_kill() -> Result<()> {
-    let (mut gateway, upstream) = gateway().await?;
-    register(&gateway, &[echo_tool("kept", &upstream)]).await?;
+    let (mut gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("kept", &upstream)]).await?;
     gateway.kill().await?;
     gateway.restart().await?;
     assert_eq!(listed(&gateway).await?, ["kept"]);
@@ -87,7 +87,7 @@ async fn r108_registered_tools_survive_a_restart_and_a_kill() -> Result<()> {
 
 #[tokio::test]
 async fn a_kill_during_a_burst_loses_nothing_that_was_acknowledged() -> Result<()> {
-    let (mut gateway, upstream) = gateway().await?;
+    let (mut gateway, upstream) = gateway_and_upstream().await?;
     let acknowledged = Mutex::new(BTreeSet::new());
     let burst = async {
         let workers = (0..8).map(async |worker| {
@@ -145,7 +145,7 @@ async fn files_are_followed_and_r117_the_store_wins_over_them() -> Result<()> {
     let gateway = Gateway::builder(BINARY).arg("--tools").arg(folder.path()).start().await?;
     assert_eq!(listed(&gateway).await?, ["filed", "shared"]);
 
-    register(&gateway, &[described("shared", "from the store")]).await?;
+    register_all(&gateway, &[described("shared", "from the store")]).await?;
     let shown = gateway.get("/admin/tools/shared").await?.json()?;
     assert_eq!((&shown["source"], &shown["description"]), (&json!("store"), &json!("from the store")));
 

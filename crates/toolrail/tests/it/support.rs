@@ -6,12 +6,50 @@ use std::process::Stdio;
 use anyhow::Result;
 use serde_json::{Value, json};
 use tokio::process::Command;
-use toolrail_testkit::{Gateway, Reply, Upstream};
+use toolrail_testkit::{Gateway, GatewayBuilder, Reply, Upstream};
 
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_toolrail");
 
+/// A gateway yet to be started.
+pub(crate) fn gateway() -> GatewayBuilder {
+    Gateway::builder(BINARY)
+}
+
+/// A gateway without tools or secrets, and an upstream.
+pub(crate) async fn started() -> (Gateway, Upstream) {
+    (gateway().start().await.unwrap(), Upstream::start().await.unwrap())
+}
+
+/// A definition that sends `city` as `q` and needs it.
+pub(crate) fn weather(name: &str, url: &str) -> Value {
+    json!({
+        "name": name,
+        "description": "查询天气",
+        "type": "http",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "description": "城市"}},
+            "required": ["city"]
+        },
+        "http": {"method": "GET", "url": url, "query": {"q": "{{args.city}}"}, "timeoutMs": 20_000}
+    })
+}
+
+/// A definition that gets `url`, slow or not, and takes no arguments.
+pub(crate) fn plain(name: &str, url: &str) -> Value {
+    let mut definition = get_tool(name, url);
+    definition["http"]["timeoutMs"] = json!(20_000);
+    definition
+}
+
+/// Registers one definition and sees that it is accepted.
+pub(crate) async fn register(gateway: &Gateway, definition: &Value) {
+    let reply = gateway.post_json("/admin/tools", definition).await.unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.text());
+}
+
 /// A gateway without tools and an upstream for them.
-pub(crate) async fn gateway() -> Result<(Gateway, Upstream)> {
+pub(crate) async fn gateway_and_upstream() -> Result<(Gateway, Upstream)> {
     let upstream = Upstream::start().await?;
     let gateway = Gateway::builder(BINARY).env("TOOLRAIL_SECRET_TOKEN", "s3cr3t-value").start().await?;
     Ok((gateway, upstream))
@@ -43,7 +81,7 @@ pub(crate) fn get_tool(name: &str, url: &str) -> Value {
 }
 
 /// Registers definitions and sees that they go live without a problem.
-pub(crate) async fn register(gateway: &Gateway, definitions: &[Value]) -> Result<()> {
+pub(crate) async fn register_all(gateway: &Gateway, definitions: &[Value]) -> Result<()> {
     let reply = gateway.post_json("/admin/tools/batch", &json!({"tools": definitions})).await?;
     let body = reply.json()?;
     assert_eq!((reply.status, &body["ok"]), (200, &json!(true)), "{body:#}");

@@ -26,6 +26,7 @@ const COLUMNS: &[Column] = &[
     number("p99 µs", 0),
     number("CPU µs/call", 1),
     number("× bare proxy", 2),
+    text("over the rounds"),
     number("RSS MB", 1),
     number("errors", 0),
 ];
@@ -119,6 +120,7 @@ fn plain_path<'a>(name: &'static str, (process, address): &'a (Process, SocketAd
 
 fn row(connections: usize, path: &Path<'_>, paths: &[Path<'_>]) -> Vec<Cell> {
     let middle = |value: fn(&Measure) -> f64| Cell::from(median(path.rounds.iter().map(value).collect()));
+    let ratios = ratios_to_proxy(path, paths);
     let resident = path.rounds.iter().map(|round| round.resident_bytes).max().unwrap_or(0);
     let errors: u64 = path.rounds.iter().map(|round| round.errors).sum();
     vec![
@@ -128,15 +130,23 @@ fn row(connections: usize, path: &Path<'_>, paths: &[Path<'_>]) -> Vec<Cell> {
         middle(|round| round.p50_us),
         middle(|round| round.p99_us),
         middle(|round| round.cpu_us_per_call),
-        ratio_to_proxy(path, paths),
+        Cell::from(median(ratios.clone())),
+        Cell::Text(range(&ratios)),
         Cell::from(megabytes(resident)),
         Cell::from(errors),
     ]
 }
 
 /// Round by round, so that a machine that slows down slows both sides of the division.
-fn ratio_to_proxy(path: &Path<'_>, paths: &[Path<'_>]) -> Cell {
-    let Some(proxy) = paths.iter().find(|path| path.name == BARE_PROXY) else { return Cell::Empty };
-    let pairs = path.rounds.iter().zip(&proxy.rounds);
-    Cell::from(median(pairs.map(|(own, bare)| own.cpu_us_per_call / bare.cpu_us_per_call).collect()))
+fn ratios_to_proxy(path: &Path<'_>, paths: &[Path<'_>]) -> Vec<f64> {
+    let proxy = paths.iter().find(|path| path.name == BARE_PROXY);
+    let pairs = path.rounds.iter().zip(proxy.into_iter().flat_map(|proxy| &proxy.rounds));
+    pairs.map(|(own, bare)| own.cpu_us_per_call / bare.cpu_us_per_call).collect()
+}
+
+/// How far the rounds lie apart: a wide range means that the median says little.
+fn range(ratios: &[f64]) -> String {
+    let lowest = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = ratios.iter().copied().fold(0.0, f64::max);
+    format!("{lowest:.2}–{highest:.2}")
 }

@@ -26,6 +26,9 @@ fn for_people(shown: &Value) {
         let by = shown["updatedBy"].as_str().map(|by| format!(" by {by}")).unwrap_or_default();
         print::line(format!("  changed {at}{by}, revision {}", shown["version"]));
     }
+    if let Some(at) = shown["lastUsed"].as_str() {
+        print::line(format!("  used {} times, last {at}", shown["useFrequency"]));
+    }
     for problem in shown["problems"].as_array().into_iter().flatten() {
         let text = |field: &str| problem[field].as_str().unwrap_or_default();
         let place = Some(text("pointer")).filter(|pointer| !pointer.is_empty());
