@@ -151,6 +151,11 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     reachable
 }
 
+/// How this program was started, so that printed commands work when pasted.
+fn program() -> String {
+    std::env::args().next().filter(|name| name.contains('/')).unwrap_or_else(|| "toolrail".to_owned())
+}
+
 fn banner(assembly: &Assembly, url: &str) {
     print::line(format!("Toolrail {VERSION} listens on {url}"));
     for line in gateway::summary(&assembly.registry) {
@@ -161,9 +166,10 @@ fn banner(assembly: &Assembly, url: &str) {
     print::line("\nTry:");
     // Found without a word from any folder only at its usual address.
     let target = if url == target::DEFAULT_URL { String::new() } else { format!(" --url {url}") };
-    let mut commands = vec![format!("toolrail tools list{target}")];
+    let program = program();
+    let mut commands = vec![format!("{program} tools list{target}")];
     if assembly.registry.snapshot().find("weather.current").is_some() {
-        let call = "toolrail tools call weather.current --arg city=Paris";
+        let call = format!("{program} tools call weather.current --arg city=Paris");
         commands.extend([format!("{call} --dry-run{target}"), format!("{call}{target}")]);
     } else {
         commands.push(format!("curl {url}/mcp/tools"));

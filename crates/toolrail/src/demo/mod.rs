@@ -22,10 +22,12 @@ pub(crate) struct Demo {
     _service: AbortOnDropHandle<()>,
 }
 
-/// Starts the service on a free loopback port and gives the tools against it.
+/// Where the service listens if it can, so that it can be written about.
+const USUAL_PORT: u16 = 8081;
+
+/// Starts the service on loopback and gives the tools against it.
 pub(crate) async fn start() -> anyhow::Result<(Demo, BuiltIn)> {
-    let listener =
-        TcpListener::bind(("127.0.0.1", 0)).await.context("the demonstration found no free loopback port")?;
+    let listener = listen().await.context("the demonstration found no free loopback port")?;
     let address = listener.local_addr()?;
     let documents =
         toolrail_registry::read_documents(Path::new("tools.yaml"), &tools_for(&address.to_string()))
@@ -41,6 +43,13 @@ pub(crate) async fn start() -> anyhow::Result<(Demo, BuiltIn)> {
         secrets: vec![(TOKEN.0.to_owned(), TOKEN.1.to_owned())],
     };
     Ok((Demo { _service: AbortOnDropHandle::new(service) }, built_in))
+}
+
+async fn listen() -> std::io::Result<TcpListener> {
+    match TcpListener::bind(("127.0.0.1", USUAL_PORT)).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => TcpListener::bind(("127.0.0.1", 0)).await,
+    }
 }
 
 fn tools_for(address: &str) -> String {

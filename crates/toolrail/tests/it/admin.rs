@@ -1,8 +1,10 @@
 //! `/admin/…`: registering, looking after and removing definitions (R27, R82–R88, R91, R143).
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolrail_testkit::{Canned, Gateway};
+use toolrail_testkit::{Canned, Gateway, wait_until};
 
 use crate::support::{
     BINARY, assert_failed, call, echo_tool, gateway_and_upstream, get_tool, listed, register_all,
@@ -332,4 +334,18 @@ async fn r75_uses_are_counted_and_survive_a_restart() -> Result<()> {
     let unused = gateway.get("/admin/tools/other").await?.json()?;
     assert_eq!((&unused["useFrequency"], unused.get("lastUsed")), (&json!(0), None));
     Ok(())
+}
+
+#[tokio::test]
+async fn r75_calls_are_counted() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("a", &upstream)]).await?;
+    for _ in 0..3 {
+        call(&gateway, "a", json!({"q": "x"})).await?;
+    }
+    wait_until("the count to be written", Duration::from_secs(5), async || {
+        let shown = gateway.get("/admin/tools/a").await.ok()?.json().ok()?;
+        (shown["useFrequency"] == 3 && shown["lastUsed"].is_string()).then_some(())
+    })
+    .await
 }

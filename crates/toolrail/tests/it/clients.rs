@@ -37,7 +37,8 @@ impl Client {
 }
 
 fn installed(variable: &str) -> String {
-    std::env::var(variable).unwrap_or_else(|_| unreachable!("{variable} is not set; run the tests with `cargo xtask test`"))
+    std::env::var(variable)
+        .unwrap_or_else(|_| unreachable!("{variable} is not set; run the tests with `cargo xtask test`"))
 }
 
 /// Connects with both transports and checks the whole exchange.
@@ -46,8 +47,11 @@ async fn check(client: Client, mode: Option<&str>, revision: &str) {
     register(&gateway, &weather("weather.search", &upstream.url("/echo"))).await;
     let url = format!("{}/mcp", gateway.url());
     let data = gateway.data().to_str().unwrap().to_owned();
-    let targets: [&[&str]; 3] =
-        [&["http", &url], &["stdio", BINARY, "stdio", "--url", gateway.url()], &["stdio", BINARY, "stdio", "--data", &data]];
+    let targets: [&[&str]; 3] = [
+        &["http", &url],
+        &["stdio", BINARY, "stdio", "--url", gateway.url()],
+        &["stdio", BINARY, "stdio", "--data", &data],
+    ];
     for target in targets {
         let told = client.run(mode, target).await;
         assert_eq!(told["protocolVersion"], revision, "{target:?} {told}");

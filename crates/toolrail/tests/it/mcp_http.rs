@@ -14,7 +14,8 @@ const META: &str = "io.modelcontextprotocol/";
 
 /// Posts a raw body with headers.
 async fn post(gateway: &Gateway, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {
-    let mut request = Request::builder().method(Method::POST).uri("/mcp").header("content-type", "application/json");
+    let mut request =
+        Request::builder().method(Method::POST).uri("/mcp").header("content-type", "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -59,7 +60,11 @@ async fn envelopes_are_answered_with_their_id_and_code() {
         (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, json!(null), -32600),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}"#, json!(1), -32602),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}"#, json!(1), -32602),
-        (r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[]}}"#, json!(1), -32602),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":[]}}"#,
+            json!(1),
+            -32602,
+        ),
         (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"%%"}}"#, json!(1), -32602),
     ] {
         let answer = post(&gateway, &[], body).await.json().unwrap();
@@ -77,17 +82,17 @@ async fn notifications_and_responses_get_202_and_other_methods_405() {
         r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
     ] {
         let reply = post(&gateway, &[], body).await;
-        assert_eq!((reply.status.as_u16(), reply.body.len()), (202, 0));
+        assert_eq!((reply.status, reply.body.len()), (202, 0));
     }
     let reply = gateway.get("/mcp").await.unwrap();
-    assert_eq!((reply.status.as_u16(), reply.header("allow")), (405, Some("POST")));
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
 }
 
 #[tokio::test]
 async fn a_message_that_is_too_large_is_refused_in_json() {
     let (gateway, _upstream) = started().await;
     let reply = post(&gateway, &[], vec![b' '; 5 * 1024 * 1024]).await;
-    assert_eq!(reply.status.as_u16(), 413);
+    assert_eq!(reply.status, 413);
     assert_eq!(reply.json().unwrap()["error"]["code"], -32600);
 }
 
@@ -96,7 +101,9 @@ async fn a_message_that_is_too_large_is_refused_in_json() {
 async fn legacy_clients_initialize_list_and_call() {
     let (gateway, upstream) = started().await;
     register(&gateway, &weather("weather.search", &upstream.url("/echo"))).await;
-    for (requested, settled) in [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("2099-01-01", "2025-11-25")] {
+    for (requested, settled) in
+        [("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"), ("2099-01-01", "2025-11-25")]
+    {
         let params = json!({"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
         let answer = plain_call(&gateway, "initialize", params).await;
         assert_eq!(answer["result"]["protocolVersion"], settled);
@@ -109,7 +116,8 @@ async fn legacy_clients_initialize_list_and_call() {
     assert_eq!(tool["inputSchema"]["required"], json!(["city"]));
     assert!(list["result"].get("resultType").is_none(), "{list}");
 
-    let call = json!({"name": "weather.search", "arguments": {"city": "上海"}, "_meta": {"progressToken": "t"}});
+    let call =
+        json!({"name": "weather.search", "arguments": {"city": "上海"}, "_meta": {"progressToken": "t"}});
     let answer = legacy_call(&gateway, "tools/call", call).await;
     let result = &answer["result"];
     assert_eq!(result["isError"], false);
@@ -121,7 +129,8 @@ async fn legacy_clients_initialize_list_and_call() {
 #[tokio::test]
 async fn params_may_be_left_out() {
     let (gateway, _upstream) = started().await;
-    let answer = post(&gateway, &[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await.json().unwrap();
+    let answer =
+        post(&gateway, &[], r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#).await.json().unwrap();
     assert_eq!(answer["result"]["tools"], json!([]));
 }
 
@@ -140,19 +149,23 @@ async fn modern_clients_discover_list_and_call() {
     let list = modern(&gateway, "tools/list", json!({})).await.json().unwrap();
     assert_eq!(list["result"]["tools"][0]["name"], "weather.search");
     assert_eq!(list["result"]["resultType"], "complete");
-    let call = modern(&gateway, "tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}})).await;
+    let call =
+        modern(&gateway, "tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}})).await;
     let call = call.json().unwrap();
     assert_eq!((&call["id"], &call["result"]["structuredContent"]["query"]), (&json!(7), &json!("q=x")));
     assert_eq!(call["result"]["resultType"], "complete");
-    let described = modern(&gateway, "tools/describe", json!({"name": "weather.search"})).await.json().unwrap();
+    let described =
+        modern(&gateway, "tools/describe", json!({"name": "weather.search"})).await.json().unwrap();
     assert_eq!(described["result"]["inputSchema"]["required"], json!(["city"]));
 }
 
 #[tokio::test]
 async fn modern_requests_that_break_the_rules_get_their_status_and_code() {
     let (gateway, _upstream) = started().await;
-    let meta = json!({format!("{META}protocolVersion"): "2026-07-28", format!("{META}clientCapabilities"): {}});
-    let old = json!({format!("{META}protocolVersion"): "1900-01-01", format!("{META}clientCapabilities"): {}});
+    let meta =
+        json!({format!("{META}protocolVersion"): "2026-07-28", format!("{META}clientCapabilities"): {}});
+    let old =
+        json!({format!("{META}protocolVersion"): "1900-01-01", format!("{META}clientCapabilities"): {}});
     let lacking = json!({format!("{META}protocolVersion"): "2026-07-28"});
     let version = ("mcp-protocol-version", "2026-07-28");
     let cases: &[(&[(&str, &str)], &str, &Value, u16, i32)] = &[
@@ -166,10 +179,11 @@ async fn modern_requests_that_break_the_rules_get_their_status_and_code() {
         (&[version, ("mcp-method", "tools/list")], "tools/list", &lacking, 400, -32602),
     ];
     for (headers, method, meta, status, code) in cases {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "a", "_meta": meta}});
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {"name": "a", "_meta": meta}});
         let reply = post(&gateway, headers, body.to_string()).await;
         let told = reply.json().unwrap()["error"].clone();
-        assert_eq!((reply.status.as_u16(), &told["code"]), (*status, &json!(code)), "{headers:?} {method} -> {told}");
+        assert_eq!((reply.status, &told["code"]), (*status, &json!(code)), "{headers:?} {method} -> {told}");
         if *code == -32022 {
             assert!(told["data"]["supported"].as_array().unwrap().contains(&json!("2026-07-28")));
         }
@@ -187,7 +201,7 @@ async fn an_unknown_tool_is_told_in_the_clients_dialect() {
     assert!(plain["error"]["message"].as_str().unwrap().contains("did you mean \"echo\""), "{plain}");
     assert_eq!(legacy_call(&gateway, "tools/call", params.clone()).await["error"]["code"], -32602);
     let reply = modern(&gateway, "tools/call", params).await;
-    assert_eq!((reply.status.as_u16(), reply.json().unwrap()["error"]["code"].clone()), (200, json!(-32602)));
+    assert_eq!((reply.status, reply.json().unwrap()["error"]["code"].clone()), (200, json!(-32602)));
     gateway.delete("/admin/tools/echo").await.unwrap();
     assert_eq!(legacy_call(&gateway, "tools/call", json!({"name": "echo"})).await["error"]["code"], -32602);
 }
@@ -216,7 +230,9 @@ async fn a_tool_can_be_described() {
 async fn failures_are_error_results() {
     let (gateway, upstream) = started().await;
     register(&gateway, &weather("weather.search", &upstream.url("/status/503"))).await;
-    let bad = legacy_call(&gateway, "tools/call", json!({"name": "weather.search", "arguments": {"city": 5}})).await;
+    let bad =
+        legacy_call(&gateway, "tools/call", json!({"name": "weather.search", "arguments": {"city": 5}}))
+            .await;
     assert_eq!(bad["result"]["isError"], true);
     assert_eq!(bad["result"]["_meta"]["toolrail/code"], "INVALID_ARGUMENTS");
     assert!(bad["result"]["content"][0]["text"].as_str().unwrap().contains("/city"), "{bad}");
@@ -233,7 +249,9 @@ async fn failures_are_error_results() {
 async fn answers_become_content_of_their_sort() {
     let (gateway, upstream) = started().await;
     upstream.answer("/list", Canned::json(200, &json!([1, 2])));
-    for (name, path) in [("list", "/list"), ("text", "/text"), ("image", "/image"), ("audio", "/audio"), ("pdf", "/pdf")] {
+    for (name, path) in
+        [("list", "/list"), ("text", "/text"), ("image", "/image"), ("audio", "/audio"), ("pdf", "/pdf")]
+    {
         register(&gateway, &plain(name, &upstream.url(path))).await;
     }
     let list = legacy_call(&gateway, "tools/call", json!({"name": "list"})).await;
@@ -254,17 +272,21 @@ async fn header_params_are_checked() {
     let mut definition = weather("weather.search", &upstream.url("/echo"));
     definition["inputSchema"]["properties"]["city"]["x-mcp-header"] = "City".into();
     register(&gateway, &definition).await;
-    let meta = json!({format!("{META}protocolVersion"): "2026-07-28", format!("{META}clientCapabilities"): {}});
+    let meta =
+        json!({format!("{META}protocolVersion"): "2026-07-28", format!("{META}clientCapabilities"): {}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "weather.search", "arguments": {"city": "上海"}, "_meta": meta}});
     for (city, good) in [(Some("=?base64?5LiK5rW3?="), true), (Some("Beijing"), false), (None, false)] {
-        let mut headers =
-            vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "weather.search")];
+        let mut headers = vec![
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "weather.search"),
+        ];
         headers.extend(city.map(|city| ("mcp-param-city", city)));
         let reply = post(&gateway, &headers, body.to_string()).await;
         let answer = reply.json().unwrap();
         let expected = if good { (200, Value::Null) } else { (400, json!(-32020)) };
-        assert_eq!((reply.status.as_u16(), answer["error"]["code"].clone()), expected, "{city:?} -> {answer}");
+        assert_eq!((reply.status, answer["error"]["code"].clone()), expected, "{city:?} -> {answer}");
     }
 }
 
@@ -289,13 +311,15 @@ async fn lists_are_paged() {
     let gateway = crate::support::gateway().args(["--page-size", "3"]).start().await.unwrap();
     let tools: Vec<Value> = (0..8).map(|n| plain(&format!("tool{n}"), "http://127.0.0.1:1/")).collect();
     let reply = gateway.post_json("/admin/tools/batch", &json!({"tools": tools})).await.unwrap();
-    assert!(reply.status.is_success(), "{}", reply.text());
+    assert!((200..300).contains(&reply.status), "{}", reply.text());
     let mut names = Vec::new();
     let mut cursor = Value::Null;
     loop {
         let params = if cursor.is_null() { json!({}) } else { json!({"cursor": cursor}) };
         let page = plain_call(&gateway, "tools/list", params).await["result"].clone();
-        names.extend(page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()));
+        names.extend(
+            page["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()),
+        );
         cursor = page["nextCursor"].clone();
         if cursor.is_null() {
             break;

@@ -28,7 +28,10 @@ async fn the_local_registry_is_served() {
     stdio.send_line("").await.unwrap();
     stdio.send_line("{bad").await.unwrap();
     assert_eq!(stdio.receive().await.unwrap()["error"]["code"], -32700);
-    let call = stdio.call("tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}})).await.unwrap();
+    let call = stdio
+        .call("tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}}))
+        .await
+        .unwrap();
     assert_eq!(call["result"]["structuredContent"]["query"], "q=x");
     let unknown = stdio.call("tools/call", json!({"name": "nope"})).await.unwrap();
     assert_eq!(unknown["error"]["code"], -32602, "initialize settled the dialect");
@@ -41,11 +44,20 @@ async fn the_local_registry_is_served() {
 async fn a_slow_call_blocks_nothing() {
     let upstream = Upstream::start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("a.json"), json!([plain("slow", &upstream.url("/slow/1000")), plain("fast", &upstream.url("/echo"))]).to_string()).unwrap();
+    fs::write(
+        folder.path().join("a.json"),
+        json!([plain("slow", &upstream.url("/slow/1000")), plain("fast", &upstream.url("/echo"))])
+            .to_string(),
+    )
+    .unwrap();
     let data = folder.path().join("data");
-    let mut stdio = spawn(&["stdio", "--data", data.to_str().unwrap(), "--tools", folder.path().to_str().unwrap()]);
+    let mut stdio =
+        spawn(&["stdio", "--data", data.to_str().unwrap(), "--tools", folder.path().to_str().unwrap()]);
     for (id, name) in [(1, "slow"), (2, "fast")] {
-        stdio.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}})).await.unwrap();
+        stdio
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}}))
+            .await
+            .unwrap();
     }
     assert_eq!(stdio.receive().await.unwrap()["id"], 2);
     assert_eq!(stdio.receive().await.unwrap()["id"], 1);

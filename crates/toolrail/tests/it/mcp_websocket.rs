@@ -20,7 +20,8 @@ async fn the_plain_dialect_has_the_documents_shapes() {
     socket.send(&json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})).await.unwrap();
     let answer = socket.receive().await.unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    let expected = json!({"serverInfo": {"name": "toolrail", "version": version}, "capabilities": {"tools": true}});
+    let expected =
+        json!({"serverInfo": {"name": "toolrail", "version": version}, "capabilities": {"tools": true}});
     assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 1, "result": expected}));
 
     let list = socket.call("tools/list", json!({})).await.unwrap();
@@ -32,7 +33,10 @@ async fn the_plain_dialect_has_the_documents_shapes() {
     assert_eq!(failed["error"]["code"], -32000);
     let unknown = socket.call("tools/call", json!({"tool": "nope", "arguments": {}})).await.unwrap();
     assert_eq!(unknown["error"]["code"], -32601);
-    let standard = socket.call("tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}})).await.unwrap();
+    let standard = socket
+        .call("tools/call", json!({"name": "weather.search", "arguments": {"city": "x"}}))
+        .await
+        .unwrap();
     assert_eq!(standard["result"]["content"][0]["type"], "text", "with `name`, the standard's shape");
 }
 
