@@ -348,6 +348,7 @@ mod tests {
             ("http://h/redirect?to=http://x/y", "http://h", "/redirect", "to=http://x/y"),
             ("{{secrets.B}}/p/http://x", "<secrets.B>", "/p/http://x", ""),
             ("/relative", "", "/relative", ""),
+            ("é/x", "é", "/x", ""),
         ];
         for (url, base, path, query) in cases {
             let pieces = scan(url, Braces::Double).unwrap();

@@ -423,6 +423,17 @@ async fn the_host_may_come_from_a_secret() {
 }
 
 #[tokio::test]
+async fn a_host_from_a_secret_stays_out_of_errors() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let runtime = runtime(&[("BASE", &format!("http://{address}/api"))]);
+    let error = tool_with(&json!({"http": {"url": "{{secrets.BASE}}/x"}}), &runtime).refused(json!({})).await;
+    assert_eq!(error.code, ErrorCode::UpstreamUnreachable);
+    assert!(!error.message.contains(&address), "{error}");
+}
+
+#[tokio::test]
 async fn limits_have_their_effect_r99() {
     let echo = Echo::start().await;
     let hang = http(&json!({"url": echo.url("/hang"), "timeoutMs": 50, "connectTimeoutMs": 50}))
