@@ -7,6 +7,7 @@ mod cli;
 mod cli_errors;
 mod clients;
 mod demo;
+mod examples;
 mod guard;
 mod mcp_http;
 mod mcp_stdio;
