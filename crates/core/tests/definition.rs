@@ -188,6 +188,14 @@ fn fields_without_effect_are_refused() {
 #[test]
 fn what_is_missing_is_named() {
     check_faults(json!({"type": "http"}), &[("", "\"name\" is missing"), ("/http", "needs the block")]);
+    check_faults(
+        json!({"name": "a", "http": {"url": "ftp"}, "auth": {"type": "oauth2"}, "responseMapping": {"type": "x"}}),
+        &[
+            ("/auth/type", "not supported yet"),
+            ("/http/url", "not a URL"),
+            ("/responseMapping/type", "is not one of"),
+        ],
+    );
     check_faults(json!({"name": "a"}), &[("", "\"type\" is missing")]);
     check_faults(json!([]), &[("", "a definition is a JSON object, not an array")]);
     check_faults(

@@ -24,25 +24,29 @@ pub(crate) fn write(
             None
         }
         Err(error) => {
-            out.head.extend_from_slice(b"{\"content\":[");
-            write_text_block(&mut out.head, &error.message);
-            out.head.push(b']');
-            out.tail.extend_from_slice(b",\"isError\":true");
+            out.out.extend_from_slice(b"{\"content\":[");
+            write_text_block(&mut out.out, &error.message);
+            out.out.extend_from_slice(b"],\"isError\":true");
             Some(error.code)
         }
     }
 }
 
 fn write_result(result: &ToolResult, promises_structure: bool, era: Era, out: &mut Outcome) {
-    out.head.reserve(match &result.payload {
+    out.out.reserve(match &result.payload {
+        Payload::Json(json) if json.quoted().is_some() => 512,
         // Escaped text is a little longer than the JSON itself.
-        Payload::Json(json) => json.bytes().len() + json.bytes().len() / 4 + 128,
-        Payload::Text(text) => text.len() + text.len() / 8 + 128,
-        Payload::Blocks(_) | Payload::Empty => 128,
+        Payload::Json(json) => json.bytes().len() * 2 + json.bytes().len() / 4 + 512,
+        Payload::Text(text) => text.len() + text.len() / 8 + 512,
+        Payload::Blocks(_) | Payload::Empty => 512,
     });
-    out.head.extend_from_slice(b"{\"content\":[");
-    write_blocks(&mut out.head, &result.payload, &result.notes);
-    out.head.push(b']');
+    out.out.extend_from_slice(b"{\"content\":[");
+    match &result.payload {
+        Payload::Json(json) => write_json_block(out, json),
+        other => write_blocks(&mut out.out, other),
+    }
+    write_notes(&mut out.out, &result.notes, matches!(result.payload, Payload::Empty));
+    out.out.push(b']');
     match &result.payload {
         Payload::Json(json) => write_structured(json, era, out),
         Payload::Text(text) if promises_structure => {
@@ -52,24 +56,30 @@ fn write_result(result: &ToolResult, promises_structure: bool, era: Era, out: &m
         Payload::Text(_) | Payload::Blocks(_) | Payload::Empty => {}
     }
     let is_error: &[u8] = if result.is_error { b",\"isError\":true" } else { b",\"isError\":false" };
-    out.tail.extend_from_slice(is_error);
+    out.out.extend_from_slice(is_error);
+}
+
+/// JSON as a text block; a large one comes with its text already quoted.
+fn write_json_block(out: &mut Outcome, json: &Json) {
+    let Some(quoted) = json.quoted() else {
+        return write_text_block(&mut out.out, json.text());
+    };
+    out.out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
+    out.share(quoted);
+    out.out.push(b'}');
 }
 
 /// Structured content of legacy clients must be an object: anything else goes under `result`.
 fn write_structured(json: &Json, era: Era, out: &mut Outcome) {
     let wrap = era == Era::Legacy && json.root() != Root::Object;
-    out.head.extend_from_slice(if wrap {
-        b",\"structuredContent\":{\"result\":"
-    } else {
-        b",\"structuredContent\":"
-    });
-    out.shared = Some(json.bytes().clone());
+    out.out.extend_from_slice(if wrap { b",\"structuredContent\":{\"result\":" } else { b",\"structuredContent\":" });
+    out.share(json.bytes());
     if wrap {
-        out.tail.push(b'}');
+        out.out.push(b'}');
     }
 }
 
-fn write_blocks(out: &mut Vec<u8>, payload: &Payload, notes: &[String]) {
+fn write_blocks(out: &mut Vec<u8>, payload: &Payload) {
     match payload {
         Payload::Json(json) => write_text_block(out, json.text()),
         Payload::Text(text) => write_text_block(out, text),
@@ -83,8 +93,11 @@ fn write_blocks(out: &mut Vec<u8>, payload: &Payload, notes: &[String]) {
         }
         Payload::Empty => {}
     }
+}
+
+fn write_notes(out: &mut Vec<u8>, notes: &[String], mut first: bool) {
     for note in notes {
-        if out.last() != Some(&b'[') {
+        if !std::mem::take(&mut first) {
             out.push(b',');
         }
         write_text_block(out, note);
@@ -136,29 +149,21 @@ fn write_base64(out: &mut Vec<u8>, data: &[u8]) {
 
 /// The plain dialect: the answer itself under `content` (R10, C2).
 pub(crate) fn write_plain(result: &ToolResult) -> Outcome {
-    let mut head = b"{\"content\":".to_vec();
-    let shared = match &result.payload {
-        Payload::Json(json) => Some(json.bytes().clone()),
-        Payload::Text(text) => {
-            write_json_string(&mut head, text);
-            None
-        }
-        Payload::Empty => {
-            head.extend_from_slice(b"null");
-            None
-        }
+    let mut outcome = Outcome::whole(&b"{\"content\":"[..]);
+    match &result.payload {
+        Payload::Json(json) => outcome.share(json.bytes()),
+        Payload::Text(text) => write_json_string(&mut outcome.out, text),
+        Payload::Empty => outcome.out.extend_from_slice(b"null"),
         Payload::Blocks(_) => {
-            head.push(b'[');
-            write_blocks(&mut head, &result.payload, &[]);
-            head.push(b']');
-            None
+            outcome.out.push(b'[');
+            write_blocks(&mut outcome.out, &result.payload);
+            outcome.out.push(b']');
         }
-    };
-    let mut tail = Vec::new();
-    if !result.notes.is_empty() {
-        tail.extend_from_slice(b",\"notes\":");
-        tail.extend_from_slice(serde_json::json!(result.notes).to_string().as_bytes());
     }
-    tail.push(b'}');
-    Outcome { head, shared, tail }
+    if !result.notes.is_empty() {
+        outcome.out.extend_from_slice(b",\"notes\":");
+        outcome.out.extend_from_slice(serde_json::json!(result.notes).to_string().as_bytes());
+    }
+    outcome.out.push(b'}');
+    outcome
 }

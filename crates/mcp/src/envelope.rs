@@ -84,7 +84,11 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 
 /// Reads one message. A fault comes with the id to answer to, if there is one.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fault)> {
-    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, unreadable(bytes, &error)))?;
+    // An empty array would pass as a message without members.
+    if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<&RawValue>(bytes).is_ok() {
+        return Err((None, Fault::new(Code::InvalidRequest, "batches are not supported; send one message at a time")));
+    }
+    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, unreadable(&error)))?;
     let id = wire.id.filter(|id| is_id(id));
     let fault = |message: &str| (id, Fault::new(Code::InvalidRequest, message));
     if wire.jsonrpc.as_deref() != Some("2.0") {
@@ -133,11 +137,7 @@ fn is_id(raw: &RawValue) -> bool {
     text.len() <= LONGEST_ID && matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
 }
 
-fn unreadable(bytes: &[u8], error: &serde_json::Error) -> Fault {
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if error.is_data() && first == Some(&b'[') {
-        return Fault::new(Code::InvalidRequest, "batches are not supported; send one message at a time");
-    }
+fn unreadable(error: &serde_json::Error) -> Fault {
     if error.is_data() {
         return Fault::new(Code::InvalidRequest, format!("not a JSON-RPC message: {error}"));
     }

@@ -11,5 +11,6 @@ mod reply;
 mod server;
 mod transport;
 
+pub use reply::Pieces;
 pub use server::{Server, ServerInfo};
-pub use transport::{BridgeError, Posted, Remote, bridge, routes, serve_stream};
+pub use transport::{BridgeError, ENDPOINT, Posted, Remote, bridge, routes, serve_stream};

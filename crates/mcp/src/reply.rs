@@ -1,5 +1,6 @@
 //! What goes back: a result or a fault, written around the id it answers, in as few pieces as possible.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -66,16 +67,30 @@ impl Fault {
     }
 }
 
-/// A result: its JSON in up to three pieces, of which the middle one is shared, not copied.
+/// A result: its JSON, written into one buffer except for large parts that are shared, not copied.
+#[derive(Default)]
 pub(crate) struct Outcome {
-    pub(crate) head: Vec<u8>,
-    pub(crate) shared: Option<Bytes>,
-    pub(crate) tail: Vec<u8>,
+    /// What stands before each shared part, in order.
+    before: Vec<(Vec<u8>, Bytes)>,
+    /// What is being written.
+    pub(crate) out: Vec<u8>,
 }
+
+/// Parts smaller than this are copied: one write is cheaper than two.
+const COPY_BELOW: usize = 8 * 1024;
 
 impl Outcome {
     pub(crate) fn whole(json: impl Into<Vec<u8>>) -> Self {
-        Self { head: json.into(), shared: None, tail: Vec::new() }
+        Self { before: Vec::new(), out: json.into() }
+    }
+
+    /// Appends JSON that is there already.
+    pub(crate) fn share(&mut self, json: &Bytes) {
+        if json.len() < COPY_BELOW {
+            self.out.extend_from_slice(json);
+        } else {
+            self.before.push((std::mem::take(&mut self.out), json.clone()));
+        }
     }
 }
 
@@ -88,9 +103,6 @@ pub(crate) struct Answer {
     pub(crate) body: Pieces,
 }
 
-/// Shared pieces smaller than this are copied: one write is cheaper than two.
-const COPY_BELOW: usize = 8 * 1024;
-
 impl Answer {
     /// Writes the envelope around a reply.
     pub(crate) fn write(id: Option<&RawValue>, reply: Reply) -> Self {
@@ -102,25 +114,28 @@ impl Answer {
 }
 
 fn envelope(id: Option<&RawValue>, outcome: Outcome) -> Pieces {
-    let Outcome { head, shared, tail } = outcome;
-    let copied = shared.as_ref().filter(|shared| shared.len() < COPY_BELOW).map_or(0, Bytes::len);
-    let mut first = Vec::with_capacity(48 + head.len() + copied + tail.len());
-    open(&mut first, id);
-    first.extend_from_slice(b",\"result\":");
-    first.extend_from_slice(&head);
-    match shared {
-        Some(shared) if copied == 0 => {
-            let mut last = tail;
-            last.push(b'}');
-            Pieces::three(first, shared, last)
-        }
-        shared => {
-            first.extend_from_slice(shared.as_deref().unwrap_or_default());
-            first.extend_from_slice(&tail);
-            first.push(b'}');
-            Pieces::one(first)
+    let Outcome { before, mut out } = outcome;
+    let mut pieces = Pieces::default();
+    let mut parts = before.into_iter();
+    let mut opened = Vec::new();
+    open(&mut opened, id);
+    opened.extend_from_slice(b",\"result\":");
+    match parts.next() {
+        None => opened.append(&mut out),
+        Some((mut head, shared)) => {
+            opened.append(&mut head);
+            pieces.push(std::mem::take(&mut opened).into());
+            pieces.push(shared);
         }
     }
+    for (head, shared) in parts {
+        pieces.push(head.into());
+        pieces.push(shared);
+    }
+    opened.append(&mut out);
+    opened.push(b'}');
+    pieces.push(opened.into());
+    pieces
 }
 
 fn error_envelope(id: Option<&RawValue>, fault: &Fault) -> Vec<u8> {
@@ -143,35 +158,36 @@ fn open(out: &mut Vec<u8>, id: Option<&RawValue>) {
     out.extend_from_slice(id.map_or("null", RawValue::get).as_bytes());
 }
 
-/// A body in up to three pieces, its length known.
+/// A body in a few pieces, its length known.
 #[derive(Default)]
-pub(crate) struct Pieces {
-    pieces: [Bytes; 3],
-    next: usize,
+pub struct Pieces {
+    pieces: VecDeque<Bytes>,
 }
 
 impl Pieces {
     pub(crate) fn one(bytes: Vec<u8>) -> Self {
-        Self { pieces: [bytes.into(), Bytes::new(), Bytes::new()], next: 0 }
+        Self { pieces: VecDeque::from([bytes.into()]) }
     }
 
-    fn three(first: Vec<u8>, second: Bytes, third: Vec<u8>) -> Self {
-        Self { pieces: [first.into(), second, third.into()], next: 0 }
+    fn push(&mut self, piece: Bytes) {
+        if !piece.is_empty() {
+            self.pieces.push_back(piece);
+        }
     }
 
     fn left(&self) -> usize {
-        self.pieces[self.next.min(3)..].iter().map(Bytes::len).sum()
+        self.pieces.iter().map(Bytes::len).sum()
     }
 
     /// The pieces in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Bytes> {
-        self.pieces.iter().filter(|piece| !piece.is_empty())
+        self.pieces.iter()
     }
 
     /// All of it as text, for transports that frame whole messages.
     pub(crate) fn into_text(self) -> String {
         let mut bytes = Vec::with_capacity(self.left());
-        for piece in self.iter() {
+        for piece in &self.pieces {
             bytes.extend_from_slice(piece);
         }
         // Every piece is JSON made of checked text.
@@ -183,23 +199,12 @@ impl Body for Pieces {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        while self.next < 3 {
-            let index = self.next;
-            self.next += 1;
-            let piece = std::mem::take(&mut self.pieces[index]);
-            if !piece.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(piece))));
-            }
-        }
-        Poll::Ready(None)
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.left() == 0
+        self.pieces.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {

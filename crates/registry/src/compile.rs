@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use bytes::Bytes;
 use serde_json::Value;
-use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, Problem, Problems, SchemaCompiler, Validator,
-};
+use toolrail_core::{Compiled, Definition, DefinitionForm, Executor, Problem, Problems};
 
 use crate::tool::Tool;
+use crate::validator::LazyValidator;
 use crate::{header_params, lint, listing};
 
 /// Wraps an executor in the policies of its definition.
@@ -17,14 +17,13 @@ pub type Wrap = Box<dyn Fn(&Definition, Arc<dyn Executor>) -> Arc<dyn Executor> 
 /// Compiles documents into tools.
 pub struct Compiler {
     form: DefinitionForm,
-    schemas: SchemaCompiler,
     wrap: Wrap,
 }
 
 impl Compiler {
     /// A compiler for definitions of that form; `wrap` adds the policies.
     pub fn new(form: DefinitionForm, wrap: Wrap) -> Self {
-        Self { form, schemas: SchemaCompiler::default(), wrap }
+        Self { form, wrap }
     }
 
     /// The published JSON Schema of a definition.
@@ -40,18 +39,27 @@ impl Compiler {
         })
     }
 
-    fn tool(&self, definition: Definition, compiled: Compiled, problems: &mut Problems) -> Option<Tool> {
+    fn tool(
+        &self,
+        definition: Definition,
+        compiled: Option<Compiled>,
+        problems: &mut Problems,
+    ) -> Option<Tool> {
         lint::warn_of_poor_definition(&definition, problems);
-        lint::check_arguments(&definition, &compiled.arguments, problems);
+        let arguments = compiled.as_ref().map(|compiled| compiled.arguments.as_slice()).unwrap_or_default();
+        lint::check_arguments(&definition, arguments, problems);
         let input_schema = match &definition.input_schema {
             Some(schema) => schema.clone(),
-            None => lint::derived_schema(&compiled.arguments),
+            None => lint::derived_schema(arguments),
         };
         let header_params = header_params::find(&input_schema, problems);
-        let input = self.validator(&input_schema, "/inputSchema", problems);
-        let output =
-            definition.output_schema.as_ref().map(|schema| self.validator(schema, "/outputSchema", problems));
         let (entry, legacy_entry) = listing::entries_of(&definition, &input_schema);
+        let input = validator(&input_schema, &entry, "/inputSchema", problems);
+        let output = definition
+            .output_schema
+            .as_ref()
+            .map(|schema| validator(schema, &entry, "/outputSchema", problems));
+        let compiled = compiled?;
         let executor = (self.wrap)(&definition, compiled.executor);
         Some(Tool {
             entry,
@@ -72,19 +80,17 @@ impl Compiler {
             tags: definition.tags.into_iter().map(Into::into).collect(),
         })
     }
+}
 
-    fn validator(&self, schema: &Value, base: &str, problems: &mut Problems) -> Option<Validator> {
-        match self.schemas.compile(schema) {
-            Ok(validator) => Some(validator),
-            Err(faults) => {
-                for fault in faults {
-                    problems.error(
-                        format!("{base}{}", fault.pointer),
-                        format!("not a valid JSON Schema here: {}", fault.message),
-                    );
-                }
-                None
+fn validator(schema: &Value, entry: &Bytes, base: &str, problems: &mut Problems) -> Option<LazyValidator> {
+    match LazyValidator::check(schema, entry) {
+        Ok(validator) => Some(validator),
+        Err(faults) => {
+            for fault in faults {
+                let message = format!("not a valid JSON Schema here: {}", fault.message);
+                problems.error(format!("{base}{}", fault.pointer), message);
             }
+            None
         }
     }
 }

@@ -11,6 +11,7 @@ mod snapshot;
 mod source;
 mod tool;
 mod usage;
+mod validator;
 mod write;
 
 pub use compile::{Compiler, Wrap};

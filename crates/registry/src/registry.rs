@@ -53,7 +53,7 @@ pub struct Registry {
 struct Tracked {
     source: Arc<dyn Source>,
     revision: Option<Revision>,
-    entries: BTreeMap<Box<str>, Arc<Entry>>,
+    entries: BTreeMap<Arc<str>, Arc<Entry>>,
     problems: Vec<Problem>,
     failure: Option<String>,
 }
@@ -129,7 +129,7 @@ impl Registry {
     }
 
     fn publish(&self, sources: &[Tracked]) {
-        let mut entries: BTreeMap<Box<str>, Arc<Entry>> = BTreeMap::new();
+        let mut entries: BTreeMap<Arc<str>, Arc<Entry>> = BTreeMap::new();
         let mut revision = 0;
         let mut problems = Vec::new();
         // Sources are sorted, the winner first.
@@ -220,7 +220,7 @@ impl Tracked {
 
     /// Within one source the first definition of a name wins; a second is a problem (R26, R36). A row of the store
     /// replaces itself.
-    fn insert(&mut self, key: Box<str>, entry: Arc<Entry>) {
+    fn insert(&mut self, key: Arc<str>, entry: Arc<Entry>) {
         let first = self.entries.get(&key).filter(|_| self.source.id() != SourceId::Store);
         let Some(first) = first else {
             self.entries.insert(key, entry);
@@ -242,14 +242,14 @@ impl Tracked {
 /// Compiles what changed; many definitions are spread over the cores.
 fn compile_all(
     drafts: Vec<Draft>,
-    before: &BTreeMap<Box<str>, Arc<Entry>>,
+    before: &BTreeMap<Arc<str>, Arc<Entry>>,
     source: SourceId,
     compiler: &Compiler,
-) -> Vec<(Box<str>, Arc<Entry>)> {
+) -> Vec<(Arc<str>, Arc<Entry>)> {
     let work = |draft: Draft| {
         let name =
             draft.name.clone().or_else(|| named(&draft)).unwrap_or_else(|| format!("({})", draft.origin));
-        let key: Box<str> = ToolName::fold(&name).into();
+        let key: Arc<str> = ToolName::fold(&name).into();
         let known = before.get(&key).filter(|entry| is_same(entry, &draft));
         let entry = known.map_or_else(|| Arc::new(compile_one(name, draft, source, compiler)), Arc::clone);
         (key, entry)

@@ -18,8 +18,8 @@ pub struct Snapshot {
     pub revision: Revision,
     /// How the sources are.
     pub sources: Vec<SourceStatus>,
-    entries: BTreeMap<Box<str>, Arc<Entry>>,
-    live: HashMap<Box<str>, Arc<Tool>>,
+    entries: BTreeMap<Arc<str>, Arc<Entry>>,
+    live: HashMap<Arc<str>, Arc<Tool>>,
     ordered: Vec<Arc<Tool>>,
     source_problems: Vec<Problem>,
     page_limits: (usize, usize),
@@ -45,7 +45,7 @@ impl Snapshot {
     /// A snapshot of those entries, keyed by folded name.
     pub(crate) fn new(
         revision: Revision,
-        entries: BTreeMap<Box<str>, Arc<Entry>>,
+        entries: BTreeMap<Arc<str>, Arc<Entry>>,
         sources: Vec<SourceStatus>,
         source_problems: Vec<Problem>,
         page_limits: (usize, usize),

@@ -9,10 +9,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
     Call, CallError, ErrorCode, Executor, Outcome, Payload, Preview, Principal, ToolName, ToolResult,
-    Validator, Violation,
+    Violation,
 };
 
 use crate::header_params::HeaderParam;
+use crate::validator::LazyValidator;
 
 /// The most violations one error message names.
 const MOST_VIOLATIONS: usize = 8;
@@ -34,8 +35,8 @@ pub struct Tool {
     pub(crate) entry: Bytes,
     pub(crate) legacy_entry: Option<Bytes>,
     pub(crate) defaults: Vec<(Box<str>, Value)>,
-    pub(crate) input: Validator,
-    pub(crate) output: Option<Validator>,
+    pub(crate) input: LazyValidator,
+    pub(crate) output: Option<LazyValidator>,
     pub(crate) executor: Arc<dyn Executor>,
     /// Calls that are not in the store yet.
     pub(crate) uses: AtomicU32,
@@ -77,8 +78,9 @@ impl Tool {
                 members.insert(name.to_string(), value.clone());
             }
         }
-        if !self.input.is_valid(&arguments) {
-            let violations = self.input.violations(&arguments, MOST_VIOLATIONS);
+        let input = self.input.get()?;
+        if !input.is_valid(&arguments) {
+            let violations = input.violations(&arguments, MOST_VIOLATIONS);
             let message = format!(
                 "the arguments do not fit the input schema of {}: {}",
                 self.name,
@@ -94,6 +96,7 @@ impl Tool {
         let Some(output) = self.output.as_ref().filter(|_| !result.is_error) else {
             return Ok(result);
         };
+        let output = output.get()?;
         let value = match &result.payload {
             Payload::Json(json) => json.to_value(),
             Payload::Text(text) => Value::String(text.clone()),

@@ -88,8 +88,8 @@ pub(crate) fn mcp_server(registry: &Arc<Registry>) -> Arc<Server> {
 }
 
 /// Every route: MCP and REST.
-pub(crate) fn routes(registry: &Arc<Registry>) -> Router {
-    toolrail_mcp::routes(mcp_server(registry)).merge(rest_routes(registry, "admin-api"))
+pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>) -> Router {
+    toolrail_mcp::routes(Arc::clone(mcp)).merge(rest_routes(registry, "admin-api"))
 }
 
 /// The REST face of a registry; `writer` is recorded as who makes the changes.

@@ -44,12 +44,13 @@ impl DefinitionForm {
         &self.schema
     }
 
-    /// Checks a document and compiles it with `finish`, which may note further problems. Every problem found comes
-    /// back, with pointers into the document as it was written; no value comes back if one of them is an error.
+    /// Checks a document, compiles it by its kind and hands it to `finish`, which may note further problems; a kind that
+    /// found errors hands over nothing, but the rest of the definition is still looked at. Every problem found comes back,
+    /// with pointers into the document as it was written; no value comes back if one of them is an error.
     pub fn check<T>(
         &self,
         document: &Value,
-        finish: impl FnOnce(Definition, Compiled, &mut Problems) -> Option<T>,
+        finish: impl FnOnce(Definition, Option<Compiled>, &mut Problems) -> Option<T>,
     ) -> (Option<T>, Vec<Problem>) {
         let mut problems = Problems::default();
         let (value, spelling) = if let Some(members) = document.as_object() {
@@ -67,7 +68,7 @@ impl DefinitionForm {
         &self,
         mut members: Map<String, Value>,
         problems: &mut Problems,
-        finish: impl FnOnce(Definition, Compiled, &mut Problems) -> Option<T>,
+        finish: impl FnOnce(Definition, Option<Compiled>, &mut Problems) -> Option<T>,
     ) -> (Option<T>, Spelling) {
         let spelling = split_form::unite(&mut members);
         for (pointer, ours) in &spelling.twice {
@@ -79,9 +80,12 @@ impl DefinitionForm {
         for pointer in self.structural_faults(&document, problems) {
             remove(&mut document, &pointer);
         }
-        let value = self.definition(document, problems).and_then(|definition| {
-            let kind = self.kinds.iter().find(|kind| kind.name() == definition.kind)?;
-            let compiled = kind.compile(&definition, problems)?;
+        if document.get("type").is_none() && !problems.any_error() {
+            problems.error("", "the field \"type\" is missing; add it");
+        }
+        let value = self.definition(document, problems).and_then(|(definition, has_block)| {
+            let kind = self.kinds.iter().find(|kind| has_block && kind.name() == definition.kind);
+            let compiled = kind.and_then(|kind| kind.compile(&definition, problems));
             finish(definition, compiled, problems)
         });
         (value, spelling)
@@ -176,7 +180,8 @@ impl DefinitionForm {
         }
     }
 
-    fn definition(&self, document: Value, problems: &mut Problems) -> Option<Definition> {
+    /// The definition, and whether it has the block of its kind.
+    fn definition(&self, document: Value, problems: &mut Problems) -> Option<(Definition, bool)> {
         let mut document = document;
         let members = document.as_object_mut()?;
         let kind = members.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -188,7 +193,8 @@ impl DefinitionForm {
         let response_mapping = document
             .response_mapping
             .map_or(Some(ResponseMapping::Passthrough), |mapping| mapping_of(mapping, problems));
-        Some(Definition {
+        let has_block = settings.is_some();
+        let definition = Definition {
             name,
             title: document.title,
             description: document.description,
@@ -199,12 +205,13 @@ impl DefinitionForm {
             category: document.category,
             tags: document.tags.unwrap_or_default(),
             defer_loading: document.defer_loading,
-            settings: settings?,
+            settings: settings.unwrap_or_default(),
             auth: auth.unwrap_or_default(),
             response_mapping: response_mapping.unwrap_or_default(),
             policy: Policy { timeout_ms: document.policy.and_then(|policy| policy.timeout_ms) },
             enabled: document.enabled.unwrap_or(true),
-        })
+        };
+        Some((definition, has_block))
     }
 
     /// Takes the kinds' blocks out of the document and returns the one that `type` names.
@@ -260,7 +267,7 @@ fn definition_schema(kinds: &[Arc<dyn AnyKind>]) -> Value {
     if let Some(root) = schema.as_object_mut() {
         root.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
         root.insert("title".into(), "Toolrail tool definition".into());
-        root.insert("required".into(), json!(["name", "type"]));
+        root.insert("required".into(), json!(["name"]));
     }
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         if let Some(Value::Object(kind)) = properties.get_mut("type") {
@@ -293,6 +300,7 @@ fn object_root(mut schema: Value, problems: &mut Problems) -> Value {
 
 fn auth_of(document: AuthDocument, problems: &mut Problems) -> Option<Auth> {
     let AuthDocument { kind, place, name, value, username, password, token } = document;
+    let kind = kind?;
     let fits = |field: &str| match kind.as_str() {
         "apiKey" => matches!(field, "in" | "name" | "value"),
         "basic" => matches!(field, "username" | "password"),
@@ -342,6 +350,7 @@ fn auth_of(document: AuthDocument, problems: &mut Problems) -> Option<Auth> {
 
 fn mapping_of(document: MappingDocument, problems: &mut Problems) -> Option<ResponseMapping> {
     let MappingDocument { kind, path, template } = document;
+    let kind = kind?;
     for (field, there, wanted) in
         [("path", path.is_some(), "jsonPath"), ("template", template.is_some(), "template")]
     {

@@ -82,9 +82,9 @@ pub struct Annotations {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuthDocument {
     /// `none`, `apiKey`, `basic` or `bearer`.
-    #[serde(rename = "type")]
-    #[schemars(extend("enum" = ["none", "apiKey", "basic", "bearer"]))]
-    pub kind: String,
+    #[serde(rename = "type", default)]
+    #[schemars(required, extend("enum" = ["none", "apiKey", "basic", "bearer"]))]
+    pub kind: Option<String>,
     /// With `apiKey`: where the key goes; a header when left out.
     #[serde(rename = "in", default)]
     #[schemars(extend("enum" = ["header", "query", "cookie"]))]
@@ -124,9 +124,9 @@ pub enum ApiKeyPlace {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MappingDocument {
     /// `passthrough`, `jsonPath` or `template`.
-    #[serde(rename = "type")]
-    #[schemars(extend("enum" = ["passthrough", "jsonPath", "template"]))]
-    pub kind: String,
+    #[serde(rename = "type", default)]
+    #[schemars(required, extend("enum" = ["passthrough", "jsonPath", "template"]))]
+    pub kind: Option<String>,
     /// With `jsonPath`: what to select (RFC 9535), such as `$.data.items[*].name`.
     #[serde(default)]
     pub path: Option<String>,

@@ -1,10 +1,12 @@
 //! Reading a body up to a cap, with as few copies as can be: one frame is kept as it is, more are joined in one buffer.
 
+use std::pin::Pin;
+
 use bytes::Bytes;
-use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use super::Cut;
+use super::pool::Link;
 
 /// A body that broke off.
 pub(super) struct Broken {
@@ -14,11 +16,15 @@ pub(super) struct Broken {
 }
 
 /// The body, or its first `cap` bytes. Dropping the rest closes the connection.
-pub(super) async fn read(mut body: Incoming, cap: usize) -> Result<(Bytes, Option<Cut>), Broken> {
+pub(super) async fn read(
+    link: &mut Link,
+    body: &mut Incoming,
+    cap: usize,
+) -> Result<(Bytes, Option<Cut>), Broken> {
     let declared = body.size_hint().exact();
     let cut = Some(Cut { cap, total: declared });
     let broken = |error, received| Broken { error, received, declared };
-    let Some(first) = next(&mut body).await.map_err(|error| broken(error, 0))? else {
+    let Some(first) = next(link, body).await.map_err(|error| broken(error, 0))? else {
         return Ok((Bytes::new(), None));
     };
     if first.len() > cap {
@@ -31,7 +37,7 @@ pub(super) async fn read(mut body: Incoming, cap: usize) -> Result<(Bytes, Optio
     let mut joined = Vec::with_capacity(expected.min(cap));
     joined.extend_from_slice(&first);
     drop(first);
-    while let Some(frame) = next(&mut body).await.map_err(|error| broken(error, joined.len()))? {
+    while let Some(frame) = next(link, body).await.map_err(|error| broken(error, joined.len()))? {
         let room = cap - joined.len();
         if frame.len() > room {
             joined.extend_from_slice(&frame[..room]);
@@ -43,8 +49,8 @@ pub(super) async fn read(mut body: Incoming, cap: usize) -> Result<(Bytes, Optio
 }
 
 /// The next piece that is not empty; trailers are passed over.
-async fn next(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
-    while let Some(frame) = body.frame().await {
+async fn next(link: &mut Link, body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+    while let Some(frame) = link.drive(|context| Pin::new(&mut *body).poll_frame(context)).await {
         match frame?.into_data() {
             Ok(data) if !data.is_empty() => return Ok(Some(data)),
             _ => {}

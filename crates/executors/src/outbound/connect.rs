@@ -1,12 +1,8 @@
 //! How connections are made: plain or TLS, within the connect time of the request that asked. TLS is prepared on first
 //! use, so that a gateway with plain upstreams neither reads nor holds root certificates.
 
-use std::cell::Cell;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
@@ -20,33 +16,6 @@ use tokio::sync::OnceCell;
 use tower_service::Service;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-tokio::task_local! {
-    /// What the connector must know of the request it works for; hyper gives it the address alone.
-    pub(super) static DIAL: Dial;
-}
-
-/// One request's wish for a connection.
-pub(super) struct Dial {
-    limit: Duration,
-    dialed: Cell<bool>,
-}
-
-impl Dial {
-    pub(super) fn within(limit: Duration) -> Self {
-        Self { limit, dialed: Cell::new(false) }
-    }
-
-    /// Forgets an earlier connection.
-    pub(super) fn reset(&self) {
-        self.dialed.set(false);
-    }
-
-    /// Whether a new connection was asked for; if not, a pooled one was used.
-    pub(super) fn dialed(&self) -> bool {
-        self.dialed.get()
-    }
-}
 
 /// No connection stood in the time it was given.
 #[derive(Debug)]
@@ -83,6 +52,17 @@ impl Connector {
         Self { https: Arc::new(OnceCell::new_with(Some(https))), ..connector }
     }
 
+    /// A connection to the host and port of `target`, if one stands `within` that time.
+    pub(super) async fn connect_within(
+        &self,
+        target: Uri,
+        within: Duration,
+    ) -> Result<MaybeHttpsStream<TokioIo<TcpStream>>, BoxError> {
+        tokio::time::timeout(within, self.clone().connect(target))
+            .await
+            .unwrap_or_else(|_| Err(ConnectTimeout(within).into()))
+    }
+
     async fn connect(mut self, target: Uri) -> Result<MaybeHttpsStream<TokioIo<TcpStream>>, BoxError> {
         if target.scheme() != Some(&Scheme::HTTPS) {
             return Ok(MaybeHttpsStream::Http(self.http.call(target).await?));
@@ -96,34 +76,6 @@ impl Connector {
             })
             .await?;
         https.clone().call(target).await
-    }
-}
-
-impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, target: Uri) -> Self::Future {
-        // Read here and not in the future: when a pooled connection turns up first, hyper finishes the new one in a task
-        // of its own, where the request's wish is out of sight.
-        let limit = DIAL.try_with(|dial| {
-            dial.dialed.set(true);
-            dial.limit
-        });
-        let connecting = self.clone().connect(target);
-        Box::pin(async move {
-            let Ok(limit) = limit else {
-                return connecting.await;
-            };
-            tokio::time::timeout(limit, connecting)
-                .await
-                .unwrap_or_else(|_| Err(ConnectTimeout(limit).into()))
-        })
     }
 }
 

@@ -10,7 +10,7 @@ use toolrail_core::{CallError, ErrorCode};
 
 use super::OutboundError;
 use super::body::Broken;
-use super::connect::ConnectTimeout;
+use super::connect::{BoxError, ConnectTimeout};
 
 /// `scheme://host:port`: enough to find the upstream, nothing that could carry a secret by itself.
 pub(super) fn origin(uri: &Uri) -> String {
@@ -39,8 +39,9 @@ pub(super) fn total_timeout(uri: &Uri, limit: Duration) -> OutboundError {
     OutboundError { error: CallError::new(ErrorCode::Timeout, message), connected: true }
 }
 
-/// There was no answer.
-pub(super) fn unanswered(uri: &Uri, error: &hyper_util::client::legacy::Error) -> OutboundError {
+/// There was no connection.
+pub(super) fn unconnected(uri: &Uri, error: &BoxError) -> OutboundError {
+    let error: &(dyn Error + 'static) = &**error;
     if let Some(ConnectTimeout(limit)) = find(error) {
         let message = format!(
             "no connection to {} within {} ms; check that it is reachable from here, or raise connectTimeoutMs and timeoutMs",
@@ -49,34 +50,35 @@ pub(super) fn unanswered(uri: &Uri, error: &hyper_util::client::legacy::Error) -
         );
         return OutboundError { error: CallError::new(ErrorCode::Timeout, message), connected: false };
     }
-    if error.is_connect() {
+    unreachable(format!("could not connect to {}: {}", origin(uri), connect_reason(uri, error)), false)
+}
+
+/// There was a connection but no answer.
+pub(super) fn unanswered(uri: &Uri, error: &hyper::Error) -> OutboundError {
+    if error.is_canceled() {
         return unreachable(
-            format!("could not connect to {}: {}", origin(uri), connect_reason(uri, error)),
+            format!("{} closed the connection before the request was sent; try again", origin(uri)),
             false,
         );
     }
-    match find::<hyper::Error>(error) {
-        Some(inner) if inner.is_canceled() => unreachable(
-            format!("{} closed the connection before the request was sent; try again", origin(uri)),
-            false,
-        ),
-        Some(inner) if inner.is_parse_too_large() => {
-            invalid(format!("{} answered with more headers than are accepted", origin(uri)))
-        }
-        Some(inner) if inner.is_parse() => invalid(format!(
-            "{} answered something that is not HTTP/1.1 ({inner}); check the port and whether it must be {}",
+    if error.is_parse_too_large() {
+        return invalid(format!("{} answered with more headers than are accepted", origin(uri)));
+    }
+    if error.is_parse() {
+        return invalid(format!(
+            "{} answered something that is not HTTP/1.1 ({error}); check the port and whether it must be {}",
             origin(uri),
             if uri.scheme() == Some(&Scheme::HTTPS) { "http" } else { "https" },
-        )),
-        _ => unreachable(
-            format!(
-                "{} broke the connection before it answered ({}); look into its log",
-                origin(uri),
-                root_cause(error)
-            ),
-            true,
-        ),
+        ));
     }
+    unreachable(
+        format!(
+            "{} broke the connection before it answered ({}); look into its log",
+            origin(uri),
+            root_cause(error)
+        ),
+        true,
+    )
 }
 
 /// The answer broke off.
@@ -95,13 +97,12 @@ pub(super) fn broken_off(uri: &Uri, broken: &Broken) -> OutboundError {
     )
 }
 
-/// Whether a request on a pooled connection failed because the upstream had just closed it.
-pub(super) fn is_stale_connection(error: &hyper_util::client::legacy::Error) -> bool {
+/// Whether a request on a kept connection failed because the upstream had just closed it.
+pub(super) fn is_stale_connection(error: &hyper::Error) -> bool {
     let reset = |error: &io::Error| {
         matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
     };
-    find::<hyper::Error>(error).is_some_and(hyper::Error::is_incomplete_message)
-        || find::<io::Error>(error).is_some_and(reset)
+    error.is_incomplete_message() || find::<io::Error>(error).is_some_and(reset)
 }
 
 fn unreachable(message: String, connected: bool) -> OutboundError {

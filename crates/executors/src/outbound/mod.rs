@@ -4,6 +4,7 @@
 mod body;
 mod connect;
 mod failure;
+mod pool;
 mod redirect;
 mod sensitive;
 
@@ -12,13 +13,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::Scheme;
-use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http::header::HOST;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper_util::client::legacy;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper::body::{Body, Incoming as Streaming};
 use toolrail_core::{CallError, ErrorCode};
 
-use connect::{Connector, DIAL, Dial};
+use connect::Connector;
+use pool::{Link, Pool};
 
 pub use sensitive::Sensitive;
 
@@ -39,7 +41,7 @@ impl Default for ClientLimits {
 
 /// Sends requests over pooled connections; share it in an `Arc`.
 pub struct Client {
-    http: legacy::Client<Connector, Full<Bytes>>,
+    pool: Pool,
 }
 
 /// A request on its way out.
@@ -135,11 +137,18 @@ struct Hop {
 }
 
 impl Hop {
+    /// The request as it goes over a connection to its origin: only path and query, the host in its header.
     fn request(&self) -> Request<Full<Bytes>> {
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
+        let path = self.uri.path_and_query().cloned();
+        *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
         *request.headers_mut() = self.headers.clone();
+        if !self.headers.contains_key(HOST)
+            && let Ok(host) = HeaderValue::from_str(self.uri.authority().map_or("", http::uri::Authority::as_str))
+        {
+            request.headers_mut().insert(HOST, host);
+        }
         request
     }
 }
@@ -157,7 +166,7 @@ impl Client {
         let hop = Hop { method, uri, headers, body };
         // Where both limits are the same, an upstream that cannot be reached shall be reported as that.
         let connect = limits.connect.min(limits.total / 10 * 9);
-        let exchange = DIAL.scope(Dial::within(connect), self.follow(hop, limits, &sensitive));
+        let exchange = self.follow(hop, SendLimits { connect, ..limits }, &sensitive);
         let outcome = match tokio::time::timeout(limits.total, exchange).await {
             Ok(outcome) => outcome,
             Err(_) => Err(failure::total_timeout(&first, limits.total)),
@@ -169,12 +178,7 @@ impl Client {
     }
 
     fn with_connector(limits: ClientLimits, connector: Connector) -> Self {
-        let http = legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(limits.idle)
-            .pool_max_idle_per_host(limits.idle_per_host)
-            .build(connector);
-        Self { http }
+        Self { pool: Pool::new(limits, connector) }
     }
 
     async fn follow(
@@ -186,10 +190,10 @@ impl Client {
         let mut followed = 0;
         loop {
             check_target(&hop.uri)?;
-            let response = self.exchange(&hop).await?;
+            let (link, response) = self.exchange(&hop, limits.connect).await?;
             let location = redirect::location(response.status(), response.headers());
             let Some(location) = location.filter(|_| limits.redirects > 0) else {
-                return receive(hop, response, limits.max_response_bytes, sensitive).await;
+                return self.receive(hop, link, response, limits.max_response_bytes, sensitive).await;
             };
             if followed == limits.redirects {
                 return Err(failure::invalid(format!(
@@ -202,20 +206,56 @@ impl Client {
         }
     }
 
-    /// One request and the head of its answer. A request that may be repeated gets a second chance if it hit a pooled
-    /// connection in the moment when the upstream closed it (RFC 9110, 9.2.2); hyper itself only repeats what it never
-    /// began to send.
-    async fn exchange(&self, hop: &Hop) -> Result<Response<hyper::body::Incoming>, OutboundError> {
-        DIAL.with(Dial::reset);
-        let mut outcome = self.http.request(hop.request()).await;
-        if let Err(error) = &outcome
-            && hop.method.is_idempotent()
-            && !DIAL.with(Dial::dialed)
-            && failure::is_stale_connection(error)
+    /// One request and the head of its answer. A request that hit a kept connection in the moment when the upstream
+    /// closed it is sent once more if nothing of it was sent, or if it may be repeated (RFC 9110, 9.2.2).
+    async fn exchange(
+        &self,
+        hop: &Hop,
+        within: Duration,
+    ) -> Result<(Link, Response<Streaming>), OutboundError> {
+        let connected = self.pool.link(&hop.uri, within).await;
+        let mut link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
+        let mut answer = link.send(hop.request()).await;
+        if let Err(error) = &answer
+            && link.is_used
+            && (error.is_canceled() || (hop.method.is_idempotent() && failure::is_stale_connection(error)))
         {
-            outcome = self.http.request(hop.request()).await;
+            let connected = self.pool.fresh(&hop.uri, within).await;
+            link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
+            answer = link.send(hop.request()).await;
         }
-        outcome.map_err(|error| failure::unanswered(&hop.uri, &error))
+        match answer {
+            Ok(response) => Ok((link, response)),
+            Err(error) => Err(failure::unanswered(&hop.uri, &error)),
+        }
+    }
+
+    /// Reads the body, keeps the connection if it can be used again, and masks whatever the upstream echoed.
+    async fn receive(
+        &self,
+        hop: Hop,
+        mut link: Link,
+        response: Response<Streaming>,
+        cap: usize,
+        sensitive: &Sensitive,
+    ) -> Result<Incoming, OutboundError> {
+        let (head, mut streaming) = response.into_parts();
+        let read = body::read(&mut link, &mut streaming, cap).await;
+        let (mut body, cut) = read.map_err(|broken| failure::broken_off(&hop.uri, &broken))?;
+        if cut.is_none() && streaming.is_end_stream() {
+            drop(streaming);
+            self.pool.keep(link).await;
+        }
+        let mut headers = head.headers;
+        if !sensitive.is_empty() {
+            body = sensitive.mask(body);
+            if cut.is_some() {
+                body = sensitive.without_torn_end(body);
+            }
+            sensitive.mask_headers(&mut headers);
+        }
+        let Hop { method, uri, .. } = hop;
+        Ok(Incoming { method, status: head.status, headers, body, cut, uri, sensitive: sensitive.clone() })
     }
 }
 
@@ -233,28 +273,6 @@ fn check_target(uri: &Uri) -> Result<(), OutboundError> {
     }
     let message = format!("{uri} is not an absolute http or https URL; begin it with http:// or https://");
     Err(OutboundError { error: CallError::new(ErrorCode::InvalidArguments, message), connected: false })
-}
-
-/// Reads the body and masks whatever the upstream echoed.
-async fn receive(
-    hop: Hop,
-    response: Response<hyper::body::Incoming>,
-    cap: usize,
-    sensitive: &Sensitive,
-) -> Result<Incoming, OutboundError> {
-    let (head, body) = response.into_parts();
-    let (mut body, cut) =
-        body::read(body, cap).await.map_err(|broken| failure::broken_off(&hop.uri, &broken))?;
-    let mut headers = head.headers;
-    if !sensitive.is_empty() {
-        body = sensitive.mask(body);
-        if cut.is_some() {
-            body = sensitive.without_torn_end(body);
-        }
-        sensitive.mask_headers(&mut headers);
-    }
-    let Hop { method, uri, .. } = hop;
-    Ok(Incoming { method, status: head.status, headers, body, cut, uri, sensitive: sensitive.clone() })
 }
 
 #[cfg(test)]

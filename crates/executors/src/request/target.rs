@@ -68,7 +68,7 @@ impl Base {
         match Origin::parse(text) {
             Ok(origin) => Some(Self::Fixed(origin)),
             Err(fault) => {
-                compiler.problems.error(pointer, format!("{text:?} {fault}"));
+                compiler.problems.error(pointer, format!("{:?} {fault}", without_credentials(text)));
                 None
             }
         }
@@ -223,6 +223,14 @@ fn secret_origin(template: &Template, compiler: &mut Compiler<'_>) -> Option<Ori
             );
             None
         }
+    }
+}
+
+/// A URL as it may be shown: a password that somebody wrote into it is not repeated.
+fn without_credentials(text: &str) -> String {
+    match (text.find("://"), text.rfind('@')) {
+        (Some(scheme), Some(at)) if scheme < at => format!("{}://***{}", &text[..scheme], &text[at..]),
+        _ => text.to_owned(),
     }
 }
 

@@ -16,5 +16,5 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     }
     let mut out = result.to_string().into_bytes();
     out.pop();
-    Ok(Outcome::whole(context.close_cacheable(out)))
+    Ok(context.close_cacheable(Outcome::whole(out)))
 }

@@ -81,20 +81,21 @@ pub(crate) fn find(name: &str, dialect: Dialect) -> Option<&'static Method> {
 
 impl Context<'_> {
     /// Finishes a result object that lacks its last brace, adding what the dialect asks for.
-    pub(crate) fn close(&self, out: Vec<u8>) -> Vec<u8> {
-        self.close_with_code(out, None)
+    pub(crate) fn close(&self, outcome: Outcome) -> Outcome {
+        self.close_with_code(outcome, None)
     }
 
     /// The same, for a result that may be cached.
-    pub(crate) fn close_cacheable(&self, mut out: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn close_cacheable(&self, mut outcome: Outcome) -> Outcome {
         if self.dialect == Dialect::Modern {
-            out.extend_from_slice(b",\"ttlMs\":1000,\"cacheScope\":\"public\"");
+            outcome.out.extend_from_slice(b",\"ttlMs\":1000,\"cacheScope\":\"public\"");
         }
-        self.close(out)
+        self.close(outcome)
     }
 
     /// The same, for a result that tells in `_meta` why the call failed.
-    pub(crate) fn close_with_code(&self, mut out: Vec<u8>, code: Option<ErrorCode>) -> Vec<u8> {
+    pub(crate) fn close_with_code(&self, mut outcome: Outcome, code: Option<ErrorCode>) -> Outcome {
+        let out = &mut outcome.out;
         let code = code.map(|code| format!("\"toolrail/code\":\"{code}\""));
         match self.dialect {
             Dialect::Modern => {
@@ -115,13 +116,13 @@ impl Context<'_> {
                 out.push(b'}');
             }
         }
-        out
+        outcome
     }
 
     /// A whole result object, finished as the dialect asks.
     pub(crate) fn object(&self, object: &serde_json::Value) -> Outcome {
         let mut out = object.to_string().into_bytes();
         out.pop();
-        Outcome::whole(self.close(out))
+        self.close(Outcome::whole(out))
     }
 }

@@ -31,10 +31,9 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if answers_plainly(&context) {
         return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
     }
-    let mut out = Outcome { head: Vec::new(), shared: None, tail: Vec::new() };
-    let code = content::write(outcome, tool.has_output_schema(), context.dialect.era(), &mut out);
-    out.tail = context.close_with_code(out.tail, code);
-    Ok(out)
+    let mut result = Outcome::default();
+    let code = content::write(outcome, tool.has_output_schema(), context.dialect.era(), &mut result);
+    Ok(context.close_with_code(result, code))
 }
 
 /// `params.name`; on the WebSocket also `params.tool` (C1).

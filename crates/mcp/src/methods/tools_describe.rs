@@ -1,7 +1,10 @@
 //! `tools/describe`: one tool's entry (R9). Not part of MCP, but part of what older clients were told.
 
+use serde_json::Value;
+
 use super::Context;
 use super::tools_call::{tool_name, unknown_tool};
+use crate::dialect::Dialect;
 use crate::reply::{Outcome, Reply};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
@@ -10,7 +13,11 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     let Some(tool) = snapshot.find(&name) else {
         return Err(unknown_tool(&context, &name));
     };
-    let mut out = tool.list_entry().to_vec();
-    out.pop();
-    Ok(Outcome::whole(context.close(out)))
+    let mut entry: Value = serde_json::from_slice(tool.list_entry()).unwrap_or_default();
+    if context.dialect == Dialect::Modern {
+        // The entry may have its own `_meta`, so the usual ending would be a second one.
+        entry["resultType"] = "complete".into();
+        entry["_meta"]["io.modelcontextprotocol/serverInfo"] = context.server.implementation();
+    }
+    Ok(Outcome::whole(entry.to_string()))
 }

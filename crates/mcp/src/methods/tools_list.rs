@@ -14,16 +14,13 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
         None => None,
     };
     let page = context.server.registry.snapshot().page(context.dialect.era(), after.as_deref());
-    let mut tail = Vec::new();
+    let mut outcome = Outcome::whole(&b"{\"tools\":"[..]);
+    outcome.share(&page.tools);
     if let Some(next) = &page.next_after {
-        tail.extend_from_slice(b",\"nextCursor\":");
-        write_json_string(&mut tail, &URL_SAFE_NO_PAD.encode(next));
+        outcome.out.extend_from_slice(b",\"nextCursor\":");
+        write_json_string(&mut outcome.out, &URL_SAFE_NO_PAD.encode(next));
     }
-    Ok(Outcome {
-        head: b"{\"tools\":".to_vec(),
-        shared: Some(page.tools),
-        tail: context.close_cacheable(tail),
-    })
+    Ok(context.close_cacheable(outcome))
 }
 
 /// A cursor is the name of the last tool of the page before, so it stays good when the snapshot changes.

@@ -9,7 +9,7 @@ mod websocket;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{any, get};
+use axum::routing::get;
 
 pub use bridge::{BridgeError, Posted, Remote, bridge};
 pub use stream::serve_stream;
@@ -19,10 +19,10 @@ use crate::server::Server;
 /// The largest message, on every transport.
 pub(crate) const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// The HTTP routes of the MCP face: `/mcp` and `/mcp/ws`.
+/// The route of the MCP face's WebSocket, `/mcp/ws`. Requests to [`ENDPOINT`] go to [`Server::answer_http`] directly.
 pub fn routes(server: Arc<Server>) -> Router {
-    Router::new()
-        .route("/mcp", any(streamable_http::handle))
-        .route("/mcp/ws", get(websocket::handle))
-        .with_state(server)
+    Router::new().route("/mcp/ws", get(websocket::handle)).with_state(server)
 }
+
+/// The path of Streamable HTTP.
+pub const ENDPOINT: &str = "/mcp";

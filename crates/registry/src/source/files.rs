@@ -12,6 +12,7 @@ use toolrail_core::{Problem, Revision, Severity};
 
 use super::{Draft, Loaded, Source, SourceError, read_documents};
 use crate::entry::SourceId;
+use crate::write::Registration;
 
 /// The largest file that is read.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
@@ -127,19 +128,13 @@ impl FileSource {
         let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
         let name = self.name(path);
         let documents = read_documents(path, &text)?;
-        let drafts = documents.into_iter().map(|document| Draft {
-            name: None,
-            text: document.value.to_string().into(),
-            origin: if document.pointer.is_empty() {
+        let drafts = documents.into_iter().map(|document| {
+            let origin = if document.pointer.is_empty() {
                 name.clone()
             } else {
                 format!("{name}#{}", document.pointer)
-            },
-            document: Ok(document.value),
-            enabled: true,
-            version: None,
-            updated_at: None,
-            updated_by: None,
+            };
+            draft_of(document.value, origin)
         });
         Ok(drafts.collect())
     }
@@ -182,6 +177,19 @@ impl Source for FileSource {
     fn bell(&self) -> Option<Arc<Notify>> {
         Some(Arc::clone(&self.bell))
     }
+}
+
+/// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, configJson}`.
+fn draft_of(value: serde_json::Value, origin: String) -> Draft {
+    let text = value.to_string().into();
+    let (document, enabled, name) = match Registration::from_request(value, "") {
+        Ok(Registration { document, enabled, name, .. }) => (Ok(document), enabled.unwrap_or(true), name),
+        Err(problems) => {
+            let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            (Err(told.join("; ")), true, None)
+        }
+    };
+    Draft { name, document, text, origin, enabled, version: None, updated_at: None, updated_by: None }
 }
 
 fn find_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {

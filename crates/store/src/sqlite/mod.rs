@@ -54,6 +54,8 @@ const REMOVED: &str = "SELECT CAST(name_key AS BLOB) FROM mcp_tool_tombstone \
 #[derive(Debug)]
 pub struct SqliteStore {
     file: PathBuf,
+    /// Which file it was when it was opened.
+    identity: Option<(u64, u64)>,
     writer: SqlitePool,
     readers: SqlitePool,
 }
@@ -74,7 +76,8 @@ impl SqliteStore {
         let readers = pool(READERS).connect_with(options).await.map_err(|error| unavailable(&file, error))?;
         // Closed only now: closing the last connection folds the log into the file, which the next would start anew.
         first.close().await.map_err(|error| unavailable(&file, error))?;
-        Ok(Self { file, writer, readers })
+        let identity = identity(&file);
+        Ok(Self { file, identity, writer, readers })
     }
 
     /// The database file.
@@ -86,6 +89,17 @@ impl SqliteStore {
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
+    }
+
+    /// A file that was removed or replaced under an open connection still takes writes, which nobody would find again.
+    fn check_file(&self) -> Result<(), StoreError> {
+        if identity(&self.file) == self.identity {
+            return Ok(());
+        }
+        let reason = std::io::Error::other(
+            "the file was removed or replaced while it was in use; put it back or restart",
+        );
+        Err(unavailable(&self.file, reason))
     }
 
     fn failed(&self) -> impl Fn(sqlx::Error) -> StoreError + '_ {
@@ -149,6 +163,7 @@ impl Store for SqliteStore {
     }
 
     async fn revision(&self) -> Result<Revision, StoreError> {
+        self.check_file()?;
         sqlx::query_scalar(REVISION).fetch_one(&self.readers).await.map_err(self.failed())
     }
 
@@ -163,6 +178,7 @@ impl Store for SqliteStore {
     }
 
     async fn write(&self, changes: &[Change], by: &str) -> Result<Revision, StoreError> {
+        self.check_file()?;
         self.write_all(changes, by).await.map_err(self.failed())
     }
 
@@ -181,6 +197,17 @@ impl Store for SqliteStore {
         };
         rows.iter().map(usage).collect::<Result<_, _>>().map_err(self.failed())
     }
+}
+
+#[cfg(unix)]
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(file).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    file.exists().then_some((0, 0))
 }
 
 async fn apply(connection: &mut SqliteConnection, change: &Change, by: &str) -> Result<(), sqlx::Error> {

@@ -1,6 +1,7 @@
 //! `toolrail serve`: the gateway over HTTP.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
@@ -93,8 +94,10 @@ async fn serve(
     listener: TcpListener,
     address: SocketAddr,
 ) -> anyhow::Result<()> {
-    let routes = assemble::routes(&assembly.registry);
+    let mcp = assemble::mcp_server(&assembly.registry);
+    let routes = assemble::routes(&mcp, &assembly.registry);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
+    let served = Arc::new(Guarded { guard, mcp, routes });
     let mut signals = Signals::new()?;
     let url = format!("http://{}", reachable(address));
     let file = ServerFile { url: url.clone(), pid: std::process::id(), version: VERSION.to_owned() };
@@ -106,7 +109,7 @@ async fn serve(
     tracing::info!(url, "listening");
     let following = gateway::follow(&assembly.registry);
     let ended = tokio::select! {
-        () = http::serve(listener, Guarded::new(guard, routes), signals.next(), again.second()) => Ok(()),
+        () = http::serve(listener, served, signals.next(), again.second()) => Ok(()),
         // It goes on for ever unless it breaks, and then no change would be seen any more.
         broken = following => Err(anyhow::anyhow!("the sources cannot be followed any more: {broken:?}")),
     };

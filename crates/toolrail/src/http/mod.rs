@@ -4,24 +4,26 @@
 mod guard;
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::response::{IntoResponse, Response};
-use axum::routing::future::RouteFuture;
-use futures_util::future::Either;
+use axum::body::Body;
+use axum::response::IntoResponse;
+use ::http::{Request, Response};
+use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolrail_mcp::{Pieces, Server};
 use tower::Service;
 
 pub(crate) use guard::Guard;
@@ -46,10 +48,10 @@ pub(crate) fn raise_file_limit() {
     }
 }
 
-/// Serves `routes` until `stop`, then lets requests under way finish unless `hurry` comes first.
+/// Serves until `stop`, then lets requests under way finish unless `hurry` comes first.
 pub(crate) async fn serve(
     listener: TcpListener,
-    routes: Guarded,
+    served: Arc<Guarded>,
     stop: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
 ) {
@@ -64,7 +66,12 @@ pub(crate) async fn serve(
             accepted = accept(&listener, &slots) => accepted,
             () = &mut stop => break,
         };
-        let connection = builder.serve_connection(TokioIo::new(stream), routes.clone()).with_upgrades();
+        let served = Arc::clone(&served);
+        let service = service_fn(move |request| {
+            let served = Arc::clone(&served);
+            async move { served.answer(request).await }
+        });
+        let connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
         let stopping = stopping.clone();
         tracker.spawn(async move {
             let mut connection = pin!(connection);
@@ -118,29 +125,22 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Routes behind the guard.
-#[derive(Clone)]
+/// What is served, behind the guard: the MCP endpoint without detour, everything else by its route.
 pub(crate) struct Guarded {
-    guard: Arc<Guard>,
-    routes: Router,
+    pub(crate) guard: Guard,
+    pub(crate) mcp: Arc<Server>,
+    pub(crate) routes: Router,
 }
 
 impl Guarded {
-    /// Those routes, for requests that `guard` lets through.
-    pub(crate) fn new(guard: Guard, routes: Router) -> Self {
-        Self { guard: Arc::new(guard), routes }
-    }
-}
-
-impl hyper::service::Service<http::Request<Incoming>> for Guarded {
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Either<Ready<Result<Response, Infallible>>, RouteFuture<Infallible>>;
-
-    fn call(&self, request: http::Request<Incoming>) -> Self::Future {
-        match self.guard.check(request.headers()) {
-            Ok(()) => Either::Right(self.routes.clone().call(request)),
-            Err(refusal) => Either::Left(ready(Ok(refusal.into_response()))),
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Either<Pieces, Body>>, Infallible> {
+        if let Err(refusal) = self.guard.check(request.headers()) {
+            return Ok(refusal.into_response().map(Either::Right));
         }
+        if request.uri().path() == toolrail_mcp::ENDPOINT {
+            return Ok(self.mcp.answer_http(request).await.map(Either::Left));
+        }
+        let Ok(response) = self.routes.clone().call(request).await;
+        Ok(response.map(Either::Right))
     }
 }

@@ -12,6 +12,9 @@ use crate::support::{plain, register, started, weather};
 
 const META: &str = "io.modelcontextprotocol/";
 
+/// Headers, method, metadata, and the status and code that must come back.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a Value, u16, i32);
+
 /// Posts a raw body with headers.
 async fn post(gateway: &Gateway, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Reply {
     let mut request =
@@ -168,7 +171,7 @@ async fn modern_requests_that_break_the_rules_get_their_status_and_code() {
         json!({format!("{META}protocolVersion"): "1900-01-01", format!("{META}clientCapabilities"): {}});
     let lacking = json!({format!("{META}protocolVersion"): "2026-07-28"});
     let version = ("mcp-protocol-version", "2026-07-28");
-    let cases: &[(&[(&str, &str)], &str, &Value, u16, i32)] = &[
+    let cases: &[Case<'_>] = &[
         (&[version, ("mcp-method", "nope")], "nope", &meta, 404, -32601),
         (&[version, ("mcp-method", "ping")], "ping", &meta, 404, -32601),
         (&[("mcp-method", "tools/list")], "tools/list", &meta, 400, -32020),

@@ -1,0 +1,201 @@
+//! Connections that are kept open, by origin. Each is driven by the request that uses it, within that request's own
+//! task: nothing has to be woken in between, and dropping the request drops the connection.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{AbortHandle, Abortable};
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use http_body_util::Full;
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use super::ClientLimits;
+use super::connect::{BoxError, Connector};
+
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+/// Connections to every origin.
+pub(super) struct Pool {
+    connector: Connector,
+    idle: Arc<Idle>,
+    /// Closes what has been idle for too long; starts with the first connection that is kept.
+    sweeper: OnceLock<AbortHandle>,
+}
+
+/// Connections that nobody uses.
+struct Idle {
+    limits: ClientLimits,
+    by_origin: Mutex<HashMap<Origin, Vec<Kept>>>,
+}
+
+/// Scheme, host and port.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Origin {
+    is_https: bool,
+    authority: Authority,
+}
+
+struct Kept {
+    link: Link,
+    since: Instant,
+}
+
+/// One connection.
+pub(super) struct Link {
+    origin: Origin,
+    pub(super) sender: SendRequest<Full<Bytes>>,
+    driver: Driver,
+    /// Whether it has carried a request before.
+    pub(super) is_used: bool,
+}
+
+/// The side of a connection that moves bytes; it must be polled for anything to happen.
+struct Driver(Option<Pin<Box<Connection<Stream, Full<Bytes>>>>>);
+
+impl Pool {
+    pub(super) fn new(limits: ClientLimits, connector: Connector) -> Self {
+        let idle = Arc::new(Idle { limits, by_origin: Mutex::default() });
+        Self { connector, idle, sweeper: OnceLock::new() }
+    }
+
+    /// A connection to the origin of `uri`: one that was kept, or a new one made `within` that time.
+    pub(super) async fn link(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
+        let origin = Origin::of(uri);
+        while let Some(mut link) = self.idle.take(&origin) {
+            if link.is_ready().await {
+                return Ok(link);
+            }
+        }
+        self.fresh(uri, within).await
+    }
+
+    /// A new connection to the origin of `uri`.
+    pub(super) async fn fresh(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
+        let stream = self.connector.connect_within(uri.clone(), within).await?;
+        let (sender, connection) = http1::handshake(stream).await?;
+        let mut link =
+            Link { origin: Origin::of(uri), sender, driver: Driver(Some(Box::pin(connection))), is_used: false };
+        link.is_ready().await;
+        Ok(link)
+    }
+
+    /// Keeps a connection for the next request, if it can take one.
+    pub(super) async fn keep(&self, mut link: Link) {
+        if link.is_ready().await {
+            link.is_used = true;
+            self.idle.put(link);
+            self.sweeper.get_or_init(|| Idle::sweep_regularly(Arc::downgrade(&self.idle)));
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if let Some(sweeper) = self.sweeper.get() {
+            sweeper.abort();
+        }
+    }
+}
+
+impl Link {
+    /// Polls `wanted` while moving the connection's bytes.
+    pub(super) async fn drive<T>(&mut self, mut wanted: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
+        std::future::poll_fn(|context| {
+            self.driver.poll(context);
+            wanted(context)
+        })
+        .await
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn send(
+        &mut self,
+        request: http::Request<Full<Bytes>>,
+    ) -> hyper::Result<http::Response<hyper::body::Incoming>> {
+        let mut answer = std::pin::pin!(self.sender.send_request(request));
+        let driver = &mut self.driver;
+        std::future::poll_fn(|context| {
+            driver.poll(context);
+            answer.as_mut().poll(context)
+        })
+        .await
+    }
+
+    /// Whether it can take a request now; notices that the other side has closed it.
+    async fn is_ready(&mut self) -> bool {
+        self.drive(|_| Poll::Ready(())).await;
+        self.driver.0.is_some() && self.sender.is_ready()
+    }
+}
+
+impl Driver {
+    /// Moves what can be moved. How a connection ends is told to the request it carries, so it is not told here.
+    fn poll(&mut self, context: &mut Context<'_>) {
+        let ended = self.0.as_mut().is_some_and(|connection| connection.as_mut().poll(context).is_ready());
+        if ended {
+            self.0 = None;
+        }
+    }
+}
+
+impl Origin {
+    fn of(uri: &Uri) -> Self {
+        let authority = uri.authority().cloned().unwrap_or_else(|| Authority::from_static("localhost"));
+        Self { is_https: uri.scheme() == Some(&Scheme::HTTPS), authority }
+    }
+}
+
+impl Idle {
+    /// The connection that was used last: it is the least likely to have been closed.
+    fn take(&self, origin: &Origin) -> Option<Link> {
+        let mut by_origin = self.by_origin.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = by_origin.get_mut(origin)?.pop()?;
+        (kept.since.elapsed() < self.limits.idle).then_some(kept.link)
+    }
+
+    fn put(&self, link: Link) {
+        let mut by_origin = self.by_origin.lock().unwrap_or_else(PoisonError::into_inner);
+        // Looked up before it is inserted: the origin is cloned only the first time.
+        if !by_origin.contains_key(&link.origin) {
+            by_origin.insert(link.origin.clone(), Vec::new());
+        }
+        if let Some(kept) = by_origin.get_mut(&link.origin)
+            && kept.len() < self.limits.idle_per_host
+        {
+            kept.push(Kept { link, since: Instant::now() });
+        }
+    }
+
+    fn sweep(&self) {
+        let mut by_origin = self.by_origin.lock().unwrap_or_else(PoisonError::into_inner);
+        by_origin.retain(|_, kept| {
+            kept.retain(|kept| kept.since.elapsed() < self.limits.idle);
+            !kept.is_empty()
+        });
+    }
+
+    fn sweep_regularly(idle: Weak<Self>) -> AbortHandle {
+        let (handle, registration) = AbortHandle::new_pair();
+        tokio::spawn(Abortable::new(
+            async move {
+                while let Some(strong) = idle.upgrade() {
+                    strong.sweep();
+                    let pause = strong.limits.idle / 2;
+                    drop(strong);
+                    tokio::time::sleep(pause).await;
+                }
+            },
+            registration,
+        ));
+        handle
+    }
+}

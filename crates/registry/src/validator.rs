@@ -1,0 +1,40 @@
+//! Schemas of tools: checked when the tool is compiled, kept as text, and compiled again when the tool is first called. A
+//! compiled schema takes some kilobytes, and of ten thousand tools only a few are in use.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use serde_json::Value;
+use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator, Violation};
+
+/// A schema that is known to compile.
+pub(crate) struct LazyValidator {
+    schema: Bytes,
+    compiled: OnceLock<Option<Validator>>,
+}
+
+impl LazyValidator {
+    /// Checks `schema`; every fault comes back with a pointer into it. If `text` holds the same JSON, it is shared.
+    pub(crate) fn check(schema: &Value, text: &Bytes) -> Result<Self, Vec<Violation>> {
+        SchemaCompiler::default().compile(schema)?;
+        let json = schema.to_string();
+        let found = memchr::memmem::find(text, json.as_bytes());
+        let schema = match found {
+            Some(start) => text.slice(start..start + json.len()),
+            None => json.into(),
+        };
+        Ok(Self { schema, compiled: OnceLock::new() })
+    }
+
+    /// The compiled schema.
+    pub(crate) fn get(&self) -> Result<&Validator, CallError> {
+        let compile = || {
+            let schema: Value = serde_json::from_slice(&self.schema).ok()?;
+            SchemaCompiler::default().compile(&schema).ok()
+        };
+        let validator = self.compiled.get_or_init(compile).as_ref();
+        validator.ok_or_else(|| {
+            CallError::new(ErrorCode::Internal, "a schema that was checked does not compile any more")
+        })
+    }
+}
