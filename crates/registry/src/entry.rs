@@ -20,6 +20,14 @@ pub enum SourceId {
 }
 
 impl SourceId {
+    /// What it calls the text of a definition.
+    pub(crate) const fn field(self) -> &'static str {
+        match self {
+            Self::Store => "config_json",
+            Self::Files | Self::Demo => "the definition",
+        }
+    }
+
     /// Its name for people.
     pub const fn word(self) -> &'static str {
         match self {
@@ -40,6 +48,8 @@ pub struct Entry {
     pub origin: String,
     /// Whether it may be called, if it compiled.
     pub enabled: bool,
+    /// Whether its source has it switched on; the document may say otherwise.
+    pub(crate) switched_on: bool,
     /// The definition as JSON text.
     pub document: Box<str>,
     /// The compiled tool; absent if the definition has errors.

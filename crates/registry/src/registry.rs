@@ -272,18 +272,29 @@ fn compile_all(
 
 fn is_same(entry: &Entry, draft: &Draft) -> bool {
     entry.document == draft.text
+        && entry.switched_on == draft.enabled
         && entry.origin == draft.origin
         && entry.version == draft.version
         && draft.name.as_ref().is_none_or(|name| *name == entry.name)
 }
 
+/// The name inside the document, for sources that keep none beside it.
 fn named(draft: &Draft) -> Option<String> {
-    draft.document.as_ref().ok()?.get("name")?.as_str().map(str::to_owned)
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(&draft.text).ok().map(|named| named.name)
 }
 
 fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Compiler) -> Entry {
-    let (tool, mut problems, document_enabled) = match &draft.document {
-        Err(fault) => (None, vec![whole_document(&name, fault.clone())], true),
+    let document = match &draft.fault {
+        Some(fault) => Err(fault.clone()),
+        None => serde_json::from_str(&draft.text)
+            .map_err(|error| format!("{} is not valid JSON: {error}; correct it", source.field())),
+    };
+    let (tool, mut problems, document_enabled) = match document {
+        Err(fault) => (None, vec![whole_document(&name, fault)], true),
         Ok(document) => {
             let (found, problems) = compiler.compile(&with_name(document, draft.name.as_deref()));
             let enabled = found.as_ref().is_none_or(|(_, enabled)| *enabled);
@@ -310,6 +321,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Compiler
         source,
         origin: draft.origin,
         enabled: draft.enabled && document_enabled,
+        switched_on: draft.enabled,
         document: draft.text,
         tool,
         problems,
@@ -322,8 +334,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Compiler
 }
 
 /// A row's document may leave the name out: the column has it.
-fn with_name(document: &Value, name: Option<&str>) -> Value {
-    let mut document = document.clone();
+fn with_name(mut document: Value, name: Option<&str>) -> Value {
     if let (Some(members), Some(name)) = (document.as_object_mut(), name)
         && !members.contains_key("name")
     {

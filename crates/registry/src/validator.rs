@@ -10,7 +10,7 @@ use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator, Violation};
 /// A schema that is known to compile.
 pub(crate) struct LazyValidator {
     schema: Bytes,
-    compiled: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Option<Box<Validator>>>,
 }
 
 impl LazyValidator {
@@ -30,9 +30,9 @@ impl LazyValidator {
     pub(crate) fn get(&self) -> Result<&Validator, CallError> {
         let compile = || {
             let schema: Value = serde_json::from_slice(&self.schema).ok()?;
-            SchemaCompiler::default().compile(&schema).ok()
+            SchemaCompiler::default().compile(&schema).ok().map(Box::new)
         };
-        let validator = self.compiled.get_or_init(compile).as_ref();
+        let validator = self.compiled.get_or_init(compile).as_deref();
         validator.ok_or_else(|| {
             CallError::new(ErrorCode::Internal, "a schema that was checked does not compile any more")
         })

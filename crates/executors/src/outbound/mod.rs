@@ -12,8 +12,8 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::uri::Scheme;
 use http::header::HOST;
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming as Streaming};
@@ -145,7 +145,8 @@ impl Hop {
         *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
         *request.headers_mut() = self.headers.clone();
         if !self.headers.contains_key(HOST)
-            && let Ok(host) = HeaderValue::from_str(self.uri.authority().map_or("", http::uri::Authority::as_str))
+            && let Ok(host) =
+                HeaderValue::from_str(self.uri.authority().map_or("", http::uri::Authority::as_str))
         {
             request.headers_mut().insert(HOST, host);
         }

@@ -82,8 +82,12 @@ impl Pool {
     pub(super) async fn fresh(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
         let stream = self.connector.connect_within(uri.clone(), within).await?;
         let (sender, connection) = http1::handshake(stream).await?;
-        let mut link =
-            Link { origin: Origin::of(uri), sender, driver: Driver(Some(Box::pin(connection))), is_used: false };
+        let mut link = Link {
+            origin: Origin::of(uri),
+            sender,
+            driver: Driver(Some(Box::pin(connection))),
+            is_used: false,
+        };
         link.is_ready().await;
         Ok(link)
     }

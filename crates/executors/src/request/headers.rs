@@ -1,5 +1,7 @@
 //! Headers and cookies: names are checked at registration, values cannot bring in another line.
 
+use std::sync::{Arc, LazyLock};
+
 use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
@@ -12,6 +14,12 @@ use crate::template::{Compiler, Place, Rendering, Template};
 /// What every request says about itself unless the definition says otherwise.
 pub(super) const AGENT: &str = concat!("toolrail/", env!("CARGO_PKG_VERSION"));
 const ACCEPTED: &str = "application/json, */*;q=0.8";
+
+static DEFAULTS: LazyLock<Arc<HeaderMap>> = LazyLock::new(|| {
+    let defaults =
+        [(ACCEPT, HeaderValue::from_static(ACCEPTED)), (USER_AGENT, HeaderValue::from_static(AGENT))];
+    Arc::new(defaults.into_iter().collect())
+});
 
 /// Headers that belong to the connection and not to the request.
 const OF_THE_CONNECTION: &[&str] = &[
@@ -28,8 +36,8 @@ const OF_THE_CONNECTION: &[&str] = &[
 /// Compiled headers and cookies.
 #[derive(Debug)]
 pub(super) struct Headers {
-    /// Those without templates, and the defaults.
-    fixed: HeaderMap,
+    /// Those without templates, and the defaults; shared by the many tools that have no others.
+    fixed: Arc<HeaderMap>,
     values: Vec<(HeaderName, Template)>,
     cookies: Vec<(String, Template)>,
 }
@@ -40,9 +48,7 @@ impl Headers {
         let values = compile_headers(settings, compiler);
         let cookies = compile_cookies(settings, compiler);
         let (values, cookies) = (values?, cookies?);
-        let mut headers = Self { fixed: HeaderMap::new(), values: Vec::new(), cookies };
-        headers.fixed.insert(ACCEPT, HeaderValue::from_static(ACCEPTED));
-        headers.fixed.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+        let mut headers = Self { fixed: Arc::clone(&DEFAULTS), values: Vec::new(), cookies };
         let varying: Vec<HeaderName> = values
             .iter()
             .filter(|(_, template)| template.literal().is_none())
@@ -53,7 +59,7 @@ impl Headers {
             match template.literal() {
                 // A list keeps its order, so all of it waits for the call if any of it must.
                 Some(text) if !varying.contains(&name) => {
-                    place(&mut headers.fixed, &name, header_value(text), &mut last);
+                    place(Arc::make_mut(&mut headers.fixed), &name, header_value(text), &mut last);
                 }
                 _ => headers.values.push((name, template)),
             }
@@ -67,7 +73,7 @@ impl Headers {
         rendering: &mut Rendering<'_>,
         credential: Option<&Rendered<'_>>,
     ) -> Result<HeaderMap, CallError> {
-        let mut headers = self.fixed.clone();
+        let mut headers = HeaderMap::clone(&self.fixed);
         let mut last = None;
         for (name, template) in &self.values {
             template.each(rendering, |text| {

@@ -37,7 +37,7 @@ pub(crate) fn compile(definition: &Value, runtime: &Runtime) -> (Option<Tool>, V
 pub(crate) fn compile_in(form: &DefinitionForm, definition: &Value) -> (Option<Tool>, Vec<Problem>) {
     let mut definition = definition.clone();
     definition.as_object_mut().unwrap().entry("name").or_insert("t".into());
-    let (compiled, problems) = form.check(&definition, |_, compiled, _| Some(compiled));
+    let (compiled, problems) = form.check(&definition, |_, compiled, _| compiled);
     let tool = compiled.map(|compiled| Tool {
         executor: compiled.executor,
         arguments: compiled.arguments,

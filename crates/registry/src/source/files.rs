@@ -181,15 +181,24 @@ impl Source for FileSource {
 
 /// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, configJson}`.
 fn draft_of(value: serde_json::Value, origin: String) -> Draft {
-    let text = value.to_string().into();
-    let (document, enabled, name) = match Registration::from_request(value, "") {
-        Ok(Registration { document, enabled, name, .. }) => (Ok(document), enabled.unwrap_or(true), name),
+    let written = value.to_string();
+    let (text, fault, enabled, name) = match Registration::from_request(value, "") {
+        Ok(Registration { document, enabled, name, .. }) => (document.to_string(), None, enabled, name),
         Err(problems) => {
             let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            (Err(told.join("; ")), true, None)
+            (written, Some(told.join("; ")), None, None)
         }
     };
-    Draft { name, document, text, origin, enabled, version: None, updated_at: None, updated_by: None }
+    Draft {
+        name,
+        text: text.into(),
+        fault,
+        origin,
+        enabled: enabled.unwrap_or(true),
+        version: None,
+        updated_at: None,
+        updated_by: None,
+    }
 }
 
 fn find_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {

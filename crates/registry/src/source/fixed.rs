@@ -38,7 +38,7 @@ impl Source for FixedSource {
         let drafts = self.documents.iter().map(|document| Draft {
             name: None,
             text: document.to_string().into(),
-            document: Ok(document.clone()),
+            fault: None,
             origin: self.description.clone(),
             enabled: true,
             version: None,

@@ -8,7 +8,6 @@ mod store;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tokio::sync::Notify;
 use toolrail_core::{Problem, Revision, StoreError};
 
@@ -24,10 +23,10 @@ use crate::entry::SourceId;
 pub struct Draft {
     /// The name the source keeps it under, if it keeps one beside the document.
     pub name: Option<String>,
-    /// The document, or why it is not one.
-    pub document: Result<Value, String>,
-    /// Its text, as kept.
+    /// The document as JSON text; whether it is JSON is found out when it is compiled.
     pub text: Box<str>,
+    /// Why there is no document, if the source knows already.
+    pub fault: Option<String>,
     /// The place, for people.
     pub origin: String,
     /// Whether the source has it switched on.

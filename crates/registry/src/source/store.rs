@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde_json::Value;
 use toolrail_core::{Revision, Row, Store};
 
 use super::{Draft, Loaded, Source, SourceError};
@@ -53,11 +52,9 @@ impl Source for StoreSource {
 }
 
 fn draft_of(row: Row) -> Draft {
-    let document = serde_json::from_str::<Value>(&row.config_json)
-        .map_err(|error| format!("config_json is not valid JSON: {error}; correct the row"));
     Draft {
-        document,
         text: row.config_json.into(),
+        fault: None,
         origin: format!("store row {:?}", row.name),
         name: Some(row.name),
         enabled: row.enabled,

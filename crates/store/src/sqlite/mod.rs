@@ -70,6 +70,8 @@ impl SqliteStore {
             .busy_timeout(BUSY_TIMEOUT)
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
+            // In KiB where negative: what is read is compiled and kept elsewhere, so a large cache would keep it twice.
+            .pragma("cache_size", "-256")
             .disable_statement_logging();
         let first = prepare(&file, &options).await?;
         let writer = pool(1).connect_lazy_with(options.clone());
