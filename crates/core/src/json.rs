@@ -1,17 +1,26 @@
 //! JSON that is known to be valid but that nobody needs to look into: it travels as the bytes it came in.
 
 mod escape;
+#[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(not(target_arch = "x86_64"))]
+#[path = "json/narrow.rs"]
+mod wide;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
 pub use escape::write_json_string;
 
+/// Below this, checking and quoting in one pass gains nothing.
+const QUOTED_FROM: usize = 256;
+
 /// Valid JSON text, with what stands at its root.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Json {
     text: Bytes,
     root: Root,
+    quoted: Option<Bytes>,
 }
 
 /// What stands at the root of a JSON text.
@@ -33,28 +42,48 @@ pub struct NotJson(#[from] serde_json::Error);
 impl Json {
     /// Checks that `bytes` are one JSON text and keeps them, without the white space around it.
     pub fn parse(bytes: Bytes) -> Result<Self, NotJson> {
+        if let Some(json) = Self::parse_and_quote(&bytes) {
+            return Ok(json);
+        }
         let raw: &RawValue = serde_json::from_slice(&bytes)?;
         let text = bytes.slice_ref(raw.get().as_bytes());
         let root = root_of(&text);
-        Ok(Self { text, root })
+        Ok(Self { text, root, quoted: None })
+    }
+
+    /// The quick way; what it refuses may still be JSON.
+    fn parse_and_quote(bytes: &Bytes) -> Option<Self> {
+        if bytes.len() < QUOTED_FROM {
+            return None;
+        }
+        let trimmed = simdutf8::basic::from_utf8(bytes).ok()?.trim_matches([' ', '\t', '\n', '\r']);
+        let quoted = wide::check_and_quote(trimmed)?;
+        let text = bytes.slice_ref(trimmed.as_bytes());
+        let root = root_of(&text);
+        Some(Self { text, root, quoted: Some(Bytes::from(quoted)) })
     }
 
     /// Writes a value out; infallible because every `Value` is valid JSON.
     pub fn from_value(value: &serde_json::Value) -> Self {
         let text = Bytes::from(value.to_string());
         let root = root_of(&text);
-        Self { text, root }
+        Self { text, root, quoted: None }
     }
 
     /// The JSON text.
     pub fn text(&self) -> &str {
         // Checked as UTF-8 when it was parsed; the empty string cannot be reached.
-        std::str::from_utf8(&self.text).unwrap_or_default()
+        simdutf8::basic::from_utf8(&self.text).unwrap_or_default()
     }
 
     /// The bytes of the JSON text.
     pub fn bytes(&self) -> &Bytes {
         &self.text
+    }
+
+    /// The text as a JSON string, if checking it has yielded that as well.
+    pub fn quoted(&self) -> Option<&Bytes> {
+        self.quoted.as_ref()
     }
 
     /// What stands at the root.
@@ -67,6 +96,14 @@ impl Json {
         serde_json::from_slice(&self.text).unwrap_or_default()
     }
 }
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Json {}
 
 fn root_of(text: &[u8]) -> Root {
     match text.first() {
@@ -85,6 +122,17 @@ mod tests {
         let json = Json::parse(Bytes::from_static(b" {\"b\":1.50,\"a\":[]} \n")).unwrap();
         assert_eq!(json.text(), "{\"b\":1.50,\"a\":[]}");
         assert_eq!(json.root(), Root::Object);
+    }
+
+    #[test]
+    fn the_text_of_a_longer_document_comes_as_a_json_string_too() {
+        let text = format!("{{\"b\": [1.50, \"{}\\n你\"],\n\t\"a\": null}}", "x".repeat(QUOTED_FROM));
+        let json = Json::parse(Bytes::from(format!("\r\n {text}\t\n"))).unwrap();
+        assert_eq!(json.text(), text);
+        assert_eq!(json.root(), Root::Object);
+        let quoted = serde_json::to_string(&text).unwrap();
+        assert!(json.quoted().is_none_or(|found| *found == quoted), "{json:?}");
+        assert_eq!(json, Json { quoted: None, ..json.clone() });
     }
 
     #[test]
@@ -109,6 +157,8 @@ mod tests {
             b"\xef\xbb\xbf{}",
         ] {
             assert!(Json::parse(Bytes::from_static(bad)).is_err(), "{bad:?}");
+            let long = [&[b' '; QUOTED_FROM], bad].concat();
+            assert!(Json::parse(Bytes::from(long)).is_err(), "{bad:?} behind spaces");
         }
     }
 

@@ -77,30 +77,40 @@ fn wrapped(schema: &Value) -> Value {
 }
 
 /// Cuts entries into pages of at most `most_tools` tools and about `most_bytes` bytes.
-pub(crate) fn pages<'a>(
-    entries: impl Iterator<Item = (&'a str, &'a Bytes)>,
-    most_tools: usize,
-    most_bytes: usize,
-) -> Vec<Page> {
-    let mut pages: Vec<Page> = Vec::new();
-    let mut current = BytesMut::from(&b"["[..]);
-    let mut count = 0;
-    let mut last: Option<&str> = None;
-    for (name, entry) in entries {
-        if count > 0 && (count >= most_tools || current.len() + entry.len() > most_bytes) {
-            current.put_u8(b']');
-            pages.push(Page { tools: current.split().freeze(), next_after: last.map(str::to_owned) });
-            current.put_u8(b'[');
-            count = 0;
+pub(crate) fn pages(entries: &[(&str, &Bytes)], most_tools: usize, most_bytes: usize) -> Vec<Page> {
+    let mut pages = Vec::new();
+    let mut rest = entries;
+    loop {
+        let (page, next) = rest.split_at(page_length(rest, most_tools, most_bytes));
+        let next_after = page.last().filter(|_| !next.is_empty()).map(|(name, _)| (*name).to_owned());
+        pages.push(Page { tools: array_of(page), next_after });
+        rest = next;
+        if rest.is_empty() {
+            return pages;
         }
-        if count > 0 {
-            current.put_u8(b',');
-        }
-        current.extend_from_slice(entry);
-        count += 1;
-        last = Some(name);
     }
-    current.put_u8(b']');
-    pages.push(Page { tools: current.freeze(), next_after: None });
-    pages
+}
+
+/// How many entries the next page takes: one at least, if there are any.
+fn page_length(entries: &[(&str, &Bytes)], most_tools: usize, most_bytes: usize) -> usize {
+    let mut bytes = 0;
+    let fitting = entries.iter().take(most_tools.max(1)).take_while(|(_, entry)| {
+        bytes += entry.len() + 1;
+        bytes <= most_bytes
+    });
+    fitting.count().max(1).min(entries.len())
+}
+
+fn array_of(entries: &[(&str, &Bytes)]) -> Bytes {
+    let length: usize = entries.iter().map(|(_, entry)| entry.len() + 1).sum();
+    let mut array = BytesMut::with_capacity(length + 2);
+    array.put_u8(b'[');
+    for (index, (_, entry)) in entries.iter().enumerate() {
+        if index > 0 {
+            array.put_u8(b',');
+        }
+        array.extend_from_slice(entry);
+    }
+    array.put_u8(b']');
+    array.freeze()
 }

@@ -119,8 +119,8 @@ impl Snapshot {
 
     fn make_pages(&self, tools: &[Arc<Tool>], era: Era) -> Vec<Page> {
         let (most_tools, most_bytes) = self.page_limits;
-        let entries = tools.iter().map(|tool| (tool.name.as_str(), entry_for(tool, era)));
-        listing::pages(entries, most_tools, most_bytes)
+        let entries: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), entry_for(tool, era))).collect();
+        listing::pages(&entries, most_tools, most_bytes)
     }
 }
 

@@ -1,33 +1,50 @@
 //! Text as a JSON string, eight bytes at a time: JSON inside JSON has a quote every few bytes, and there a general
 //! serialiser takes twice as long. Not for anything but strings.
 
+use super::wide;
+
+/// Below this, blocks of 64 bytes are not worth their while.
+const WIDE_FROM: usize = 64;
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = ONES * 0x80;
 const LOW_BITS: u64 = ONES * 0x7f;
 const BLOCK: usize = 128;
 /// One byte becomes six at worst; a whole word is written even where only its beginning counts.
-const ROOM: usize = BLOCK * 6 + 8;
+pub(super) const ROOM: usize = BLOCK * 6 + 8;
 
 /// Appends `text` to `out` as a JSON string, quotes included.
 pub fn write_json_string(out: &mut Vec<u8>, text: &str) {
+    if text.len() < WIDE_FROM || !wide::write_json_string(out, text) {
+        write_portably(out, text);
+    }
+}
+
+fn write_portably(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + text.len() / 4 + 2);
     out.push(b'"');
     let mut room = [0; ROOM];
     for block in text.as_bytes().chunks(BLOCK) {
-        let (words, rest) = block.as_chunks::<8>();
-        let mut end = 0;
-        for word in words {
-            end = put_word(&mut room, end, u64::from_le_bytes(*word));
-        }
-        for byte in rest {
-            end = match byte {
-                0..0x20 | b'"' | b'\\' => put_escaped(&mut room, end, *byte),
-                _ => put(&mut room, end, u64::from(*byte), 1),
-            };
-        }
+        let end = escape_block(block, &mut room);
         out.extend_from_slice(&room[..end]);
     }
     out.push(b'"');
+}
+
+/// Writes what stands for `block`, at most [`BLOCK`] bytes, into a JSON string; returns the end.
+#[inline]
+pub(super) fn escape_block(block: &[u8], room: &mut [u8; ROOM]) -> usize {
+    let (words, rest) = block.as_chunks::<8>();
+    let mut end = 0;
+    for word in words {
+        end = put_word(room, end, u64::from_le_bytes(*word));
+    }
+    for byte in rest {
+        end = match byte {
+            0..0x20 | b'"' | b'\\' => put_escaped(room, end, *byte),
+            _ => put(room, end, u64::from(*byte), 1),
+        };
+    }
+    end
 }
 
 /// Writes the first `count` bytes of `word` at `end`; returns the new end. The end goes from hand to hand so that it
@@ -91,10 +108,12 @@ mod tests {
     use super::*;
 
     fn check(text: &str) {
-        let mut out = b"before".to_vec();
-        write_json_string(&mut out, text);
         let expected = format!("before{}", serde_json::Value::from(text));
-        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        for write in [write_json_string, write_portably] {
+            let mut out = b"before".to_vec();
+            write(&mut out, text);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(crate) struct Request {
     query: Vec<Parameter>,
     headers: Headers,
     body: Body,
-    credential: Option<Credential>,
+    /// Boxed, as most tools have none.
+    credential: Option<Box<Credential>>,
     limits: SendLimits,
     sensitive: SensitiveTexts,
     /// Path and query, if no template is in them.
@@ -101,7 +102,7 @@ impl Request {
             query,
             headers: headers?,
             body: body?,
-            credential,
+            credential: credential.map(Box::new),
             limits,
             sensitive,
             fixed,
