@@ -72,7 +72,11 @@ fn write_json_block(out: &mut Outcome, json: &Json) {
 /// Structured content of legacy clients must be an object: anything else goes under `result`.
 fn write_structured(json: &Json, era: Era, out: &mut Outcome) {
     let wrap = era == Era::Legacy && json.root() != Root::Object;
-    out.out.extend_from_slice(if wrap { b",\"structuredContent\":{\"result\":" } else { b",\"structuredContent\":" });
+    out.out.extend_from_slice(if wrap {
+        b",\"structuredContent\":{\"result\":"
+    } else {
+        b",\"structuredContent\":"
+    });
     out.share(json.bytes());
     if wrap {
         out.out.push(b'}');

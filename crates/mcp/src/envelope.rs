@@ -82,11 +82,39 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
+/// A request as nearly all are, read in one pass.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GoodRequest<'a> {
+    #[serde(borrow)]
+    jsonrpc: Cow<'a, str>,
+    #[serde(borrow)]
+    id: &'a RawValue,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    params: Params<'a>,
+}
+
 /// Reads one message. A fault comes with the id to answer to, if there is one.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fault)> {
+    match serde_json::from_slice::<GoodRequest<'_>>(bytes) {
+        Ok(GoodRequest { jsonrpc, id, method, params })
+            if jsonrpc == "2.0" && is_id(id) && bytes.first() == Some(&b'{') =>
+        {
+            Ok(Message::Request(Request { id, method, params }))
+        }
+        _ => parse_carefully(bytes),
+    }
+}
+
+fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fault)> {
     // An empty array would pass as a message without members.
     if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<&RawValue>(bytes).is_ok() {
-        return Err((None, Fault::new(Code::InvalidRequest, "batches are not supported; send one message at a time")));
+        return Err((
+            None,
+            Fault::new(Code::InvalidRequest, "batches are not supported; send one message at a time"),
+        ));
     }
     let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, unreadable(&error)))?;
     let id = wire.id.filter(|id| is_id(id));

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::{AbortHandle, Abortable};
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use http_body_util::Full;
@@ -78,8 +78,17 @@ impl Pool {
         self.fresh(uri, within).await
     }
 
-    /// A new connection to the origin of `uri`.
-    pub(super) async fn fresh(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
+    /// A new connection to the origin of `uri`. Boxed, because making one takes much more room than using one, and every
+    /// call would carry that room along.
+    pub(super) fn fresh<'a>(
+        &'a self,
+        uri: &'a Uri,
+        within: Duration,
+    ) -> BoxFuture<'a, Result<Link, BoxError>> {
+        Box::pin(self.connect(uri, within))
+    }
+
+    async fn connect(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
         let stream = self.connector.connect_within(uri.clone(), within).await?;
         let (sender, connection) = http1::handshake(stream).await?;
         let mut link = Link {

@@ -53,7 +53,8 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
     let mut whole = Bytes::new();
     let mut joined: Option<BytesMut> = None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Fault::new(Code::InvalidRequest, "the message did not arrive whole"))?;
+        let frame =
+            frame.map_err(|_| Fault::new(Code::InvalidRequest, "the message did not arrive whole"))?;
         let Ok(data) = frame.into_data() else { continue };
         let so_far = joined.as_ref().map_or(whole.len(), BytesMut::len);
         if so_far + data.len() > LARGEST_MESSAGE {

@@ -7,17 +7,18 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use ::http::{Request, Response};
 use axum::Router;
 use axum::body::Body;
 use axum::response::IntoResponse;
-use ::http::{Request, Response};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -28,8 +29,9 @@ use tower::Service;
 
 pub(crate) use guard::Guard;
 
-/// How long a client may take over its request line and headers, and how long it may keep an idle connection.
-const HEADER_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
+/// at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How long calls under way may take to finish when the server stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// The most connections at once; more wait to be accepted.
@@ -58,33 +60,17 @@ pub(crate) async fn serve(
     let tracker = TaskTracker::new();
     let stopping = CancellationToken::new();
     let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_PATIENCE);
+    let builder = http1::Builder::new();
     let mut stop = pin!(stop);
     loop {
         let (stream, slot) = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
             () = &mut stop => break,
         };
-        let served = Arc::clone(&served);
-        let service = service_fn(move |request| {
-            let served = Arc::clone(&served);
-            async move { served.answer(request).await }
-        });
-        let connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
+        let connection = Connection { stream, served: Arc::clone(&served), builder: builder.clone() };
         let stopping = stopping.clone();
         tracker.spawn(async move {
-            let mut connection = pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stopping.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "connection ended early");
-            }
+            connection.serve(stopping).await;
             drop(slot);
         });
     }
@@ -97,6 +83,70 @@ pub(crate) async fn serve(
             tracing::warn!(connections = tracker.len(), "stopped before every request was finished");
         }
         () = hurry => {}
+    }
+}
+
+/// One connection of a client.
+struct Connection {
+    stream: TcpStream,
+    served: Arc<Guarded>,
+    builder: http1::Builder,
+}
+
+/// What a connection has done, for telling one that is used from one that only takes up room.
+#[derive(Default)]
+struct Activity {
+    begun: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Connection {
+    async fn serve(self, stopping: CancellationToken) {
+        let Self { stream, served, builder } = self;
+        let activity = Arc::new(Activity::default());
+        let counted = Arc::clone(&activity);
+        let service = service_fn(move |request| {
+            let (served, activity) = (Arc::clone(&served), Arc::clone(&counted));
+            async move {
+                activity.begun.fetch_add(1, Ordering::Relaxed);
+                let answer = served.answer(request).await;
+                activity.ended.fetch_add(1, Ordering::Relaxed);
+                answer
+            }
+        });
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+        let ended = tokio::select! {
+            biased;
+            ended = connection.as_mut() => ended,
+            () = activity.stays_away() => {
+                tracing::debug!("idle or slow connection closed");
+                return;
+            }
+            () = stopping.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "connection ended early");
+        }
+    }
+}
+
+impl Activity {
+    /// Waits until a whole period has passed in which no request was under way.
+    async fn stays_away(&self) {
+        let mut clock = tokio::time::interval(PATIENCE);
+        clock.tick().await;
+        let mut before = self.begun.load(Ordering::Relaxed);
+        loop {
+            clock.tick().await;
+            let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
+            if begun == before && ended == begun {
+                return;
+            }
+            before = begun;
+        }
     }
 }
 
