@@ -49,8 +49,21 @@ pub(crate) fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Failur
     serde_json::from_slice(bytes).map_err(|error| {
         let message = match error.classify() {
             serde_json::error::Category::Data => format!("the body does not have the right form: {error}"),
+            _ if looks_like_yaml(bytes) => {
+                "the body must be JSON, and this looks like YAML; YAML is taken from files, with `toolrail tools add` or --tools".to_owned()
+            }
             _ => format!("the body is not valid JSON: {error}"),
         };
         Failure::bad_request(message)
     })
+}
+
+/// Whether the first line that says something is `key: …`, `- …` or a mark that only YAML has.
+fn looks_like_yaml(bytes: &[u8]) -> bool {
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with(b"#")) else {
+        return false;
+    };
+    let key = line.iter().take_while(|byte| byte.is_ascii_alphanumeric() || b"_-$".contains(byte)).count();
+    line.starts_with(b"- ") || line.starts_with(b"---") || (key > 0 && line.get(key) == Some(&b':'))
 }

@@ -10,12 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{
-    Block, CallError, ErrorCode, Payload, Principal, ToolResult, closest, write_json_string,
-};
+use toolrail_core::{Block, CallError, ErrorCode, Payload, Principal, ToolResult, write_json_string};
 use toolrail_registry::Snapshot;
 
 use crate::failure::{Failure, json_bytes};
+use crate::unknown::unknown_tool;
 use crate::{Admin, body};
 
 #[derive(Deserialize)]
@@ -64,30 +63,12 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
                 entry.name, entry.name
             )
         }
-        None => match similar(snapshot, name) {
-            Some(meant) => format!("there is no tool named {name:?}; did you mean {meant:?}?"),
-            None => format!("there is no tool named {:?}; GET /mcp/tools lists them", shortened(name)),
-        },
+        None => {
+            let names = snapshot.tools().iter().map(|tool| tool.name.as_str());
+            return unknown_tool(name, names, "GET /mcp/tools");
+        }
     };
     Failure::new(ErrorCode::NotFound, message)
-}
-
-/// Comparing is quadratic in the length of names, so only so many are compared.
-const MOST_COMPARED: usize = 1_000;
-
-fn similar<'a>(snapshot: &'a Snapshot, name: &str) -> Option<&'a str> {
-    if name.len() > toolrail_core::ToolName::MAX_LENGTH {
-        return None;
-    }
-    let near = snapshot.tools().iter().map(|tool| tool.name.as_str());
-    closest(name, near.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
-}
-
-fn shortened(name: &str) -> Cow<'_, str> {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
-        None => Cow::Borrowed(name),
-    }
 }
 
 fn answer(result: ToolResult) -> Result<Response, Failure> {

@@ -9,11 +9,12 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolrail_core::{ErrorCode, Problem, Revision, Severity, ToolName, Usage};
+use toolrail_core::{Problem, Revision, Severity, ToolName, Usage};
 use toolrail_registry::{Entry, Snapshot, SourceId};
 
 use crate::Admin;
 use crate::failure::{Failure, json as json_answer};
+use crate::unknown::unknown_tool;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,15 +65,15 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(entry: &'a Entry, usage: &UsageByName) -> Self {
-        let usage = usage.get(&ToolName::fold(&entry.name));
+    fn new(entry: &'a Entry, beside: &Beside) -> Self {
+        let usage = beside.usage.get(&ToolName::fold(&entry.name));
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
-        let document = || serde_json::from_str::<Value>(&entry.document).unwrap_or_default();
-        let text = |document: &Value, field: &str| document.get(field)?.as_str().map(str::to_owned);
-        let (kind, description) = entry.tool.as_ref().map_or_else(
-            || (text(&document(), "type"), text(&document(), "description")),
-            |tool| (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned)),
-        );
+        let (kind, description) = if let Some(tool) = &entry.tool {
+            (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned))
+        } else {
+            let document = serde_json::from_str(&entry.document).unwrap_or_default();
+            (kind_of(&document, &beside.kinds), text_in(&document, "description"))
+        };
         Self {
             name: &entry.name,
             description,
@@ -94,41 +95,70 @@ impl<'a> Shown<'a> {
     }
 
     /// With the definition itself: as JSON, or as the text it is where another program wrote something else.
-    fn in_full(entry: &'a Entry, usage: &UsageByName) -> Self {
+    fn in_full(entry: &'a Entry, beside: &Beside) -> Self {
         let document = serde_json::from_str(&entry.document)
             .unwrap_or_else(|_| Value::String(entry.document.to_string()));
-        Self { config_json: Some(document), ..Self::new(entry, usage) }
+        Self { config_json: Some(document), ..Self::new(entry, beside) }
     }
 }
 
-/// How much tools have been used, by folded name.
-type UsageByName = HashMap<String, Usage>;
+/// What a definition that does not compile is meant to be: what it says, or the one block it has.
+fn kind_of(document: &Value, kinds: &[String]) -> Option<String> {
+    let said = text_in(document, "type").or_else(|| text_in(document, "transport"));
+    said.or_else(|| {
+        let mut blocks = kinds.iter().filter(|kind| document.get(kind.as_str()).is_some());
+        blocks.next().filter(|_| blocks.next().is_none()).cloned()
+    })
+}
 
-/// What the store counted (R75). Definitions are shown without it rather than not at all.
-async fn usage_of(admin: &Admin) -> UsageByName {
-    let usage = admin.registry.usage().await.unwrap_or_else(|error| {
-        tracing::warn!(%error, "use counts cannot be read");
-        Vec::new()
-    });
-    usage.into_iter().map(|usage| (usage.name.clone(), usage)).collect()
+fn text_in(document: &Value, field: &str) -> Option<String> {
+    document.get(field)?.as_str().map(str::to_owned)
+}
+
+/// What is shown beside what the entries say themselves.
+struct Beside {
+    /// How much tools have been used, by folded name.
+    usage: HashMap<String, Usage>,
+    /// The kinds there are.
+    kinds: Vec<String>,
+}
+
+impl Beside {
+    /// What the store counted (R75). Definitions are shown without it rather than not at all.
+    async fn of(admin: &Admin) -> Self {
+        let usage = admin.registry.usage().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "use counts cannot be read");
+            Vec::new()
+        });
+        let kinds = admin.registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
+        Self {
+            usage: usage.into_iter().map(|usage| (usage.name.clone(), usage)).collect(),
+            kinds: kinds
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+        }
+    }
 }
 
 pub(crate) async fn list(
     State(admin): State<Admin>,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(query) =
-        query.map_err(|error| Failure::bad_request(format!("{}; known here: state", error.body_text())))?;
+    let Query(query) = query.map_err(|error| Failure::bad_query(&error, "state=live|disabled|broken"))?;
     let state = query.state.as_deref();
     if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
     }
-    let usage = usage_of(&admin).await;
+    let beside = Beside::of(&admin).await;
     let snapshot = admin.registry.snapshot();
     let tools: Vec<Shown<'_>> = snapshot
         .entries()
         .filter(|entry| state.is_none_or(|state| entry.state() == state))
-        .map(|entry| Shown::new(entry, &usage))
+        .map(|entry| Shown::new(entry, &beside))
         .collect();
     Ok(json_answer(StatusCode::OK, &List { revision: snapshot.revision, tools }))
 }
@@ -136,7 +166,7 @@ pub(crate) async fn list(
 pub(crate) async fn show(State(admin): State<Admin>, Path(name): Path<String>) -> Result<Response, Failure> {
     let snapshot = admin.registry.snapshot();
     let entry = found(&snapshot, &name)?;
-    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry, &usage_of(&admin).await)))
+    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry, &Beside::of(&admin).await)))
 }
 
 pub(crate) async fn remove(
@@ -144,12 +174,11 @@ pub(crate) async fn remove(
     Path(name): Path<String>,
     query: Result<Query<RemoveQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(query) = query.map_err(|error| {
-        Failure::bad_request(format!("{}; known here: purge=true|false", error.body_text()))
-    })?;
+    let Query(query) = query.map_err(|error| Failure::bad_query(&error, "purge=true|false"))?;
     if !query.purge {
         return switch(&admin, &name, false).await;
     }
+    found(&admin.registry.snapshot(), &name)?;
     let revision = admin.registry.purge(&name, admin.writer).await?;
     Ok(json_answer(
         StatusCode::OK,
@@ -172,6 +201,7 @@ pub(crate) async fn disable(
 }
 
 async fn switch(admin: &Admin, name: &str, enabled: bool) -> Result<Response, Failure> {
+    found(&admin.registry.snapshot(), name)?;
     let revision = admin.registry.set_enabled(name, enabled, admin.writer).await?;
     let snapshot = admin.registry.snapshot();
     let entry = found(&snapshot, name)?;
@@ -181,10 +211,6 @@ async fn switch(admin: &Admin, name: &str, enabled: bool) -> Result<Response, Fa
 
 /// The definition of that name, in any state.
 pub(crate) fn found<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Arc<Entry>, Failure> {
-    snapshot.entry(name).ok_or_else(|| {
-        Failure::new(
-            ErrorCode::NotFound,
-            format!("there is no tool named {name:?}; GET /admin/tools lists them"),
-        )
-    })
+    let names = || snapshot.entries().map(|entry| entry.name.as_str());
+    snapshot.entry(name).ok_or_else(|| unknown_tool(name, names(), "GET /admin/tools"))
 }

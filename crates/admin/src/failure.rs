@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde::Serialize;
@@ -24,6 +25,16 @@ impl Failure {
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// A query string that cannot be read; `known` says what may stand there.
+    pub(crate) fn bad_query(rejection: &QueryRejection, known: &str) -> Self {
+        // The outer texts only say that something about the query string failed.
+        let mut cause: &dyn std::error::Error = rejection;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Self::bad_request(format!("the query string is wrong: {cause}; known here: {known}"))
     }
 
     /// A definition that was refused, with everything wrong about it.

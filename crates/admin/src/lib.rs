@@ -10,6 +10,7 @@ mod index;
 mod list;
 mod preview;
 mod register;
+mod unknown;
 
 use std::sync::Arc;
 

@@ -26,9 +26,7 @@ pub(crate) async fn list(
     State(admin): State<Admin>,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(filter) = filter.map_err(|error| {
-        Failure::bad_request(format!("{}; known here: q, category, tag", error.body_text()))
-    })?;
+    let Query(filter) = filter.map_err(|error| Failure::bad_query(&error, "q, category, tag"))?;
     let snapshot = admin.registry.snapshot();
     let body = if filter.is_empty() { everything(&snapshot) } else { filter.apply(snapshot.tools()) };
     Ok(json_bytes(StatusCode::OK, body))

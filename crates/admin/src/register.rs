@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, Problem, Severity};
-use toolrail_registry::{BatchMode, Registered, Registration, Registry, Written};
+use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
 use crate::failure::{ErrorBody, Failure, json as json_answer};
 use crate::{Admin, body};
@@ -17,8 +17,14 @@ const MOST_ITEMS: usize = 10_000;
 
 pub(crate) async fn one(State(admin): State<Admin>, request: Body) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
-    let registration = Registration::from_request(body::parse(&bytes)?, "")
-        .map_err(|problems| Failure::bad_definition(problems, ""))?;
+    let body: Value = body::parse(&bytes)?;
+    if is_list(&body) {
+        let message = "a definition is a JSON object; POST /admin/tools/batch takes a list of them";
+        return Err(Failure::new(ErrorCode::InvalidDefinition, message));
+    }
+    let before = admin.registry.snapshot();
+    let registration =
+        Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
     let base = registration.base.clone();
     let (mut results, revision) =
         admin.registry.register(vec![registration], BatchMode::AllOrNothing, admin.writer).await?;
@@ -28,11 +34,33 @@ pub(crate) async fn one(State(admin): State<Admin>, request: Body) -> Result<Res
     let (Some(name), Written::Created | Written::Updated) = (name, written) else {
         return Err(Failure::bad_definition(problems, &base));
     };
-    let state = admin.registry.snapshot().entry(&name).map_or("purged", |entry| entry.state());
-    let body = json!({
-        "ok": true, "name": name, "status": word(written), "state": state, "revision": revision, "warnings": problems,
+    let after = admin.registry.snapshot();
+    let state = after.entry(&name).map_or("purged", |entry| entry.state());
+    let Switched { enabled, note } = Switched::between(&before, &after, &name);
+    let mut body = json!({
+        "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
+        "warnings": problems,
     });
+    if let (Some(note), Some(members)) = (note, body.as_object_mut()) {
+        members.insert("note".to_owned(), note.into());
+    }
     Ok(json_answer(StatusCode::OK, &body))
+}
+
+/// Whether a registered tool is on now, and what to say if that is news.
+struct Switched {
+    enabled: bool,
+    note: Option<&'static str>,
+}
+
+impl Switched {
+    fn between(before: &Snapshot, after: &Snapshot, name: &str) -> Self {
+        let was_off =
+            before.entry(name).is_some_and(|entry| entry.source == SourceId::Store && !entry.enabled);
+        let enabled = after.entry(name).is_some_and(|entry| entry.enabled);
+        let note = "it was switched off and is on again; send \"enabled\": false to keep it off";
+        Self { enabled, note: (was_off && enabled).then_some(note) }
+    }
 }
 
 /// What became of a batch.
@@ -55,6 +83,10 @@ struct ItemAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Problem>,
 }
@@ -63,18 +95,14 @@ pub(crate) async fn batch(State(admin): State<Admin>, request: Body) -> Result<R
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     drop(bytes);
+    let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, items, base, mode).await?;
+    let after = admin.registry.snapshot();
     let count = |wanted: Written| results.iter().filter(|result| result.written == wanted).count();
     let (added, updated, refused) =
         (count(Written::Created), count(Written::Updated), count(Written::Refused));
     let stopped = refused > 0 && mode == BatchMode::AllOrNothing;
-    let error = CallError::new(
-        ErrorCode::InvalidDefinition,
-        format!(
-            "{refused} of {} definitions have errors, so none was registered; correct them, or send \"mode\": \"each\" to register the others",
-            results.len()
-        ),
-    );
+    let error = CallError::new(ErrorCode::InvalidDefinition, nothing_registered(refused, results.len()));
     let answer = BatchAnswer {
         ok: !stopped,
         error: stopped.then(|| (&error).into()),
@@ -82,10 +110,29 @@ pub(crate) async fn batch(State(admin): State<Admin>, request: Body) -> Result<R
         updated,
         refused,
         revision,
-        results: results.into_iter().enumerate().map(item_answer).collect(),
+        results: results
+            .into_iter()
+            .enumerate()
+            .map(|(index, result)| ItemAnswer::new(index, result, &before, &after))
+            .collect(),
     };
     let status = if stopped { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
     Ok(json_answer(status, &answer))
+}
+
+fn nothing_registered(refused: usize, all: usize) -> String {
+    let others = "or send \"mode\": \"each\" to register the others";
+    match (refused, all) {
+        (1, 1) => "the definition has errors, so it was not registered; correct it".to_owned(),
+        (1, all) => {
+            format!("1 of {all} definitions has errors, so none was registered; correct it, {others}")
+        }
+        (refused, all) => {
+            format!(
+                "{refused} of {all} definitions have errors, so none was registered; correct them, {others}"
+            )
+        }
+    }
 }
 
 struct Batch {
@@ -162,16 +209,27 @@ async fn register_all(
     Ok((results, revision))
 }
 
-fn item_answer((index, result): (usize, Registered)) -> ItemAnswer {
-    let ok = matches!(result.written, Written::Created | Written::Updated);
-    ItemAnswer { ok, index, name: result.name, status: word(result.written), problems: result.problems }
+impl ItemAnswer {
+    fn new(index: usize, result: Registered, before: &Snapshot, after: &Snapshot) -> Self {
+        let Registered { name, written, problems } = result;
+        let ok = matches!(written, Written::Created | Written::Updated);
+        let switched = name.as_deref().filter(|_| ok).map(|name| Switched::between(before, after, name));
+        Self {
+            ok,
+            index,
+            name,
+            status: word(written),
+            enabled: switched.as_ref().map(|switched| switched.enabled),
+            note: switched.and_then(|switched| switched.note),
+            problems,
+        }
+    }
 }
 
 pub(crate) async fn validate(State(admin): State<Admin>, request: Body) -> Result<Response, Failure> {
     let bytes = body::read(request, body::BATCH).await?;
     let body: Value = body::parse(&bytes)?;
-    let is_list = body.is_array() || body.get("tools").is_some_and(Value::is_array);
-    let (items, base) = if is_list {
+    let (items, base) = if is_list(&body) {
         let batch = Batch::from_request(body)?;
         (batch.items, Some(batch.base))
     } else {
@@ -186,6 +244,11 @@ pub(crate) async fn validate(State(admin): State<Admin>, request: Body) -> Resul
     });
     let valid = problems.iter().all(|problem| problem.severity != Severity::Error);
     Ok(json_answer(StatusCode::OK, &json!({"ok": true, "valid": valid, "problems": problems})))
+}
+
+/// Whether it is a batch rather than one definition.
+fn is_list(body: &Value) -> bool {
+    body.is_array() || body.get("tools").is_some_and(Value::is_array)
 }
 
 fn check(registry: &Registry, item: Value, base: &str) -> Vec<Problem> {

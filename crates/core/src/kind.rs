@@ -21,6 +21,10 @@ pub trait Kind: Send + Sync + 'static {
     /// Fields that a later release brings; naming one is refused as not supported yet.
     const NOT_YET: &'static [&'static str] = &[];
 
+    /// Adds to the published schema of the block what the check of the form leaves to `compile`, which has better words
+    /// for it.
+    fn publish(_schema: &mut Value) {}
+
     /// Compiles the definition, noting every fault with a pointer from the root of the definition (`/http/url`).
     /// Returns nothing only if it noted an error.
     fn compile(
@@ -37,6 +41,8 @@ pub struct Compiled {
     pub executor: Arc<dyn Executor>,
     /// The arguments its templates use, for checking them against the input schema.
     pub arguments: Vec<ArgumentUse>,
+    /// Whether it may use others too: a template takes all of them together, or the kind cannot tell.
+    pub uses_other_arguments: bool,
 }
 
 /// One use of an argument in a template.
@@ -55,8 +61,11 @@ pub trait AnyKind: Send + Sync {
     /// The `type` of its definitions, and the name of their block.
     fn name(&self) -> &'static str;
 
-    /// JSON Schema of the block.
+    /// JSON Schema by which the form of the block is checked.
     fn schema(&self) -> Value;
+
+    /// JSON Schema of the block for editors; see [`Kind::publish`].
+    fn published_schema(&self) -> Value;
 
     /// Fields that a later release brings.
     fn not_yet(&self) -> &'static [&'static str];
@@ -72,6 +81,12 @@ impl<K: Kind> AnyKind for K {
 
     fn schema(&self) -> Value {
         schema_of::<K::Settings>()
+    }
+
+    fn published_schema(&self) -> Value {
+        let mut schema = schema_of::<K::Settings>();
+        K::publish(&mut schema);
+        schema
     }
 
     fn not_yet(&self) -> &'static [&'static str] {

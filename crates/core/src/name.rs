@@ -28,6 +28,9 @@ impl ToolName {
     /// The longest name that every client accepts.
     pub const MAX_LENGTH: usize = 64;
 
+    /// What a name is, as a regular expression for schemas.
+    pub const PATTERN: &str = "^[A-Za-z0-9_.-]{1,64}$";
+
     /// Checks `text` and keeps it as a name.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         if text.is_empty() {

@@ -3,6 +3,10 @@
 use jsonschema::Draft;
 use serde_json::Value;
 
+use crate::problem::closest;
+
+/// The types that a schema may name.
+const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
 /// The most faults of one schema that are told at once.
 const MOST_FAULTS: usize = 20;
 
@@ -146,7 +150,25 @@ fn meta_faults(draft: Draft, schema: &Value) -> Vec<Violation> {
         Draft::Draft7 => jsonschema::draft7::meta::validator(),
         _ => jsonschema::draft202012::meta::validator(),
     };
-    meta.iter_errors(schema).take(MOST_FAULTS).map(|error| describe(&error)).collect()
+    let mut faults: Vec<Violation> = Vec::new();
+    for error in meta.iter_errors(schema).take(MOST_FAULTS) {
+        let fault = unknown_type(&error).unwrap_or_else(|| describe(&error));
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
+    }
+    faults
+}
+
+/// The fault of a `type` that names no type, which the meta-schema tells as two alternatives.
+fn unknown_type(error: &jsonschema::ValidationError<'_>) -> Option<Violation> {
+    let pointer = error.instance_path().to_string();
+    let is_type = pointer.ends_with("/type") && error.schema_path().to_string().ends_with("/type/anyOf");
+    let named = is_type.then(|| error.instance().as_str()).flatten()?;
+    let hint = closest(named, TYPES.iter().copied())
+        .map(|meant| format!("; did you mean {meant:?}?"))
+        .unwrap_or_default();
+    Some(Violation { pointer, message: format!("{named:?} is not one of {}{hint}", TYPES.join(", ")) })
 }
 
 /// Every `$ref` that does not stay inside the schema.
@@ -180,4 +202,28 @@ fn remote_references(schema: &Value) -> Vec<Violation> {
         }
     }
     faults
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_misspelt_type_is_told_once_with_what_was_meant() {
+        for dialect in
+            ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+        {
+            let schema = json!({"$schema": dialect, "properties": {"a": {"type": "strng"}, "b": {"items": {"type": ["x", 1]}}}});
+            let faults = SchemaCompiler::default().compile(&schema).unwrap_err();
+            let told: Vec<_> =
+                faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
+            assert_eq!(
+                told[0],
+                "/properties/a/type: \"strng\" is not one of string, number, integer, boolean, array, object, null; did you mean \"string\"?"
+            );
+            assert_eq!(told.len(), 2, "{told:#?}");
+        }
+    }
 }

@@ -49,7 +49,7 @@ impl Kind for Http {
         if !settings.url.starts_with("http") {
             problems.error("/http/url", "not a URL");
         }
-        Some(Compiled { executor: Arc::new(Nothing), arguments: Vec::new() })
+        Some(Compiled { executor: Arc::new(Nothing), arguments: Vec::new(), uses_other_arguments: true })
     }
 }
 
@@ -210,6 +210,34 @@ fn the_root_of_an_input_schema_is_an_object() {
         json!({"name": "a", "http": {"url": "http://x"}, "inputSchema": {"type": "string"}}),
         &[("/inputSchema/type", "must be \"object\"")],
     );
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "inputSchema": {"type": "objct"}}),
+        &[("/inputSchema/type", "must be \"object\"")],
+    );
+}
+
+/// What editors are told is what files may hold, and a bad name is still told once, in our words.
+#[test]
+fn the_published_schema_takes_what_files_may_hold() {
+    let form = form();
+    let published = jsonschema::validator_for(form.schema()).unwrap();
+    let one = json!({"name": "a.b-c_1", "http": {"url": "http://x"}});
+    for good in
+        [one.clone(), json!([one]), json!([]), json!({"tools": [one]}), json!({"$schema": "s", "tools": []})]
+    {
+        assert!(published.is_valid(&good), "{good}");
+    }
+    let bad_name = json!({"name": "a b", "http": {"url": "http://x"}});
+    for bad in [
+        bad_name.clone(),
+        json!([bad_name]),
+        json!({"tools": {}}),
+        json!({"tools": [], "name": "a"}),
+        json!("a"),
+    ] {
+        assert!(!published.is_valid(&bad), "{bad}");
+    }
+    check_faults(bad_name, &[("/name", "is not allowed in a tool name")]);
 }
 
 /// No input may bring the check down.

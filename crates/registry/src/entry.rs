@@ -51,8 +51,9 @@ pub struct Entry {
     /// Whether its source has it switched on; the document may say otherwise.
     pub(crate) switched_on: bool,
     /// The definition as JSON text.
-    pub document: Box<str>,
-    /// The compiled tool; absent if the definition has errors.
+    pub document: Arc<str>,
+    /// The compiled tool; absent if the definition has errors, unless it comes from a file in which it had none before: then
+    /// this is the last good version.
     pub tool: Option<Arc<Tool>>,
     /// What is wrong with it, warnings included.
     pub problems: Vec<Problem>,
@@ -70,7 +71,7 @@ impl Entry {
         self.tool.as_ref().filter(|_| self.enabled)
     }
 
-    /// `live`, `disabled` or `broken`.
+    /// `live`, `disabled` or `broken`. What is live may have errors: then its last good version is.
     pub fn state(&self) -> &'static str {
         match (&self.tool, self.enabled) {
             (None, _) => "broken",
@@ -79,7 +80,7 @@ impl Entry {
         }
     }
 
-    /// Whether anything keeps it from going live.
+    /// Whether anything keeps it, as it is written now, from going live.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }

@@ -1,15 +1,20 @@
 //! The registry: sources of definitions are compiled into an immutable snapshot behind an atomic pointer. It knows
 //! neither transports nor what a kind does with a call.
 
+mod changes;
 mod compile;
+mod compile_drafts;
 mod entry;
 mod header_params;
+mod lazy_executor;
 mod lint;
 mod listing;
 mod registry;
+mod schema_lint;
 mod snapshot;
 mod source;
 mod tool;
+mod tracked;
 mod usage;
 mod validator;
 mod write;

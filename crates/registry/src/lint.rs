@@ -1,7 +1,7 @@
 //! Warnings about poor definitions (R30): they work, but a model will choose or fill them badly.
 
 use serde_json::{Map, Value, json};
-use toolrail_core::{ArgumentUse, Definition, Problems, closest};
+use toolrail_core::{ArgumentUse, Definition, Problems, Validator, closest};
 
 /// Notes what makes a definition hard to choose or to fill in.
 pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Problems) {
@@ -26,8 +26,9 @@ pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Pr
             "has no \"required\"; list the arguments a call must have, or [] if none",
         );
     }
+    warn_of_undeclared(schema, properties, problems);
     for (name, property) in properties {
-        let pointer = format!("/inputSchema/properties/{}", name.replace('~', "~0").replace('/', "~1"));
+        let pointer = property_pointer(name);
         let missing: Vec<&str> = [("type", TYPES), ("description", &["description"])]
             .into_iter()
             .filter(|(_, keywords)| !keywords.iter().any(|keyword| property.get(keyword).is_some()))
@@ -42,6 +43,78 @@ pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Pr
     }
 }
 
+/// Notes required arguments that are declared nowhere.
+fn warn_of_undeclared(schema: &Value, properties: &Map<String, Value>, problems: &mut Problems) {
+    let elsewhere = ["patternProperties", "allOf", "anyOf", "oneOf", "$ref"];
+    if properties.is_empty() || elsewhere.iter().any(|keyword| schema.get(keyword).is_some()) {
+        return;
+    }
+    for name in required(schema).filter(|name| !properties.contains_key(*name)) {
+        let hint = match closest(name, properties.keys().map(String::as_str)) {
+            Some(meant) => format!("did you mean {meant:?}?"),
+            None => "declare it there".to_owned(),
+        };
+        problems.warning("/inputSchema/required", format!("{name:?} is not in \"properties\"; {hint}"));
+    }
+}
+
+/// Notes required arguments that the templates do not use; only where all that they use is known.
+pub(crate) fn warn_of_unused(definition: &Definition, used: &[ArgumentUse], problems: &mut Problems) {
+    let Some(schema) = &definition.input_schema else {
+        return;
+    };
+    for name in required(schema) {
+        if schema.pointer("/properties").is_some_and(|properties| properties.get(name).is_some())
+            && !used.iter().any(|usage| usage.name == name)
+        {
+            problems.warning(
+                property_pointer(name),
+                format!("the argument {name:?} is used nowhere in the definition; put it into a template, or remove it"),
+            );
+        }
+    }
+}
+
+/// Notes defaults that would make a call fail.
+pub(crate) fn check_defaults(validator: &Validator, defaults: &[(Box<str>, Value)], problems: &mut Problems) {
+    if defaults.is_empty() {
+        return;
+    }
+    let call = defaults.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
+    // Other arguments are missing here; only what is wrong with the defaults themselves counts.
+    for violation in validator.violations(&Value::Object(call), MOST_VIOLATIONS) {
+        let place = defaults.iter().find_map(|(name, _)| {
+            let rest = violation.pointer.strip_prefix('/')?.strip_prefix(&*escaped(name))?;
+            (rest.is_empty() || rest.starts_with('/'))
+                .then(|| format!("{}/default{rest}", property_pointer(name)))
+        });
+        if let Some(place) = place {
+            problems.error(
+                place,
+                format!(
+                    "the default does not fit the schema beside it: {}; correct one of them",
+                    violation.message
+                ),
+            );
+        }
+    }
+}
+
+/// More than a schema that somebody wrote by hand will have.
+const MOST_VIOLATIONS: usize = 100;
+
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn property_pointer(name: &str) -> String {
+    format!("/inputSchema/properties/{}", escaped(name))
+}
+
+fn escaped(step: &str) -> String {
+    step.replace('~', "~0").replace('/', "~1")
+}
+
 /// Keywords any of which says what a value may be.
 const TYPES: &[&str] = &["type", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"];
 
@@ -52,13 +125,7 @@ pub(crate) fn check_arguments(definition: &Definition, used: &[ArgumentUse], pro
     };
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required: Vec<&str> = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let required: Vec<&str> = required(schema).collect();
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
         && schema.get("patternProperties").is_none();
     for usage in used {

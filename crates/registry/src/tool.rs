@@ -1,18 +1,17 @@
 //! A compiled tool, and the life of one call through it: arguments parsed and checked, executed, result checked.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, ErrorCode, Executor, Outcome, Payload, Preview, Principal, ToolName, ToolResult,
-    Violation,
+    Call, CallError, ErrorCode, Outcome, Payload, Preview, Principal, ToolName, ToolResult, Violation,
 };
 
 use crate::header_params::HeaderParam;
+use crate::lazy_executor::LazyExecutor;
 use crate::validator::LazyValidator;
 
 /// The most violations one error message names.
@@ -37,7 +36,7 @@ pub struct Tool {
     pub(crate) defaults: Vec<(Box<str>, Value)>,
     pub(crate) input: LazyValidator,
     pub(crate) output: Option<LazyValidator>,
-    pub(crate) executor: Arc<dyn Executor>,
+    pub(crate) executor: LazyExecutor,
     /// Calls that are not in the store yet.
     pub(crate) uses: AtomicU32,
 }
@@ -53,14 +52,14 @@ impl Tool {
         let arguments = self.arguments(arguments)?;
         self.uses.fetch_add(1, Ordering::Relaxed);
         let call = Call { tool: &self.name, arguments: object_of(&arguments), principal };
-        let result = self.executor.execute(&call).await?;
+        let result = self.executor.get()?.execute(&call).await?;
         self.check_output(result)
     }
 
     /// What a call would send; sends nothing.
     pub fn preview(&self, arguments: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
         let arguments = self.arguments(arguments)?;
-        self.executor.preview(&Call { tool: &self.name, arguments: object_of(&arguments), principal })
+        self.executor.get()?.preview(&Call { tool: &self.name, arguments: object_of(&arguments), principal })
     }
 
     fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde_json::Value;
-use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator, Violation};
+use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator};
 
 /// A schema that is known to compile.
 pub(crate) struct LazyValidator {
@@ -14,16 +14,15 @@ pub(crate) struct LazyValidator {
 }
 
 impl LazyValidator {
-    /// Checks `schema`; every fault comes back with a pointer into it. If `text` holds the same JSON, it is shared.
-    pub(crate) fn check(schema: &Value, text: &Bytes) -> Result<Self, Vec<Violation>> {
-        SchemaCompiler::default().compile(schema)?;
+    /// For a `schema` that was checked. If `text` holds the same JSON, it is shared.
+    pub(crate) fn of(schema: &Value, text: &Bytes) -> Self {
         let json = schema.to_string();
         let found = memchr::memmem::find(text, json.as_bytes());
         let schema = match found {
             Some(start) => text.slice(start..start + json.len()),
             None => json.into(),
         };
-        Ok(Self { schema, compiled: OnceLock::new() })
+        Self { schema, compiled: OnceLock::new() }
     }
 
     /// The compiled schema.

@@ -2,9 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,6 +27,9 @@ struct Echo;
 struct Settings {
     #[serde(default)]
     needs: Option<String>,
+    /// Whether only what it needs is used.
+    #[serde(default)]
+    only: bool,
 }
 
 #[async_trait]
@@ -46,7 +50,11 @@ impl Kind for Echo {
 
     fn compile(&self, settings: Settings, _: &Definition, _: &mut Problems) -> Option<Compiled> {
         let uses = |name: String| ArgumentUse { name, pointer: "/echo/needs".into(), required: true };
-        Some(Compiled { executor: Arc::new(Echo), arguments: settings.needs.map(uses).into_iter().collect() })
+        Some(Compiled {
+            executor: Arc::new(Echo),
+            arguments: settings.needs.map(uses).into_iter().collect(),
+            uses_other_arguments: !settings.only,
+        })
     }
 }
 
@@ -120,6 +128,241 @@ async fn a_broken_file_keeps_its_last_good_definitions_and_says_so() {
     fs::write(folder.path().join("a.yaml"), "name: a2\ndescription: d\necho: {}\n").unwrap();
     registry.refresh().await;
     assert_eq!(names(&registry), ["a2"]);
+}
+
+/// An editor empties a file before it writes it; only deleting it removes its tools.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_file_keeps_its_last_good_definitions_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (yaml, json) = (folder.path().join("a.yaml"), folder.path().join("b.json"));
+    fs::write(&yaml, "name: a\ndescription: d\necho: {}\n").unwrap();
+    fs::write(&json, tool("b", "d").to_string()).unwrap();
+    fs::write(folder.path().join("never.yml"), "# nothing yet\n").unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a", "b"]);
+    for (one, other) in [("", ""), ("# later\n", "[]"), ("---\n", "{\"tools\": []}")] {
+        fs::write(&yaml, one).unwrap();
+        fs::write(&json, other).unwrap();
+        registry.refresh().await;
+        assert_eq!(names(&registry), ["a", "b"], "{one:?}");
+        let mut told: Vec<_> = registry
+            .snapshot()
+            .problems()
+            .map(|problem| format!("{}: {}", problem.origin.as_deref().unwrap(), problem.message))
+            .collect();
+        told.retain(|text| text.contains("has no definition in it"));
+        assert_eq!(told.len(), 3, "{told:#?}");
+        assert!(told[0].starts_with("a.yaml: ") && told[0].contains("(1) stay in place"), "{told:#?}");
+        assert!(told[2].starts_with("never.yml: ") && !told[2].contains("stay in place"), "{told:#?}");
+    }
+    fs::remove_file(&yaml).unwrap();
+    fs::write(&json, tool("b2", "d").to_string()).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["b2"]);
+}
+
+/// R125, R126: a definition in a file that becomes faulty leaves its last good version live, until it is corrected.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_faulty_definition_in_a_file_keeps_its_last_good_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.json");
+    let write =
+        |document: Value| fs::write(&file, json!([tool("first", "d"), document]).to_string()).unwrap();
+    let faulty = |extra: Value| {
+        let mut document = tool("a", "new text");
+        document.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        document
+    };
+    write(tool("a", "good"));
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    for extra in [json!({"nope": 1}), json!({"echo": {"nope": 12345}})] {
+        write(faulty(extra));
+        registry.refresh().await;
+        registry.refresh().await;
+        let snapshot = registry.snapshot();
+        let entry = snapshot.entry("a").unwrap();
+        assert_eq!((entry.state(), entry.has_errors()), ("live", true));
+        assert_eq!(snapshot.find("a").unwrap().description.as_deref(), Some("good"));
+        assert!(entry.problems[0].message.contains("the last good version stays in place"));
+        assert_eq!(entry.problems[0].origin.as_deref(), Some("a.json#/1"));
+        assert!(entry.problems[1].message.contains("nope"), "{:?}", entry.problems);
+    }
+    write(faulty(json!({"nope": 1, "enabled": false})));
+    registry.refresh().await;
+    assert_eq!(registry.snapshot().entry("a").unwrap().state(), "disabled", "off is off");
+    write(tool("a", "corrected"));
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    assert_eq!(snapshot.find("a").unwrap().description.as_deref(), Some("corrected"));
+    assert!(!snapshot.entry("a").unwrap().has_errors());
+    fs::write(&file, json!([tool("first", "d")]).to_string()).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["first"]);
+}
+
+#[track_caller]
+fn check_told(document: &Value, expected: &[&str]) {
+    let told: Vec<_> =
+        registry(None, Vec::new(), 10).check(document).iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), expected.len(), "{told:#?}");
+    for words in expected {
+        assert!(told.iter().any(|text| text.contains(words)), "{words} in {told:#?}");
+    }
+}
+
+#[test]
+fn an_input_schema_that_contradicts_itself_or_the_templates_is_told() {
+    let with = |schema: Value, needs: &str| json!({"name": "a", "description": "d", "echo": {"needs": needs, "only": true}, "inputSchema": schema});
+    let text = || json!({"type": "string", "description": "d"});
+    check_told(
+        &with(json!({"properties": {"city": text(), "day": text()}, "required": ["city", "day"]}), "day"),
+        &["warning in a at /inputSchema/properties/city: the argument \"city\" is used nowhere"],
+    );
+    check_told(
+        &with(json!({"properties": {"city": text(), "day": text()}, "required": ["day"]}), "day"),
+        &[],
+    );
+    check_told(
+        &json!({"name": "a", "description": "d", "echo": {}, "inputSchema": {"properties": {"city": text()}, "required": ["city"]}}),
+        &[],
+    );
+    check_told(
+        &with(json!({"properties": {"day": text()}, "required": ["day", "dy"]}), "day"),
+        &["warning in a at /inputSchema/required: \"dy\" is not in \"properties\"; did you mean \"day\"?"],
+    );
+    let defaults = json!({
+        "properties": {
+            "day": text(),
+            "n": {"type": "integer", "description": "d", "default": "x"},
+            "a/b": {"$ref": "#/$defs/list", "description": "d", "default": [1, "y"]},
+            "fine": {"type": ["integer", "null"], "description": "d", "default": null}
+        },
+        "required": ["day"], "$defs": {"list": {"items": {"type": "integer"}}}
+    });
+    check_told(
+        &with(defaults, "day"),
+        &[
+            "error in a at /inputSchema/properties/n/default: the default does not fit",
+            "error in a at /inputSchema/properties/a~1b/default/1: the default does not fit",
+        ],
+    );
+    check_told(
+        &with(json!({"city": "string", "day": {"type": "string"}}), "day"),
+        &[
+            "error in a at /inputSchema/city: \"city\" is no JSON Schema keyword",
+            "error in a at /inputSchema/day: \"day\" is no JSON Schema keyword",
+            "args.day is not a property",
+        ],
+    );
+    check_told(
+        &with(
+            json!({"properties": {"day": {"type": "strng", "description": "d"}}, "required": ["day"]}),
+            "day",
+        ),
+        &[
+            "error in a at /inputSchema/properties/day/type: not a valid JSON Schema here: \"strng\" is not one of",
+        ],
+    );
+}
+
+thread_local! {
+    static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What this thread logs; a registry works on the thread of its test.
+struct Log;
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOGGED.with_borrow_mut(|logged| logged.write(bytes))
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    fn start() -> Self {
+        static ONCE: Once = Once::new();
+        // One for all threads: whether an event is wanted is found out once, on whichever thread comes first.
+        ONCE.call_once(|| {
+            let subscriber = tracing_subscriber::fmt()
+                .with_writer(|| Self)
+                .without_time()
+                .with_ansi(false)
+                .with_target(false)
+                .finish();
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+        Self
+    }
+
+    #[expect(clippy::unused_self, reason = "only after the start is there a log")]
+    fn take(&self) -> Vec<String> {
+        let bytes = LOGGED.take();
+        String::from_utf8(bytes).unwrap().lines().map(str::to_owned).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_logs_what_it_changed() {
+    let log = Log::start();
+    let rows = Arc::new(Rows::default());
+    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let put = |name: &str, document: Value| Change::Put {
+        name: name.into(),
+        enabled: true,
+        config_json: document.to_string(),
+    };
+    let broken = json!({"name": "b", "echo": {"nope": 1}});
+    rows.write(&[put("a", tool("a", "d")), put("b", broken)], "test").await.unwrap();
+    registry.refresh().await;
+    let first = log.take();
+    assert!(first.len() == 1 && first[0].contains("definition has an error"), "{first:#?}");
+
+    let changes = [put("a", tool("a", "new")), put("b", tool("b", "d")), put("c", tool("c", "d"))];
+    rows.write(&changes, "test").await.unwrap();
+    registry.refresh().await;
+    assert_eq!(
+        log.take(),
+        [
+            " INFO tool updated tool=\"a\" origin=\"store row \\\"a\\\"\"",
+            " INFO tool live again tool=\"b\" origin=\"store row \\\"b\\\"\"",
+            " INFO tool created tool=\"c\" origin=\"store row \\\"c\\\"\"",
+        ]
+    );
+    rows.write(&[Change::SetEnabled { name: "a".into(), enabled: false }], "test").await.unwrap();
+    registry.refresh().await;
+    assert!(log.take()[0].contains("tool switched off"));
+    let many: Vec<_> =
+        (0..25).map(|number| put(&format!("t{number}"), tool(&format!("t{number}"), "d"))).collect();
+    rows.write(&many, "test").await.unwrap();
+    registry.refresh().await;
+    let told = log.take();
+    assert_eq!(told.len(), 21, "{told:#?}");
+    assert_eq!(told[20], " INFO more tools changed source=\"store\" more=5");
+    registry.refresh().await;
+    assert_eq!(log.take(), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_problem_of_a_file_is_logged_once() {
+    let log = Log::start();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.yaml"), "name: [a\n").unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    let first = log.take();
+    assert!(first.len() == 1 && first[0].contains("source has a problem"), "{first:#?}");
+    fs::write(folder.path().join("b.json"), tool("b", "d").to_string()).unwrap();
+    registry.refresh().await;
+    assert_eq!(log.take(), [" INFO tool created tool=\"b\" origin=\"b.json\""]);
+    fs::remove_file(folder.path().join("b.json")).unwrap();
+    registry.refresh().await;
+    assert_eq!(log.take(), [" INFO tool removed tool=\"b\" origin=\"b.json\""]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -405,4 +648,25 @@ async fn uses_are_counted_and_none_is_lost() {
     registry.record_uses().await;
     registry.record_uses().await;
     assert_eq!(*rows.uses.lock().unwrap(), [("a".to_owned(), 2)]);
+}
+
+/// Pipes, devices and links in circles neither hang a reload nor stop the other files.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_files_in_a_folder_harm_nobody() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.json"), tool("a", "d").to_string()).unwrap();
+    symlink("/dev/zero", folder.path().join("zero.json")).unwrap();
+    for number in 0..4 {
+        symlink(".", folder.path().join(format!("loop{number}"))).unwrap();
+    }
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe.yaml")).status().unwrap();
+    assert!(made.success());
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a"]);
+    let snapshot = registry.snapshot();
+    let told: Vec<_> = snapshot.problems().filter_map(|problem| problem.origin.as_deref()).collect();
+    assert_eq!(told, ["pipe.yaml", "zero.json"]);
 }

@@ -1,6 +1,8 @@
 //! Writing for people: results to standard output, everything else to standard error. A reader that went away
-//! (`| head`) is no reason to complain.
+//! (`| head`) is no reason to complain. A terminal gets control characters as visible escapes, since names, answers and
+//! errors come from others; programs get every byte as it is.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table, Width};
@@ -8,33 +10,33 @@ use serde::Serialize;
 
 /// Writes a line to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
-    let mut out = std::io::stdout().lock();
-    let _ = out
-        .write_all(text.as_ref().as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush());
+    let text = text.as_ref();
+    write_line(&if person_reads_results() { visible(text) } else { text.into() });
 }
 
 /// Writes a line to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
-    let mut out = std::io::stderr().lock();
-    let _ = out.write_all(text.as_ref().as_bytes()).and_then(|()| out.write_all(b"\n"));
+    let text = text.as_ref();
+    write_note(&if person_reads_notes() { visible(text) } else { text.into() });
 }
 
 /// Writes a line that only explains to standard error, dim where somebody looks at it.
 pub(crate) fn aside(text: impl AsRef<str>) {
-    let text = text.as_ref();
-    note(if person_reads_notes() { format!("\u{1b}[2m{text}\u{1b}[0m") } else { text.to_owned() });
+    if person_reads_notes() {
+        write_note(&format!("\u{1b}[2m{}\u{1b}[0m", visible(text.as_ref())));
+    } else {
+        note(text);
+    }
 }
 
 /// Writes a value as JSON to standard output: indented for people, on one line for programs.
 pub(crate) fn json(value: &impl Serialize) {
-    let text = if std::io::stdout().is_terminal() {
+    let text = if person_reads_results() {
         serde_json::to_string_pretty(value)
     } else {
         serde_json::to_string(value)
     };
-    line(text.unwrap_or_default());
+    write_line(&text.unwrap_or_default());
 }
 
 /// Whether a person reads what stands on standard error.
@@ -42,20 +44,71 @@ pub(crate) fn person_reads_notes() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// Writes a table to standard output; the last column is cut to what fits on a terminal.
-pub(crate) fn table<const COLUMNS: usize>(header: [&str; COLUMNS], rows: Vec<[String; COLUMNS]>) {
+fn person_reads_results() -> bool {
+    std::io::stdout().is_terminal()
+}
+
+fn write_line(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+}
+
+fn write_note(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n"));
+}
+
+/// What becomes of a last column that does not fit on the terminal.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overlong {
+    /// One line a row.
+    Cut,
+    /// As many lines as it takes.
+    Wrap,
+}
+
+/// The most characters of a cell. Laying out takes time that grows faster than the text.
+const LONGEST_CELL: usize = 2_000;
+
+/// Writes a table to standard output.
+pub(crate) fn table<const COLUMNS: usize>(
+    header: [&str; COLUMNS],
+    mut rows: Vec<[String; COLUMNS]>,
+    overlong: Overlong,
+) {
+    let mut width = None;
+    if person_reads_results() {
+        width = Table::new().width();
+        for cell in rows.iter_mut().flatten() {
+            *cell = visible(cell).into_owned();
+        }
+    }
+    write_line(&laid_out(header, rows, overlong, width));
+}
+
+/// The table as text. A terminal that does not know its width says 0.
+fn laid_out<const COLUMNS: usize>(
+    header: [&str; COLUMNS],
+    rows: Vec<[String; COLUMNS]>,
+    overlong: Overlong,
+    width: Option<u16>,
+) -> String {
     let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_style(comfy_table::presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(header);
     for row in rows {
-        let mut row = Row::from(row);
-        row.max_height(1);
+        let mut row = Row::from(row.map(|cell| shortened(&cell, LONGEST_CELL)));
+        if overlong == Overlong::Cut {
+            row.max_height(1);
+        }
         table.add_row(row);
     }
     table.set_truncation_indicator("…");
-    if let (true, Some(width)) = (std::io::stdout().is_terminal(), table.width()) {
-        let others: u16 =
-            table.column_max_content_widths().iter().take(COLUMNS - 1).map(|width| width + 2).sum();
+    if let Some(width) = width.filter(|width| *width > 0) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        let others = table.column_max_content_widths();
+        let others = others.iter().take(COLUMNS - 1);
+        let others = others.fold(0_u16, |sum, width| sum.saturating_add(*width).saturating_add(2));
         if let Some(last) = table.column_mut(COLUMNS - 1) {
             let room = width.saturating_sub(others).max(20);
             last.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(room)));
@@ -64,14 +117,86 @@ pub(crate) fn table<const COLUMNS: usize>(header: [&str; COLUMNS], rows: Vec<[St
     if let Some(first) = table.column_mut(0) {
         first.set_padding((0, 1));
     }
-    line(table.trim_fmt());
+    table.trim_fmt()
 }
 
 /// One line of `text`, at most `most` characters.
 pub(crate) fn one_line(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line,
+    shortened(&text.split_whitespace().collect::<Vec<_>>().join(" "), most)
+}
+
+fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
+/// `1 tool`, `2 tools`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// The text with everything that would steer the terminal written out.
+fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        // The end of a line in many answers.
+        let ends_line = character == '\r' && rest.peek() == Some(&'\n');
+        if steers(character) && !ends_line {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
+/// Control characters, and those that turn the direction of text around.
+fn steers(character: char) -> bool {
+    let turns =
+        matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}');
+    turns || (character.is_control() && !matches!(character, '\n' | '\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_steer_a_terminal_is_written_out() {
+        for (text, shown) in [
+            ("plain 天气\n\ttext", "plain 天气\n\ttext"),
+            ("a\u{1b}[31mred", "a\\u{1b}[31mred"),
+            ("one\r\ntwo\rthree", "one\r\ntwo\\rthree"),
+            ("\u{9b}2J\u{7}\u{202e}", "\\u{9b}2J\\u{7}\\u{202e}"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_width_of_zero_is_no_width() {
+        let rows = || vec![["a.tool".to_owned(), "what it does ".repeat(4)]];
+        let unknown = laid_out(["NAME", "DESCRIPTION"], rows(), Overlong::Cut, None);
+        assert_eq!(laid_out(["NAME", "DESCRIPTION"], rows(), Overlong::Cut, Some(0)), unknown);
+        assert!(unknown.contains("what it does what it does what it does"), "{unknown}");
+    }
+
+    #[test]
+    fn a_long_last_column_is_cut_or_wrapped() {
+        let table = |name: &str, overlong| {
+            let rows = vec![[name.to_owned(), "word ".repeat(30)]];
+            laid_out(["NAME", "TEXT"], rows, overlong, Some(40))
+        };
+        let cut = table("a", Overlong::Cut);
+        assert!(cut.lines().count() == 2 && cut.ends_with('…'), "{cut}");
+        let wrapped = table("a", Overlong::Wrap);
+        assert_eq!(wrapped.matches("word").count(), 30, "{wrapped}");
+        assert!(!table(&"a".repeat(70_000), Overlong::Cut).is_empty());
     }
 }

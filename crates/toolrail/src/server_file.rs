@@ -4,9 +4,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
-const FILE: &str = "server.json";
+/// The name of the file.
+pub(crate) const FILE: &str = "server.json";
 
 /// A running server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +33,14 @@ impl ServerFile {
     pub(crate) fn read(data: &Path) -> Option<Self> {
         let bytes = std::fs::read(data.join(FILE)).ok()?;
         serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Whether another process of that number lives. What was killed leaves its file behind.
+    pub(crate) fn is_of_another_process(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        // Not permitted to signal it means that it is there.
+        let lives = |pid| !matches!(test_kill_process(pid), Err(Errno::SRCH));
+        self.pid != std::process::id() && pid.is_some_and(lives)
     }
 
     /// Writes the file in one step, so that no reader sees half of it.

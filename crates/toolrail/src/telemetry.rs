@@ -2,9 +2,10 @@
 
 use std::io::IsTerminal;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -18,8 +19,7 @@ pub(crate) enum LogFormat {
 
 /// Starts logging; `filter` is a level or directives such as `info,toolrail_registry=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(filter)
-        .with_context(|| format!("{filter:?} is not a log level; use error, warn, info, debug or trace"))?;
+    let filter = parse(filter)?;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -29,4 +29,35 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
         LogFormat::Json => subscriber.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+fn parse(filter: &str) -> anyhow::Result<EnvFilter> {
+    let wrong = |word: &str| {
+        format!(
+            "{word:?} is not a log level; use off, error, warn, info, debug or trace, or levels by module such as info,toolrail_registry=debug"
+        )
+    };
+    // The library takes a lone word for the name of a module, so that a wrong level would silence everything.
+    let is_level = |word: &str| word.contains(['=', '[']) || word.parse::<LevelFilter>().is_ok();
+    let words: Vec<&str> = filter.split(',').map(str::trim).collect();
+    if let Some(unknown) = words.iter().find(|word| !is_level(word)) {
+        bail!("{}", wrong(unknown));
+    }
+    EnvFilter::try_new(words.join(",")).with_context(|| wrong(filter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused_with_the_levels() {
+        for good in ["info", "WARN", "off", "info,toolrail_registry=debug", "warn, toolrail=trace", ""] {
+            assert!(parse(good).is_ok(), "{good}");
+        }
+        for bad in ["loud", "==", "info,loud", "toolrail=loud"] {
+            let told = format!("{:#}", parse(bad).unwrap_err());
+            assert!(told.contains("off, error, warn, info, debug or trace"), "{told}");
+        }
+    }
 }

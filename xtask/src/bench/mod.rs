@@ -73,10 +73,10 @@ impl Bench {
     }
 }
 
-/// Builds everything in release mode, then measures with the release build of this program.
+/// Builds everything as it is handed out (profile `dist`), then measures with that build of this program.
 pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
     let workspace = Workspace::find()?;
-    let xtask = build_release(&workspace, "xtask")?;
+    let xtask = build_dist(&workspace, "xtask")?;
     // A raised limit is inherited by every process under test: 1,000 calls need 2,000 sockets in the gateway.
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -n "$(ulimit -Hn)"; exec "$@""#, "sh"]).arg(xtask).arg("bench-run");
@@ -90,7 +90,7 @@ pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
     if options.baseline {
         command.arg("--baseline");
     } else {
-        command.arg("--toolrail").arg(build_release(&workspace, "toolrail")?);
+        command.arg("--toolrail").arg(build_dist(&workspace, "toolrail")?);
     }
     run_command(&mut command)
 }
@@ -116,10 +116,10 @@ pub(crate) fn run(options: RunOptions) -> Result<()> {
     Ok(())
 }
 
-fn build_release(workspace: &Workspace, package: &str) -> Result<PathBuf> {
-    eprintln!("building {package} (release)");
+fn build_dist(workspace: &Workspace, package: &str) -> Result<PathBuf> {
+    eprintln!("building {package} (profile dist)");
     let mut build = cargo()
-        .args(["build", "--release", "--package", package, "--message-format=json-render-diagnostics"])
+        .args(["build", "--profile", "dist", "--package", package, "--message-format=json-render-diagnostics"])
         .current_dir(&workspace.root)
         .stdout(Stdio::piped())
         .spawn()
@@ -133,7 +133,7 @@ fn build_release(workspace: &Workspace, package: &str) -> Result<PathBuf> {
         }
     }
     if !build.wait()?.success() {
-        bail!("cargo build --release --package {package} failed");
+        bail!("cargo build --profile dist --package {package} failed");
     }
     executable.with_context(|| format!("cargo built no program named {package}"))
 }

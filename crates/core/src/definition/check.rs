@@ -7,6 +7,7 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::document::{AuthDocument, Document, MappingDocument};
+use super::published;
 use super::split_form::{self, Spelling};
 use super::{ApiKeyPlace, Auth, Definition, Policy, ResponseMapping};
 use crate::kind::schema_of;
@@ -27,6 +28,8 @@ const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "mcp", "script", "native"];
 /// The form definitions must have, given the kinds there are.
 pub struct DefinitionForm {
     kinds: Vec<Arc<dyn AnyKind>>,
+    /// By which the form is checked.
+    checked: Value,
     schema: Value,
     validator: Option<jsonschema::Validator>,
 }
@@ -34,12 +37,13 @@ pub struct DefinitionForm {
 impl DefinitionForm {
     /// The form for these kinds.
     pub fn new(kinds: Vec<Arc<dyn AnyKind>>) -> Self {
-        let schema = definition_schema(&kinds);
-        let validator = jsonschema::validator_for(&schema).ok();
-        Self { kinds, schema, validator }
+        let checked = definition_schema(&kinds);
+        let validator = jsonschema::validator_for(&checked).ok();
+        let schema = published::file_schema(&checked, &kinds);
+        Self { kinds, checked, schema, validator }
     }
 
-    /// The published JSON Schema of a definition.
+    /// The published JSON Schema of a file of definitions.
     pub fn schema(&self) -> &Value {
         &self.schema
     }
@@ -158,7 +162,7 @@ impl DefinitionForm {
     /// The fields that may stand beside one that may not.
     fn siblings(&self, schema_path: &str) -> Vec<String> {
         let parent = schema_path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        self.schema
+        self.checked
             .pointer(&format!("{parent}/properties"))
             .and_then(Value::as_object)
             .map(|properties| properties.keys().cloned().collect())
@@ -289,10 +293,14 @@ fn object_root(mut schema: Value, problems: &mut Problems) -> Value {
                 members.shift_insert(0, "type".into(), "object".into());
             }
             Some(kind) if kind == "object" => {}
-            Some(kind) => problems.error(
-                "/inputSchema/type",
-                format!("the root of an input schema must be \"object\", not {kind}; put the value into a property"),
-            ),
+            Some(kind) => {
+                problems.error(
+                    "/inputSchema/type",
+                    format!("the root of an input schema must be \"object\", not {kind}; put the value into a property"),
+                );
+                // Told; the rest of the schema is still looked at.
+                members.insert("type".into(), "object".into());
+            }
         }
     }
     schema

@@ -1,8 +1,9 @@
 //! A definition: what the user wrote about one tool, checked and in one form. `document` is what may be written,
-//! `split_form` the other spellings that mean the same, `check` the search for faults.
+//! `split_form` the other spellings that mean the same, `check` the search for faults, `published` the schema for editors.
 
 mod check;
 mod document;
+mod published;
 mod split_form;
 
 use serde_json::Value;

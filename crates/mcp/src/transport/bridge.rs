@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use super::connection::MOST_UNDER_WAY;
-use super::stream::{Line, Lines};
+use super::stream::{Line, Lines, too_long, write};
 use crate::envelope::{self, Message, Params};
 use crate::reply::{Answer, Code, Fault};
 
@@ -55,7 +55,7 @@ pub async fn bridge(
         tokio::select! {
             line = lines.next(), if open && running.len() < MOST_UNDER_WAY => match line? {
                 Line::Whole(line) => running.push(exchange(remote, line, &negotiated)),
-                Line::TooLong => {}
+                Line::TooLong => write(&mut output, too_long()).await?,
                 Line::End => open = false,
             },
             Some(answer) = running.next(), if !running.is_empty() => if let Some(answer) = answer {

@@ -14,10 +14,10 @@ use toolrail_core::Principal;
 
 use crate::envelope::{self, Message};
 use crate::peer::{Peer, Session};
-use crate::reply::{Answer, Pieces};
+use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::{self, Server};
 
-/// The most calls one connection may have under way; reading pauses beyond that.
+/// The most calls one connection may have under way; more are refused.
 pub(super) const MOST_UNDER_WAY: usize = 1024;
 
 type Running = Pin<Box<dyn Future<Output = (Option<String>, Result<Option<Answer>, Aborted>)> + Send>>;
@@ -35,27 +35,29 @@ impl Connection {
         Self { server, session: Arc::new(session), running: FuturesUnordered::new(), handles: HashMap::new() }
     }
 
-    /// Whether another message may be read.
-    pub(super) fn has_room(&self) -> bool {
-        self.running.len() < MOST_UNDER_WAY
-    }
-
     /// Whether any call is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
 
-    /// Takes one message: starts a call, or cancels one.
-    pub(super) fn take(&mut self, bytes: Bytes) {
+    /// Takes one message: starts a call, or cancels one. What comes back is to be sent at once.
+    pub(super) fn take(&mut self, bytes: Bytes) -> Option<Pieces> {
         let id = match envelope::parse(&bytes) {
             Ok(Message::Request(request)) => Some(request.id.get().to_owned()),
             Ok(Message::Notification(notification)) => {
                 let handle = server::cancelled(&notification).and_then(|id| self.handles.remove(id.get()));
-                return handle.iter().for_each(AbortHandle::abort);
+                handle.iter().for_each(AbortHandle::abort);
+                return None;
             }
-            Ok(Message::Response) => return,
-            Err(_) => None,
+            Ok(Message::Response) => return None,
+            Err((id, fault)) => return Some(Answer::write(id, Err(fault)).body),
         };
+        if self.running.len() >= MOST_UNDER_WAY {
+            let id = id.as_deref().and_then(|id| serde_json::from_str(id).ok());
+            let message =
+                format!("{MOST_UNDER_WAY} calls are under way on this connection; wait for one to end");
+            return Some(Answer::write(id, Err(Fault::new(Code::CallFailed, message))).body);
+        }
         let (handle, registration) = AbortHandle::new_pair();
         if let Some(id) = &id {
             self.handles.insert(id.clone(), handle);
@@ -68,6 +70,7 @@ impl Connection {
             };
             (id, Abortable::new(call, registration).await)
         }));
+        None
     }
 
     /// The next answer; waits for ever while no call is under way.

@@ -23,8 +23,10 @@ pub async fn serve_stream(
     let mut open = true;
     while open || !connection.is_idle() {
         tokio::select! {
-            line = lines.next(), if open && connection.has_room() => match line? {
-                Line::Whole(line) => connection.take(line),
+            line = lines.next(), if open => match line? {
+                Line::Whole(line) => if let Some(answer) = connection.take(line) {
+                    write(&mut output, answer).await?;
+                },
                 Line::TooLong => write(&mut output, too_long()).await?,
                 Line::End => open = false,
             },
@@ -36,7 +38,7 @@ pub async fn serve_stream(
     Ok(())
 }
 
-async fn write(output: &mut (impl AsyncWrite + Unpin), message: Pieces) -> io::Result<()> {
+pub(super) async fn write(output: &mut (impl AsyncWrite + Unpin), message: Pieces) -> io::Result<()> {
     for piece in message.iter() {
         output.write_all(piece).await?;
     }
@@ -44,7 +46,7 @@ async fn write(output: &mut (impl AsyncWrite + Unpin), message: Pieces) -> io::R
     output.flush().await
 }
 
-fn too_long() -> Pieces {
+pub(super) fn too_long() -> Pieces {
     let message = format!("the message is longer than {} MiB", LARGEST_MESSAGE / 1024 / 1024);
     Answer::write(None, Err(Fault::new(Code::InvalidRequest, message))).body
 }
@@ -109,6 +111,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     fn last(&mut self) -> Line {
         self.searched = 0;
         let rest = self.buffer.split().freeze();
-        if self.skipping || rest.trim_ascii().is_empty() { Line::End } else { Line::Whole(rest) }
+        match std::mem::take(&mut self.skipping) {
+            true => Line::TooLong,
+            false if rest.trim_ascii().is_empty() => Line::End,
+            false => Line::Whole(rest),
+        }
     }
 }

@@ -1,17 +1,23 @@
 //! WebSocket at `/mcp/ws`: one message per text frame, full MCP and the plain dialect (R4, R10, R18, R21).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, StreamExt};
 
 use super::LARGEST_MESSAGE;
 use super::connection::Connection;
 use crate::peer::Session;
 use crate::server::Server;
+
+/// How often a client that says nothing is asked whether it is still there.
+const PROBE: Duration = Duration::from_mins(1);
+/// How long a client may take to read one message.
+const WRITE_DEADLINE: Duration = Duration::from_mins(1);
 
 /// Opens the connection.
 pub(super) async fn handle(State(server): State<Arc<Server>>, upgrade: WebSocketUpgrade) -> Response {
@@ -25,21 +31,43 @@ pub(super) async fn handle(State(server): State<Arc<Server>>, upgrade: WebSocket
 async fn serve(server: Arc<Server>, socket: WebSocket) {
     let (mut sink, mut frames) = socket.split();
     let mut connection = Connection::new(server, Session { plain_shapes: true, ..Session::default() });
+    let mut probe = tokio::time::interval(PROBE);
+    probe.tick().await;
+    let mut silent = false;
     loop {
-        tokio::select! {
-            frame = frames.next(), if connection.has_room() => match frame {
-                Some(Ok(Frame::Text(text))) => connection.take(Bytes::from(text)),
-                Some(Ok(Frame::Binary(bytes))) => connection.take(bytes),
-                Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => {}
-                // The client is gone; dropping the connection cancels its calls.
-                Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
-            },
-            answer = connection.next() => {
-                let Some(answer) = answer else { continue };
-                if sink.send(Frame::Text(answer.into_text().into())).await.is_err() {
-                    return;
+        let outgoing = tokio::select! {
+            // Read even when the limit of calls is reached: a close or a cancellation must be seen.
+            frame = frames.next() => {
+                silent = false;
+                match frame {
+                    Some(Ok(Frame::Text(text))) => connection.take(Bytes::from(text)),
+                    Some(Ok(Frame::Binary(bytes))) => connection.take(bytes),
+                    Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => None,
+                    // The client is gone; dropping the connection cancels its calls.
+                    Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
                 }
             }
+            answer = connection.next() => answer,
+            _ = probe.tick() => {
+                // Nothing heard for a whole period, not even the answer to the last probe.
+                if std::mem::replace(&mut silent, true) && connection.is_idle() {
+                    return;
+                }
+                if !send(&mut sink, Frame::Ping(Bytes::new())).await {
+                    return;
+                }
+                None
+            }
+        };
+        if let Some(answer) = outgoing
+            && !send(&mut sink, Frame::Text(answer.into_text().into())).await
+        {
+            return;
         }
     }
+}
+
+/// Sends one frame; false if the client is gone or does not read.
+async fn send(sink: &mut (impl Sink<Frame> + Unpin), frame: Frame) -> bool {
+    matches!(tokio::time::timeout(WRITE_DEADLINE, sink.send(frame)).await, Ok(Ok(())))
 }

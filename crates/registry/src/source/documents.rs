@@ -21,7 +21,7 @@ pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, Stri
         vec![serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?]
     } else {
         serde_saphyr::from_multiple(text)
-            .map_err(|error| format!("not valid YAML: {}", first_line(&error.to_string())))?
+            .map_err(|error| format!("not valid YAML: {}", yaml_fault(&error.to_string(), text)))?
     };
     let several = roots.len() > 1;
     let mut found = Vec::new();
@@ -44,7 +44,8 @@ fn collect(root: Value, base: &str, found: &mut Vec<ReadDocument>) {
             );
         }
         Value::Object(mut members)
-            if members.len() == 1 && members.get("tools").is_some_and(Value::is_array) =>
+            if members.get("tools").is_some_and(Value::is_array)
+                && members.keys().all(|key| matches!(key.as_str(), "tools" | "$schema")) =>
         {
             if let Some(tools) = members.shift_remove("tools") {
                 collect(tools, &format!("{base}/tools"), found);
@@ -54,9 +55,27 @@ fn collect(root: Value, base: &str, found: &mut Vec<ReadDocument>) {
     }
 }
 
-/// Parsers may draw a picture of the place below their message; a log line has no room for it.
-fn first_line(message: &str) -> &str {
-    message.lines().next().unwrap_or(message).trim()
+/// The parser's words, in one line, without its advice to programmers, and with ours where a template was not quoted.
+fn yaml_fault(message: &str, text: &str) -> String {
+    // It draws a picture of the place below its message; a log line has no room for it.
+    let line = message.lines().next().unwrap_or(message).trim();
+    let line = line.strip_prefix("error: ").unwrap_or(line);
+    let fault = line.split(", set DuplicateKeyPolicy").next().unwrap_or(line);
+    match unquoted_template(fault, text) {
+        Some(template) => format!("{fault}; quote templates: \"{template}\""),
+        None => fault.to_owned(),
+    }
+}
+
+/// The template at the place that the fault names: to YAML, `{{` opens a map in a map.
+fn unquoted_template<'t>(fault: &str, text: &'t str) -> Option<&'t str> {
+    let (line, rest) = fault.strip_prefix("line ")?.split_once(" column ")?;
+    let column: usize = rest.split(':').next()?.parse().ok()?;
+    let written = text.lines().nth(line.parse::<usize>().ok()?.checked_sub(1)?)?;
+    // The parser stops at the second brace.
+    let (start, _) = written.char_indices().nth(column.checked_sub(2)?)?;
+    let template = written[start..].strip_prefix("{{")?;
+    Some(&written[start..start + 2 + template.find("}}")? + 2])
 }
 
 #[cfg(test)]
@@ -79,6 +98,7 @@ mod tests {
         check("a.yml", "- name: a\n- name: b\n", &[("/0", "a"), ("/1", "b")]);
         check("a.yaml", "tools:\n  - name: a\n", &[("/tools/0", "a")]);
         check("a.yaml", "name: a\n---\nname: b\n", &[("/0", "a"), ("/1", "b")]);
+        check("a.yaml", "$schema: x\ntools: [{name: a}]\n", &[("/tools/0", "a")]);
         check("a.json", "{\"name\": \"a\"}", &[("", "a")]);
         check("a.json", "{\"tools\": [{\"name\": \"a\"}]}", &[("/tools/0", "a")]);
     }
@@ -89,5 +109,20 @@ mod tests {
         assert!(error.contains("line 2"), "{error}");
         let error = read_documents(Path::new("a.yaml"), "name: a\nhttp: [1, 2\nurl: x\n").unwrap_err();
         assert!(error.contains("not valid YAML") && error.contains('3'), "{error}");
+    }
+    #[test]
+    fn faults_of_yaml_are_told_in_words_for_its_author() {
+        let cases = [
+            ("a: 1\na: 2\n", "not valid YAML: line 2 column 1: duplicate mapping key: a"),
+            (
+                "城: 1\nq: {c: {{args.城}}/x}\n",
+                "not valid YAML: line 2 column 9: expected string scalar; quote templates: \"{{args.城}}\"",
+            ),
+            ("a: {{ args.b", "not valid YAML: line 1 column 5: "),
+        ];
+        for (text, expected) in cases {
+            let error = read_documents(Path::new("a.yaml"), text).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

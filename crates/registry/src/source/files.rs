@@ -1,7 +1,8 @@
 //! A folder of `*.yaml`, `*.yml` and `*.json` files as a source, watched for changes. A file that cannot be read or
-//! parsed keeps its last good definitions and becomes a problem.
+//! parsed, or has nothing in it, keeps its last good definitions and becomes a problem.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +19,8 @@ use crate::write::Registration;
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 /// The deepest folder that is looked into.
 const DEEPEST: usize = 8;
+/// The fault of a file with nothing in it. An editor that is saving may have emptied it first; whoever means it deletes it.
+const EMPTY: &str = "has no definition in it; write one, or delete the file";
 
 /// Definitions kept in a folder of files.
 pub struct FileSource {
@@ -80,12 +83,23 @@ impl FileSource {
 
     /// Reads what changed; nothing if nothing did.
     fn read(&self, since: Option<Revision>) -> std::io::Result<Option<Loaded>> {
-        let mut paths = Vec::new();
-        find_files(&self.folder, 0, &mut paths)?;
+        let found = Found::under(&self.folder)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = BTreeMap::new();
-        let mut changed = paths.len() != state.files.len();
-        for path in paths {
+        let unreadable = |path: &Path| found.unreadable.iter().any(|(folder, _)| path.starts_with(folder));
+        let kept = state
+            .files
+            .iter()
+            .filter(|(path, _)| unreadable(path))
+            .map(|(path, file)| (path.clone(), file.clone()));
+        files.extend(kept);
+        let mut changed = found.files.len() + files.len() != state.files.len();
+        for (folder, fault) in &found.unreadable {
+            let file = File { stamp: None, drafts: Vec::new(), fault: Some(fault.clone()) };
+            changed |= state.files.get(folder).is_none_or(|before| before.fault != file.fault);
+            files.insert(folder.clone(), file);
+        }
+        for path in found.files {
             let before = state.files.get(&path);
             let file = self.file(&path, before);
             changed |= before.is_none_or(|before| before.stamp != file.stamp || before.fault != file.fault);
@@ -125,9 +139,15 @@ impl FileSource {
         if stamp.is_some_and(|stamp| stamp.length > LARGEST_FILE) {
             return Err(format!("the file is larger than {} MiB; split it", LARGEST_FILE / 1024 / 1024));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
+        let text = read_bounded(path)?;
         let name = self.name(path);
+        if text.trim().is_empty() {
+            return Err(EMPTY.into());
+        }
         let documents = read_documents(path, &text)?;
+        if documents.is_empty() {
+            return Err(EMPTY.into());
+        }
         let drafts = documents.into_iter().map(|document| {
             let origin = if document.pointer.is_empty() {
                 name.clone()
@@ -201,22 +221,60 @@ fn draft_of(value: serde_json::Value, origin: String) -> Draft {
     }
 }
 
-fn find_files(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if hidden {
-            continue;
-        }
-        if path.is_dir() {
-            if depth < DEEPEST {
-                find_files(&path, depth + 1, found)?;
-            }
-        } else if is_definition_file(&path) {
-            found.push(path);
-        }
+/// What a folder holds.
+#[derive(Default)]
+struct Found {
+    files: Vec<PathBuf>,
+    /// Folders inside it that cannot be read, and why.
+    unreadable: Vec<(PathBuf, String)>,
+    /// The folders that were looked into, so that links cannot lead in circles.
+    seen: HashSet<PathBuf>,
+}
+
+impl Found {
+    fn under(folder: &Path) -> std::io::Result<Self> {
+        let mut found = Self::default();
+        found.look_into(folder, 0)?;
+        Ok(found)
     }
-    Ok(())
+
+    fn look_into(&mut self, folder: &Path, depth: usize) -> std::io::Result<()> {
+        if !self.seen.insert(std::fs::canonicalize(folder)?) {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            if hidden {
+                continue;
+            }
+            if !path.is_dir() {
+                if is_definition_file(&path) {
+                    self.files.push(path);
+                }
+            } else if depth < DEEPEST
+                && let Err(error) = self.look_into(&path, depth + 1)
+            {
+                self.unreadable.push((path, format!("cannot be read: {error}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of a regular file; a pipe or a device would never end.
+fn read_bounded(path: &Path) -> Result<String, String> {
+    let told = |error: std::io::Error| format!("cannot be read: {error}");
+    if !std::fs::metadata(path).map_err(told)?.is_file() {
+        return Err("is not a regular file; remove it".to_owned());
+    }
+    let mut text = String::new();
+    let mut file = std::fs::File::open(path).map_err(told)?.take(LARGEST_FILE + 1);
+    file.read_to_string(&mut text).map_err(told)?;
+    if text.len() as u64 > LARGEST_FILE {
+        return Err(format!("the file is larger than {} MiB; split it", LARGEST_FILE / 1024 / 1024));
+    }
+    Ok(text)
 }
 
 fn is_definition_file(path: &Path) -> bool {

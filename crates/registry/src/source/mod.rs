@@ -24,7 +24,7 @@ pub struct Draft {
     /// The name the source keeps it under, if it keeps one beside the document.
     pub name: Option<String>,
     /// The document as JSON text; whether it is JSON is found out when it is compiled.
-    pub text: Box<str>,
+    pub text: Arc<str>,
     /// Why there is no document, if the source knows already.
     pub fault: Option<String>,
     /// The place, for people.

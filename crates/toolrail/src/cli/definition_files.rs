@@ -24,11 +24,17 @@ pub(super) struct ReadFile {
 
 /// Reads every file; a folder stands for the definition files in it and below.
 pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
-    let mut files = Vec::new();
+    let mut read = Vec::new();
     for path in paths {
+        let mut files = Vec::new();
         expand(path, &mut files)?;
+        if files.is_empty() {
+            let fault = "has no definition file (*.yaml, *.yml, *.json) in it".to_owned();
+            read.push(ReadFile { file: path.display().to_string(), found: Err(fault) });
+        }
+        read.extend(files.iter().map(|path| read_one(path)));
     }
-    Ok(files.iter().map(|path| read_one(path)).collect())
+    Ok(read)
 }
 
 fn expand(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {

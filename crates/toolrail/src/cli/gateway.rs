@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use clap::Args;
 use tokio_util::task::AbortOnDropHandle;
-use toolrail_core::Severity;
+use toolrail_core::{Secrets, Severity};
 use toolrail_registry::{Registry, Snapshot};
 
-use crate::config::ConfigFile;
+use super::Hinted;
+use crate::config::{ConfigFile, Settings};
+use crate::print;
 
 /// The most tool names printed at the start.
 const MOST_NAMES: usize = 20;
@@ -61,18 +63,39 @@ pub(super) fn follow(registry: &Arc<Registry>) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move { registry.follow().await }))
 }
 
-/// The tools by name and what is wrong, a line each (R23).
-pub(super) fn summary(registry: &Registry) -> Vec<String> {
+/// Tells what would be noticed late otherwise: a folder that is not there, a secret without a value. Once running, a
+/// folder may come and go.
+pub(super) fn look_at(settings: &Settings) -> anyhow::Result<()> {
+    let missing = settings.tools.iter().filter(|folder| !folder.is_dir());
+    let missing: Vec<String> = missing.map(|folder| folder.display().to_string()).collect();
+    if !missing.is_empty() {
+        return Err(Hinted::error(
+            format!("there is no folder {} to read definitions from", missing.join(" and no folder ")),
+            "create it, or name another with --tools",
+        ));
+    }
+    for secret in &settings.secrets {
+        let prefixed = format!("{}{secret}", Secrets::PREFIX);
+        if [secret, &prefixed].iter().all(|name| std::env::var(name).is_err()) {
+            tracing::warn!(secret, "secret is listed but has no value: the environment has no such variable");
+        }
+    }
+    Ok(())
+}
+
+/// The tools by name and what is wrong, a line each (R23); `look` is the command that shows what is wrong.
+pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
     let snapshot = registry.snapshot();
     let mut lines = vec![names(&snapshot)];
     lines.extend(snapshot.sources.iter().map(|source| match &source.failure {
         Some(failure) => format!("{} cannot be read: {failure}", source.description),
-        None => format!("{} from {}", counted(source.definitions, "definition"), source.description),
+        None => format!("{} from {}", print::counted(source.definitions, "definition"), source.description),
     }));
     let errors = snapshot.problems().filter(|problem| problem.severity == Severity::Error).count();
     if errors > 0 {
-        let problems = counted(errors, "problem");
-        lines.push(format!("{problems} keep definitions from going live; see GET /admin/problems or `toolrail tools list --state broken`"));
+        let problems =
+            if errors == 1 { "1 problem keeps".to_owned() } else { format!("{errors} problems keep") };
+        lines.push(format!("{problems} definitions from going live; {look}"));
     }
     lines
 }
@@ -83,12 +106,13 @@ fn names(snapshot: &Snapshot) -> String {
     match tools.len() {
         0 => "no tools yet; register one with `toolrail tools add FILE`".to_owned(),
         count if count > shown.len() => {
-            format!("{}: {} … and {} more", counted(count, "tool"), shown.join(", "), count - shown.len())
+            format!(
+                "{}: {} … and {} more",
+                print::counted(count, "tool"),
+                shown.join(", "),
+                count - shown.len()
+            )
         }
-        count => format!("{}: {}", counted(count, "tool"), shown.join(", ")),
+        count => format!("{}: {}", print::counted(count, "tool"), shown.join(", ")),
     }
-}
-
-fn counted(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }

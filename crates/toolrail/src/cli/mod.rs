@@ -1,6 +1,7 @@
 //! The command line: one file a command. Results go to standard output, everything else to standard error; exit codes
 //! are 0 for success, 1 for failure and 2 for wrong usage.
 
+mod banner;
 mod completions;
 mod definition_files;
 mod gateway;
@@ -11,6 +12,7 @@ mod stdio;
 mod target;
 mod tools;
 mod validate;
+mod wording;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -26,7 +28,7 @@ use crate::telemetry::{self, LogFormat};
 struct Cli {
     #[command(subcommand)]
     command: Command,
-    /// What to log to standard error: error, warn, info, debug or trace [default: info when serving, else error]
+    /// What to log to standard error: off, error, warn, info, debug or trace [default: info when serving, else error]
     #[arg(long, global = true, env = "TOOLRAIL_LOG", value_name = "LEVEL")]
     log_level: Option<String>,
     /// How log lines look
@@ -66,7 +68,7 @@ pub(crate) fn run() -> ExitCode {
     match ended {
         Ok(code) => code,
         Err(error) => {
-            print::note(format!("error: {error:#}"));
+            print::note(format!("error: {}", told(&error)));
             if let Some(hinted) = error.downcast_ref::<Hinted>() {
                 print::note(format!("hint: {}", hinted.hint));
             }
@@ -90,6 +92,28 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// The error and its causes. Many a library repeats its cause in its own words, which is not told twice.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.is_empty() {
+            told = cause;
+        } else if !told.ends_with(&cause) {
+            told = format!("{told}: {cause}");
+        }
+    }
+    told
+}
+
+/// Text as one word of a shell command.
+fn shell_word(text: &str) -> String {
+    let plain = |character: char| character.is_alphanumeric() || "/._-:@%+,=~".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// A failure with something to try next.
@@ -116,6 +140,22 @@ impl std::error::Error for Hinted {}
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    #[test]
+    fn a_cause_that_was_told_is_not_told_again() {
+        let inner = anyhow::anyhow!("no such file");
+        assert_eq!(
+            super::told(&inner.context("no such file").context("cannot open: no such file")),
+            "cannot open: no such file"
+        );
+        assert_eq!(super::told(&anyhow::anyhow!("inner").context("outer")), "outer: inner");
+    }
+
+    #[test]
+    fn a_path_stays_one_word_in_a_shell() {
+        assert_eq!(super::shell_word("./data/天气"), "./data/天气");
+        assert_eq!(super::shell_word("my data's"), "'my data'\\''s'");
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

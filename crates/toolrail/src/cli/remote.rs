@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
+use serde_json::Value;
 use toolrail_executors::outbound::{Client, ClientLimits, Outgoing, SendLimits, Sensitive};
 
 use super::Hinted;
@@ -35,6 +36,16 @@ impl Remote {
             ));
         }
         Ok(Self { base, client: Client::new(ClientLimits::default()) })
+    }
+
+    /// Whether a gateway answers there.
+    pub(super) async fn lives(&self) -> bool {
+        let asked = self.send(Method::GET, "/healthz", HeaderMap::new(), Bytes::new());
+        let Ok(Ok((status, body))) = tokio::time::timeout(Duration::from_secs(2), asked).await else {
+            return false;
+        };
+        let said: Value = serde_json::from_slice(&body).unwrap_or_default();
+        status.is_success() && said["version"].is_string()
     }
 
     /// Sends a request and reads the answer, whatever its status.

@@ -1,21 +1,23 @@
 //! `toolrail serve`: the gateway over HTTP.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::Hinted;
+use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
-use super::{Hinted, target};
+use super::remote::Remote;
 use crate::assemble::{self, Assembly, VERSION};
 use crate::config::{ConfigFile, Settings};
+use crate::demo;
 use crate::http::{self, Guard, Guarded};
-use crate::server_file::ServerFile;
-use crate::{demo, print};
+use crate::server_file::{self, Announced, ServerFile};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -59,12 +61,21 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
             "use a loopback address such as 127.0.0.1:8080, or pass --insecure-no-auth if something else keeps strangers out",
         ));
     }
+    gateway::look_at(&settings)?;
     http::raise_file_limit();
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
-    let (_demo, built_in) = demo.unzip();
+    let (demo, built_in) = demo.unzip();
     let (listener, address) = listen(settings.listen).await?;
     let assembly = assemble::assemble(&settings, built_in).await?;
-    serve(&assembly, &settings, listener, address).await?;
+    let banner = Banner::new(address);
+    // Before anybody hears of the server, since whoever does may stop it at once.
+    let signals = (Signals::new()?, Signals::new()?);
+    let (announced, other) = announce(&settings.data, &banner.url).await?;
+    let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
+    banner.print(&assembly, notes.collect(), other);
+    let served = guarded(&assembly, &settings, address);
+    serve(&assembly, listener, served, signals).await?;
+    drop(announced);
     assembly.close().await;
     Ok(())
 }
@@ -88,25 +99,39 @@ async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)
     Ok((listener, bound))
 }
 
-async fn serve(
-    assembly: &Assembly,
-    settings: &Settings,
-    listener: TcpListener,
-    address: SocketAddr,
-) -> anyhow::Result<()> {
+/// Says in the data folder where the server is, unless one that lives has done so; then tells which.
+async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
+    if let Some(other) = ServerFile::read(data)
+        // Whoever had this address is gone.
+        && other.url != url
+        && other.is_of_another_process()
+        && Remote::new(&other.url)?.lives().await
+    {
+        return Ok((None, Some(other)));
+    }
+    let file = ServerFile { url: url.to_owned(), pid: std::process::id(), version: VERSION.to_owned() };
+    let announced = file.announce(data).with_context(|| {
+        format!(
+            "{} cannot be written, by which commands find this server; make the folder writable or name another with --data",
+            data.join(server_file::FILE).display()
+        )
+    })?;
+    Ok((Some(announced), None))
+}
+
+fn guarded(assembly: &Assembly, settings: &Settings, address: SocketAddr) -> Arc<Guarded> {
     let mcp = assemble::mcp_server(&assembly.registry);
     let routes = assemble::routes(&mcp, &assembly.registry);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
-    let served = Arc::new(Guarded { guard, mcp, routes });
-    let mut signals = Signals::new()?;
-    let url = format!("http://{}", reachable(address));
-    let file = ServerFile { url: url.clone(), pid: std::process::id(), version: VERSION.to_owned() };
-    let announced = file.announce(&settings.data).with_context(|| {
-        format!("the address cannot be written to the data folder {}", settings.data.display())
-    })?;
-    banner(assembly, &url);
-    let mut again = Signals::new()?;
-    tracing::info!(url, "listening");
+    Arc::new(Guarded { guard, mcp, routes })
+}
+
+async fn serve(
+    assembly: &Assembly,
+    listener: TcpListener,
+    served: Arc<Guarded>,
+    (mut signals, mut again): (Signals, Signals),
+) -> anyhow::Result<()> {
     let following = gateway::follow(&assembly.registry);
     let ended = tokio::select! {
         () = http::serve(listener, served, signals.next(), again.second()) => Ok(()),
@@ -114,7 +139,6 @@ async fn serve(
         broken = following => Err(anyhow::anyhow!("the sources cannot be followed any more: {broken:?}")),
     };
     tracing::info!("stopped");
-    drop(announced);
     ended
 }
 
@@ -139,45 +163,5 @@ impl Signals {
     async fn second(&mut self) {
         self.next().await;
         self.next().await;
-    }
-}
-
-/// An address that listens everywhere is reached on this machine by loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let mut reachable = address;
-    if address.ip().is_unspecified() {
-        reachable.set_ip(match address {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    reachable
-}
-
-/// How this program was started, so that printed commands work when pasted.
-fn program() -> String {
-    std::env::args().next().filter(|name| name.contains('/')).unwrap_or_else(|| "toolrail".to_owned())
-}
-
-fn banner(assembly: &Assembly, url: &str) {
-    print::line(format!("Toolrail {VERSION} listens on {url}"));
-    for line in gateway::summary(&assembly.registry) {
-        print::line(format!("  {line}"));
-    }
-    let client = json!({"mcpServers": {"toolrail": {"type": "http", "url": format!("{url}/mcp")}}});
-    print::line(format!("\nFor an MCP client:\n  {client}"));
-    print::line("\nTry:");
-    // Found without a word from any folder only at its usual address.
-    let target = if url == target::DEFAULT_URL { String::new() } else { format!(" --url {url}") };
-    let program = program();
-    let mut commands = vec![format!("{program} tools list{target}")];
-    if assembly.registry.snapshot().find("weather.current").is_some() {
-        let call = format!("{program} tools call weather.current --arg city=Paris");
-        commands.extend([format!("{call} --dry-run{target}"), format!("{call}{target}")]);
-    } else {
-        commands.push(format!("curl {url}/mcp/tools"));
-    }
-    for command in commands {
-        print::line(format!("  {command}"));
     }
 }

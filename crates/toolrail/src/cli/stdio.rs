@@ -1,6 +1,7 @@
 //! `toolrail stdio`: MCP on standard input and output, from the local registry or bridged to a server. Nothing but
 //! protocol goes to standard output (R23, C14).
 
+use std::path::PathBuf;
 use std::pin::Pin;
 
 use bytes::Bytes;
@@ -10,8 +11,9 @@ use toolrail_mcp::{BridgeError, Posted};
 
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
+use super::{shell_word, told};
 use crate::assemble;
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, Settings};
 use crate::{demo, print};
 
 #[derive(Args)]
@@ -32,19 +34,32 @@ pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {
 
 async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
     let settings = args.config(ConfigFile::default())?.settle()?;
+    gateway::look_at(&settings)?;
     let demo = if args.demo { Some(demo::start().await?) } else { None };
-    let (_demo, built_in) = demo.unzip();
+    let (demo, built_in) = demo.unzip();
     let assembly = assemble::assemble(&settings, built_in).await?;
     print::note(format!("Toolrail {} speaks MCP on standard input and output", assemble::VERSION));
-    for line in gateway::summary(&assembly.registry) {
+    let note = demo.as_ref().and_then(|demo| demo.note.clone());
+    for line in gateway::summary(&assembly.registry, &look_at_problems(&settings)).into_iter().chain(note) {
         print::note(format!("  {line}"));
     }
     let server = assemble::mcp_server(&assembly.registry);
     let following = gateway::follow(&assembly.registry);
     toolrail_mcp::serve_stream(server, tokio::io::stdin(), tokio::io::stdout()).await?;
-    drop(following);
+    drop((following, demo));
     assembly.close().await;
     Ok(())
+}
+
+/// No server can be asked, so the folders are looked at.
+fn look_at_problems(settings: &Settings) -> String {
+    let word = |folder: &PathBuf| shell_word(&folder.to_string_lossy());
+    let stored = format!("`toolrail tools problems --data {}`", word(&settings.data));
+    if settings.tools.is_empty() {
+        return format!("{stored} shows them");
+    }
+    let folders: Vec<String> = settings.tools.iter().map(word).collect();
+    format!("`toolrail validate {}` and {stored} show them", folders.join(" "))
 }
 
 async fn bridge(url: &str) -> anyhow::Result<()> {
@@ -69,7 +84,7 @@ impl toolrail_mcp::Remote for Endpoint {
     ) -> Pin<Box<dyn Future<Output = Result<Posted, BridgeError>> + Send + 'a>> {
         Box::pin(async move {
             let sent = self.0.send(Method::POST, "/mcp", headers, body).await;
-            let (status, body) = sent.map_err(|error| BridgeError(format!("{error:#}")))?;
+            let (status, body) = sent.map_err(|error| BridgeError(told(&error)))?;
             Ok(Posted { status: status.as_u16(), body })
         })
     }

@@ -2,9 +2,8 @@
 //! in the same words, those of the REST face.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
@@ -14,8 +13,8 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use super::Hinted;
 use super::remote::Remote;
+use super::{Hinted, shell_word, wording};
 use crate::assemble::{self, Assembly};
 use crate::config::ConfigFile;
 use crate::print;
@@ -40,8 +39,13 @@ pub(super) struct TargetArgs {
     verbose: bool,
 }
 
-/// A server or a folder.
-pub(super) enum Target {
+/// A server or a folder, and the flags by which the user named it.
+pub(super) struct Target {
+    place: Place,
+    flags: String,
+}
+
+enum Place {
     Server(Remote),
     Folder { folder: PathBuf, routes: Router, assembly: Assembly },
 }
@@ -53,26 +57,113 @@ pub(super) enum Missing {
     Refuse,
 }
 
+/// A request to the REST face.
+pub(super) struct Ask<'a> {
+    pub(super) method: Method,
+    pub(super) path: &'a str,
+    pub(super) body: Option<&'a Value>,
+    /// A member of every good answer to it, by which a gateway is told from any other server.
+    pub(super) answer: &'static str,
+}
+
 /// An answer of the REST face.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) body: Value,
 }
 
+impl<'a> Ask<'a> {
+    pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
+        Self { method: Method::GET, path, body: None, answer }
+    }
+
+    pub(super) fn post(path: &'a str, body: &'a Value, answer: &'static str) -> Self {
+        Self { method: Method::POST, path, body: Some(body), answer }
+    }
+}
+
 impl Target {
     /// Finds what the flags mean.
     pub(super) async fn find(args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
-        let target = match (&args.url, &args.data) {
-            (Some(url), _) => Self::Server(Remote::new(url)?),
-            (None, Some(folder)) => Self::of_folder(folder, missing).await?,
-            (None, None) => Self::nearby().await?,
+        let (place, flags) = match (&args.url, &args.data) {
+            (Some(url), _) => (Place::Server(Remote::new(url)?), format!(" --url {}", shell_word(url))),
+            (None, Some(folder)) => {
+                let flags = format!(" --data {}", shell_word(&folder.to_string_lossy()));
+                (Place::of_folder(folder, missing).await?, flags)
+            }
+            (None, None) => (Place::nearby().await?, String::new()),
         };
+        let target = Self { place, flags };
         if args.verbose || (args.url.is_none() && args.data.is_none() && print::person_reads_notes()) {
             print::aside(format!("({target})"));
         }
         Ok(target)
     }
 
+    /// A command to try next, on the same target.
+    pub(super) fn command(&self, words: &str) -> String {
+        format!("`toolrail {words}{}`", self.flags)
+    }
+
+    /// Leaves the folder tidy.
+    pub(super) async fn close(self) {
+        match self.place {
+            Place::Server(_) => {}
+            Place::Folder { assembly, .. } => assembly.close().await,
+        }
+    }
+
+    /// Sends a request and reads the answer, good or bad.
+    pub(super) async fn ask(&self, ask: &Ask<'_>) -> anyhow::Result<Reply> {
+        let body = ask.body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
+        let method = ask.method.clone();
+        let (status, bytes) = match &self.place {
+            Place::Server(remote) => {
+                let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+                remote.send(method, ask.path, HeaderMap::from_iter([json]), body).await?
+            }
+            Place::Folder { routes, .. } => ask_folder(routes, method, ask.path, body).await?,
+        };
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let ours = if status.is_success() {
+            body.get(ask.answer).is_some()
+        } else {
+            body["error"]["code"].is_string()
+        };
+        if !ours {
+            return Err(Hinted::error(
+                format!(
+                    "{self} does not answer like a Toolrail gateway: it answered {status} to {} {}",
+                    ask.method, ask.path
+                ),
+                "name one with --url, such as http://127.0.0.1:8080",
+            ));
+        }
+        Ok(Reply { status, body })
+    }
+
+    /// Sends a request that must succeed.
+    pub(super) async fn expect(&self, ask: &Ask<'_>) -> anyhow::Result<Value> {
+        self.accepted(self.ask(ask).await?)
+    }
+
+    /// The body of an answer, unless it says no.
+    pub(super) fn accepted(&self, reply: Reply) -> anyhow::Result<Value> {
+        if reply.status.is_success() {
+            return Ok(reply.body);
+        }
+        let text = |field: &str| reply.body["error"][field].as_str().unwrap_or_default();
+        let (code, message) = (text("code"), text("message"));
+        if code != "NOT_FOUND" {
+            bail!("{} ({code})", wording::without_modes(message));
+        }
+        let (fault, advice) = wording::for_people(message, self);
+        let advice = advice.unwrap_or_else(|| format!("{} shows what there is", self.command("tools list")));
+        Err(Hinted::error(format!("{fault} ({code})"), advice))
+    }
+}
+
+impl Place {
     async fn of_folder(folder: &Path, missing: Missing) -> anyhow::Result<Self> {
         if let Some(server) = Self::live_server(folder).await {
             return Ok(server);
@@ -94,9 +185,9 @@ impl Target {
         if folder.join(DATABASE).exists() {
             return Self::open(folder).await;
         }
-        let server = Self::Server(Remote::new(DEFAULT_URL)?);
+        let server = Remote::new(DEFAULT_URL)?;
         if server.lives().await {
-            return Ok(server);
+            return Ok(Self::Server(server));
         }
         Err(Hinted::error(
             format!("there is no data folder ./{DEFAULT_DATA} here and no server at {DEFAULT_URL}"),
@@ -106,13 +197,8 @@ impl Target {
 
     async fn live_server(folder: &Path) -> Option<Self> {
         let file = ServerFile::read(folder)?;
-        let server = Self::Server(Remote::new(&file.url).ok()?);
-        server.lives().await.then_some(server)
-    }
-
-    async fn lives(&self) -> bool {
-        let asked = self.request(Method::GET, "/healthz", None);
-        matches!(tokio::time::timeout(Duration::from_secs(2), asked).await, Ok(Ok(reply)) if reply.status.is_success())
+        let server = Remote::new(&file.url).ok()?;
+        server.lives().await.then_some(Self::Server(server))
     }
 
     async fn open(folder: &Path) -> anyhow::Result<Self> {
@@ -121,74 +207,14 @@ impl Target {
         let routes = assemble::rest_routes(&assembly.registry, "cli");
         Ok(Self::Folder { folder: folder.to_owned(), routes, assembly })
     }
-
-    /// Leaves the folder tidy.
-    pub(super) async fn close(self) {
-        match self {
-            Self::Server(_) => {}
-            Self::Folder { assembly, .. } => assembly.close().await,
-        }
-    }
-
-    /// Sends a request and reads the answer, whatever its status.
-    pub(super) async fn request(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> anyhow::Result<Reply> {
-        let body = body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
-        let (status, bytes) = match self {
-            Self::Server(remote) => {
-                let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                remote.send(method, path, HeaderMap::from_iter([json]), body).await?
-            }
-            Self::Folder { routes, .. } => ask_folder(routes, method, path, body).await?,
-        };
-        let body = serde_json::from_slice(&bytes).with_context(|| {
-            format!("{self} answered {status} with something that is not JSON; is it a Toolrail server?")
-        })?;
-        Ok(Reply { status, body })
-    }
-
-    /// Sends a request that must succeed.
-    pub(super) async fn expect(
-        &self,
-        method: Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> anyhow::Result<Value> {
-        self.request(method, path, body).await?.accepted()
-    }
 }
 
 impl std::fmt::Display for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Server(remote) => write!(formatter, "server {}", remote.base),
-            Self::Folder { folder, .. } => write!(formatter, "data folder {}", folder.display()),
+        match &self.place {
+            Place::Server(remote) => write!(formatter, "server {}", remote.base),
+            Place::Folder { folder, .. } => write!(formatter, "data folder {}", folder.display()),
         }
-    }
-}
-
-impl Reply {
-    /// The body, unless it says no.
-    pub(super) fn accepted(self) -> anyhow::Result<Value> {
-        if self.status.is_success() {
-            return Ok(self.body);
-        }
-        let text = |field: &str| self.body["error"][field].as_str().unwrap_or_default().to_owned();
-        let (code, message) = (text("code"), text("message"));
-        if code.is_empty() {
-            bail!("the server answered {}: {}", self.status, self.body);
-        }
-        if code == "NOT_FOUND" {
-            return Err(Hinted::error(
-                format!("{message} ({code})"),
-                "`toolrail tools list` shows what there is",
-            ));
-        }
-        bail!("{message} ({code})")
     }
 }
 

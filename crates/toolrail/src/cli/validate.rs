@@ -46,7 +46,8 @@ pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
         print::json(&json!({"valid": good, "definitions": definitions, "problems": problems}));
     } else {
         report(&problems);
-        print::line(format!("{definitions} definitions, {errors} errors, {warnings} warnings"));
+        let counts = [(definitions, "definition"), (errors, "error"), (warnings, "warning")];
+        print::line(counts.map(|(count, thing)| print::counted(count, thing)).join(", "));
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -58,7 +59,8 @@ fn report(problems: &[Problem]) {
             Severity::Warning => "warning",
         };
         let origin = problem.origin.as_deref().unwrap_or_default();
-        print::line(format!("{}: {severity}: {}", place(origin, &problem.pointer), problem.message));
+        let tool = problem.tool.as_deref().map(|tool| format!(" ({tool})")).unwrap_or_default();
+        print::line(format!("{}{tool}: {severity}: {}", place(origin, &problem.pointer), problem.message));
     }
 }
 
@@ -78,19 +80,19 @@ fn check(compiler: &Compiler, found: &Found, names: &mut HashMap<String, String>
     if let (Some(name), Some(members)) = (name, document.as_object_mut()) {
         members.entry("name").or_insert(Value::String(name));
     }
+    let name = document.get("name").and_then(Value::as_str);
     let (_, mut problems) = compiler.compile(&document);
     for problem in &mut problems {
+        problem.tool = problem.tool.take().or_else(|| name.map(str::to_owned));
         problem.pointer = format!("{base}{}", problem.pointer);
         problem.origin = Some(file.clone());
     }
-    if let Some(name) = document.get("name").and_then(Value::as_str)
+    if let Some(name) = name
         && let Some(first) = names.insert(ToolName::fold(name), place(file, pointer))
     {
-        problems.push(about(
-            file,
-            &format!("{base}/name"),
-            format!("the name {name:?} is used in {first} too; rename one of them"),
-        ));
+        let message = format!("the name {name:?} is used in {first} too; rename one of them");
+        let problem = about(file, &format!("{base}/name"), message);
+        problems.push(Problem { tool: Some(name.to_owned()), ..problem });
     }
     problems
 }

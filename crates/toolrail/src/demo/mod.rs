@@ -19,6 +19,8 @@ pub(crate) const TOKEN: (&str, &str) = ("DEMO_TOKEN", "demo-0a1b2c3d4e5f");
 
 /// A running demonstration; ends when dropped.
 pub(crate) struct Demo {
+    /// What differs from the guides.
+    pub(crate) note: Option<String>,
     _service: AbortOnDropHandle<()>,
 }
 
@@ -42,7 +44,13 @@ pub(crate) async fn start() -> anyhow::Result<(Demo, BuiltIn)> {
         documents: documents.into_iter().map(|document| document.value).collect(),
         secrets: vec![(TOKEN.0.to_owned(), TOKEN.1.to_owned())],
     };
-    Ok((Demo { _service: AbortOnDropHandle::new(service) }, built_in))
+    let note = (address.port() != USUAL_PORT).then(|| {
+        format!(
+            "port {USUAL_PORT} is taken, so the demonstration's service has port {}; write that where the guides say {USUAL_PORT}",
+            address.port()
+        )
+    });
+    Ok((Demo { note, _service: AbortOnDropHandle::new(service) }, built_in))
 }
 
 async fn listen() -> std::io::Result<TcpListener> {

@@ -88,8 +88,89 @@ async fn r91_a_kind_that_does_not_exist_has_a_code_of_its_own() -> Result<()> {
         .post_json("/admin/tools", &json!({"name": "x", "type": "ftp", "http": {"url": "http://a/"}}))
         .await?;
     assert_failed(&reply, 422, "UNSUPPORTED_TYPE", "ftp");
-    let reply = gateway.post_json("/admin/tools", &json!([1])).await?;
+    let reply = gateway.post_json("/admin/tools", &json!(1)).await?;
     assert_failed(&reply, 422, "INVALID_DEFINITION", "JSON object");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_belongs_elsewhere_is_sent_there() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let list = json!([echo_tool("a", &upstream)]);
+    for body in [list.clone(), json!({"tools": list})] {
+        let reply = gateway.post_json("/admin/tools", &body).await?;
+        assert_failed(&reply, 422, "INVALID_DEFINITION", "POST /admin/tools/batch");
+    }
+    for (text, said) in [
+        ("name: a\nhttp:\n  url: http://a/\n", "looks like YAML"),
+        ("# a tool\n---\nname: a\n", "looks like YAML"),
+        ("- name: a\n", "looks like YAML"),
+        ("{\"name\": }", "not valid JSON: expected value at line 1"),
+        ("nonsense", "not valid JSON"),
+    ] {
+        for path in ["/admin/tools", "/admin/tools/batch", "/admin/tools/validate"] {
+            let request = hyper::Request::post(path).body(text.to_owned().into())?;
+            assert_failed(&gateway.request(request).await?, 400, "INVALID_REQUEST", said);
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn registering_again_switches_a_tool_on_and_says_so() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let definition = echo_tool("a", &upstream);
+    let first = gateway.post_json("/admin/tools", &definition).await?.json()?;
+    assert_eq!((&first["enabled"], first.get("note")), (&json!(true), None));
+    gateway.post_json("/admin/tools/a/disable", &Value::Null).await?;
+    let again = gateway.post_json("/admin/tools", &definition).await?.json()?;
+    assert_eq!((&again["state"], &again["enabled"]), (&json!("live"), &json!(true)));
+    assert!(again["note"].as_str().is_some_and(|note| note.contains("on again")), "{again}");
+
+    gateway.post_json("/admin/tools/a/disable", &Value::Null).await?;
+    let mut kept_off = definition.clone();
+    kept_off["enabled"] = json!(false);
+    let off = gateway.post_json("/admin/tools", &kept_off).await?.json()?;
+    assert_eq!((&off["enabled"], off.get("note")), (&json!(false), None));
+    let batch = json!([definition, echo_tool("b", &upstream), {"name": "bad"}]);
+    let each =
+        gateway.post_json("/admin/tools/batch", &json!({"tools": batch, "mode": "each"})).await?.json()?;
+    let results = &each["results"];
+    assert!(results[0]["enabled"] == json!(true) && results[0]["note"].is_string(), "{each}");
+    assert_eq!((&results[1]["enabled"], results[1].get("note")), (&json!(true), None));
+    assert_eq!(results[2].get("enabled"), None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_unknown_name_is_answered_with_the_one_that_was_meant() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("weather.current", &upstream)]).await?;
+    gateway.post_json("/admin/tools/weather.current/disable", &Value::Null).await?;
+    let meant = "did you mean \"weather.current\"?";
+    let path = "/admin/tools/wether.current";
+    assert_failed(&gateway.get(path).await?, 404, "NOT_FOUND", meant);
+    assert_failed(&gateway.delete(path).await?, 404, "NOT_FOUND", meant);
+    assert_failed(&gateway.delete(&format!("{path}?purge=true")).await?, 404, "NOT_FOUND", meant);
+    for action in ["enable", "disable", "preview"] {
+        let reply = gateway.post_json(&format!("{path}/{action}"), &json!({})).await?;
+        assert_failed(&reply, 404, "NOT_FOUND", meant);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_wrong_query_string_is_told_in_plain_words() -> Result<()> {
+    let (gateway, _upstream) = gateway_and_upstream().await?;
+    for (path, said) in [
+        ("/admin/tools?stat=live", "known here: state=live|disabled|broken"),
+        ("/mcp/tools?query=x", "known here: q, category, tag"),
+    ] {
+        let reply = gateway.get(path).await?;
+        assert_failed(&reply, 400, "INVALID_REQUEST", said);
+        assert!(reply.text().contains("the query string is wrong: "), "{}", reply.text());
+        assert!(!reply.text().contains("deserialize"), "{}", reply.text());
+    }
     Ok(())
 }
 
@@ -310,7 +391,8 @@ async fn health_readiness_schema_and_front_page_answer() -> Result<()> {
     );
     assert_eq!(ready["sources"][0]["source"], "store");
     let schema = gateway.get("/schema/tool.json").await?.json()?;
-    assert!(schema["properties"]["http"].is_object() && schema["properties"]["feign"].is_object());
+    let properties = &schema["$defs"]["definition"]["properties"];
+    assert!(properties["http"].is_object() && properties["feign"].is_object());
     assert!(gateway.get("/").await?.text().contains("POST /mcp/tools/call"));
     let refreshed = gateway.post_json("/admin/refresh", &Value::Null).await?.json()?;
     assert_eq!((&refreshed["ok"], &refreshed["tools"]), (&json!(true), &json!(1)));

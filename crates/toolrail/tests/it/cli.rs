@@ -115,7 +115,17 @@ async fn add_tells_problems_with_their_place_in_the_file() -> Result<()> {
     assert_eq!(refused.code, Some(1));
     assert_eq!(refused.stdout, "refused bad\n");
     assert!(refused.stderr.contains(&format!("error: {path}#/tools/1/http/methd: ")), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--each"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("1 of 2 definitions has errors") && refused.stderr.contains("pass --each"),
+        "{}",
+        refused.stderr
+    );
+    let json = tools(&gateway, &["add", path, "--json"]).await?;
+    let body: Value = serde_json::from_str(&json.stdout)?;
+    assert!(body["error"]["message"].as_str().unwrap().contains("pass --each"), "{body:#}");
+    assert_eq!(body["results"][1]["origin"], format!("{path}#/tools/1"));
+    let problem = &body["results"][1]["problems"][0];
+    assert_eq!((&problem["origin"], &problem["pointer"]), (&json!(path), &json!("/tools/1/http/methd")));
     assert_eq!(listed(&gateway).await?, Vec::<String>::new());
 
     let each = tools(&gateway, &["add", path, "--each"]).await?;
@@ -139,10 +149,63 @@ async fn tools_are_switched_and_removed() -> Result<()> {
     }
     let gone = tools(&gateway, &["enable", "a"]).await?;
     assert_eq!(gone.code, Some(1));
+    let url = gateway.url();
+    assert_eq!(
+        gone.stderr,
+        format!(
+            "error: there is no tool named \"a\" (NOT_FOUND)\nhint: `toolrail tools list --url {url}` lists them\n"
+        )
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn advice_is_given_in_commands() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    register_all(&gateway, &[echo_tool("weather.current", &upstream)]).await?;
+    let url = gateway.url();
+    let meant = tools(&gateway, &["call", "wether.current"]).await?;
+    assert!(meant.stderr.contains("did you mean \"weather.current\"?"), "{}", meant.stderr);
+    tools(&gateway, &["disable", "weather.current"]).await?;
+    let off = tools(&gateway, &["call", "weather.current"]).await?;
+    assert_eq!(
+        off.stderr,
+        format!(
+            "error: the tool \"weather.current\" is switched off (NOT_FOUND)\nhint: `toolrail tools enable weather.current --url {url}` switches it on\n"
+        )
+    );
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("a.json");
+    std::fs::write(&file, echo_tool("weather.current", &upstream).to_string())?;
+    let again = tools(&gateway, &["add", file.to_str().unwrap()]).await?;
+    assert_eq!(again.stdout, "updated weather.current (switched on again)\n");
+    let none =
+        run_in(folder.path(), &["tools", "list", "zzz", "--data", gateway.data().to_str().unwrap()]).await?;
+    assert!(none.stderr.contains("`toolrail tools list --data "), "{}", none.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn problems_tells_what_is_wrong_with_files_and_definitions() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("bad.yaml"), "name: bad\nhttp: {urll: 'http://a/'}\n")?;
+    std::fs::write(folder.path().join("broken.json"), "{\n")?;
+    let gateway = Gateway::builder(BINARY).arg("--tools").arg(folder.path()).start().await?;
+    let shown = tools(&gateway, &["problems"]).await?;
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.starts_with("SEVERITY  TOOL  PLACE "), "{}", shown.stdout);
+    for part in ["error     -     broken.json ", "error     bad   bad.yaml#/http/urll "] {
+        assert!(shown.stdout.contains(part), "{part:?} is not in {}", shown.stdout);
+    }
+    let body = parsed(&tools(&gateway, &["problems", "--json"]).await?);
+    assert!(body["problems"].as_array().is_some_and(|problems| problems.len() > 2), "{body:#}");
+    let command = format!("tools problems --url {}` shows them", gateway.url());
+    assert!(gateway.stdout().contains(&command), "{}", gateway.stdout());
+    let broken = tools(&gateway, &["list", "--state", "broken"]).await?;
     assert!(
-        gone.stderr.contains("there is no tool named \"a\"") && gone.stderr.contains("hint: "),
-        "{}",
-        gone.stderr
+        broken.stdout.contains("\nbad   http  broken "),
+        "the type follows from the block: {}",
+        broken.stdout
     );
     Ok(())
 }

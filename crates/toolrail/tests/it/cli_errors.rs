@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::support::run_in;
+use toolrail_testkit::{Canned, Upstream};
 
 #[tokio::test]
 async fn validate_tells_every_problem_with_file_and_pointer() -> Result<()> {
@@ -21,19 +22,19 @@ async fn validate_tells_every_problem_with_file_and_pointer() -> Result<()> {
     std::fs::write(folder.path().join("broken.json"), "{\n\"name\": }")?;
 
     let fine = run_in(folder.path(), &["validate", "good.json"]).await?;
-    assert_eq!((fine.code, fine.stdout.as_str()), (Some(0), "1 definitions, 0 errors, 0 warnings\n"));
+    assert_eq!((fine.code, fine.stdout.as_str()), (Some(0), "1 definition, 0 errors, 0 warnings\n"));
     assert_eq!(run_in(folder.path(), &["validate", "poor.yaml"]).await?.code, Some(0));
     let strict = run_in(folder.path(), &["validate", "poor.yaml", "--strict"]).await?;
     assert_eq!(strict.code, Some(1));
-    assert!(strict.stdout.contains("poor.yaml#/description: warning: "), "{}", strict.stdout);
+    assert!(strict.stdout.contains("poor.yaml#/description (poor): warning: "), "{}", strict.stdout);
 
     let bad =
         run_in(folder.path(), &["validate", "good.json", "bad.yaml", "broken.json", "none.yaml"]).await?;
     assert_eq!(bad.code, Some(1));
     for part in [
-        "bad.yaml#/tools/0/name: error: ",
-        "bad.yaml#/tools/0/http/urll: error: ",
-        "bad.yaml#/tools/1/name: error: the name \"GOOD\" is used in good.json too",
+        "bad.yaml#/tools/0/name (bad name): error: ",
+        "bad.yaml#/tools/0/http/urll (bad name): error: ",
+        "bad.yaml#/tools/1/name (GOOD): error: the name \"GOOD\" is used in good.json too",
         "broken.json: error: not valid JSON",
         "none.yaml: error: cannot be read",
     ] {
@@ -47,11 +48,58 @@ async fn validate_tells_every_problem_with_file_and_pointer() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_folder_without_definitions_is_an_error() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    std::fs::create_dir(folder.path().join("empty"))?;
+    std::fs::write(folder.path().join("empty/notes.txt"), "not a definition")?;
+    let checked = run_in(folder.path(), &["validate", "empty"]).await?;
+    assert_eq!(checked.code, Some(1));
+    assert!(checked.stdout.contains("empty: error: has no definition file"), "{}", checked.stdout);
+    let added = run_in(folder.path(), &["tools", "add", "empty", "--data", "d"]).await?;
+    assert_eq!((added.code, added.stdout.as_str()), (Some(1), ""));
+    assert!(
+        added.stderr.contains("nothing was registered: empty has no definition file"),
+        "{}",
+        added.stderr
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn another_server_is_not_taken_for_a_gateway() -> Result<()> {
+    let upstream = Upstream::start().await?;
+    for path in ["/admin/tools", "/admin/problems", "/admin/tools/x", "/mcp/tools/call", "/admin/tools/batch"]
+    {
+        upstream.answer(path, Canned::new(200, "application/json", "{\"status\": \"fine\"}"));
+    }
+    upstream.answer("/html/admin/tools", Canned::new(200, "text/html", "<html></html>"));
+    upstream.answer("/moved/admin/tools", Canned::new(301, "text/html", ""));
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("a.yaml"), "name: a\nhttp: {url: 'http://a/'}\n")?;
+    for (words, path) in [
+        (&["list"][..], ""),
+        (&["list", "--json"], ""),
+        (&["list"], "/html"),
+        (&["list"], "/moved"),
+        (&["problems"], ""),
+        (&["show", "x"], ""),
+        (&["call", "x", "--json"], ""),
+        (&["add", "a.yaml"], ""),
+    ] {
+        let url = upstream.url(path);
+        let ran = run_in(folder.path(), &[&["tools"], words, &["--url", &url]].concat()).await?;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words:?} {path}");
+        assert!(ran.stderr.contains("does not answer like a Toolrail gateway"), "{}", ran.stderr);
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn schema_prints_the_schema_of_a_definition() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let ran = run_in(folder.path(), &["schema"]).await?;
     let schema: Value = serde_json::from_str(&ran.stdout)?;
-    assert!(schema["properties"]["http"]["properties"]["url"].is_object());
+    assert!(schema["$defs"]["definition"]["properties"]["http"]["properties"]["url"].is_object());
     Ok(())
 }
 
@@ -89,6 +137,13 @@ async fn what_cannot_be_reached_is_told_with_a_next_step() -> Result<()> {
         (&["serve", "--config", "none.yaml"], "the configuration none.yaml cannot be read", ""),
         (&["serve", "--listen", "nowhere"], "\"nowhere\" is not an address to listen on", ""),
         (&["tools", "list", "--log-level", "=="], "is not a log level", ""),
+        (
+            &["serve", "--log-level", "loud"],
+            "\"loud\" is not a log level; use off, error, warn, info, debug or trace",
+            "",
+        ),
+        (&["serve", "--tools", "none"], "there is no folder none to read definitions from", "--tools"),
+        (&["stdio", "--tools", "none"], "there is no folder none to read definitions from", "--tools"),
     ] {
         let ran = run_in(folder.path(), arguments).await?;
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{arguments:?}");

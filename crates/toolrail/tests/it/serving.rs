@@ -7,6 +7,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::process::{Child, Command};
 use toolrail_testkit::{Gateway, Stdio, Upstream, wait_until};
 
 use crate::support::{BINARY, call, echo_tool, get_tool, register_all, run_in};
@@ -54,6 +55,126 @@ async fn the_server_file_says_where_it_is_and_goes_with_it() -> Result<()> {
     assert!(gateway.stop().await?.success());
     assert!(!file.exists());
     Ok(())
+}
+
+#[tokio::test]
+async fn a_server_leaves_the_server_file_of_another_one_alone() -> Result<()> {
+    let first = Gateway::builder(BINARY).start().await?;
+    let file = first.data().join("server.json");
+    let before = std::fs::read(&file)?;
+    let mut second = Serving::start(&["--listen", "127.0.0.1:0", "--data", first.data().to_str().unwrap()])?;
+    let shown = second.read_until("Try:").await?;
+    let said =
+        format!("another server works on the same data folder and keeps its server.json: {}", first.url());
+    assert!(shown.contains(&said), "{shown}");
+    second.stop().await?;
+    assert_eq!(std::fs::read(&file)?, before);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_server_file_of_a_killed_server_is_replaced() -> Result<()> {
+    let mut first = Gateway::builder(BINARY).start().await?;
+    first.kill().await?;
+    let file = first.data().join("server.json");
+    assert!(file.exists());
+    let mut second = Serving::start(&["--listen", "127.0.0.1:0", "--data", first.data().to_str().unwrap()])?;
+    second.read_until("Try:").await?;
+    let said: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+    assert_eq!(said["pid"].as_u64(), second.child.id().map(u64::from));
+    second.stop().await?;
+    assert!(!file.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_others_can_reach_says_so_and_warns() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    let arguments = ["--listen", "0.0.0.0:0", "--insecure-no-auth", "--data", data.to_str().unwrap()];
+    let mut serving = Serving::start(&arguments)?;
+    let shown = serving.read_until("Try:").await?;
+    let port = shown.lines().next().and_then(|line| line.rsplit(':').next()).unwrap().to_owned();
+    let warning = format!(
+        "WARNING: no keys are asked for: everybody who can reach 0.0.0.0:{port} can use and administer every tool"
+    );
+    for part in
+        [&format!("listens on http://0.0.0.0:{port}"), &warning, &format!("http://127.0.0.1:{port}/mcp")]
+    {
+        assert!(shown.contains(part.as_str()), "{part} is not in {shown}");
+    }
+    let logged = serving.stop().await?;
+    let logged = logged.lines().find(|line| line.contains("WARN")).unwrap_or_default();
+    assert!(logged.contains("everybody") && logged.contains(&format!("0.0.0.0:{port}")), "{logged}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_listed_secret_without_a_value_is_warned_of() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    let arguments =
+        ["--listen", "127.0.0.1:0", "--secret", "NOT_SET_ANYWHERE,PATH", "--data", data.to_str().unwrap()];
+    let mut serving = Serving::start(&arguments)?;
+    serving.read_until("Try:").await?;
+    let logged = serving.stop().await?;
+    assert!(logged.contains("WARN") && logged.contains("NOT_SET_ANYWHERE"), "{logged}");
+    assert!(!logged.contains("PATH"), "{logged}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_demonstration_says_when_its_usual_port_is_taken() -> Result<()> {
+    // Either this takes the port or somebody else has it.
+    let _taken = TcpListener::bind("127.0.0.1:8081").await;
+    let gateway = Gateway::builder(BINARY).arg("--demo").start().await?;
+    let shown = wait_until("the banner", Duration::from_secs(5), async || {
+        let shown = gateway.stdout();
+        shown.contains("Try:").then_some(shown)
+    })
+    .await?;
+    assert!(shown.contains("port 8081 is taken"), "{shown}");
+    Ok(())
+}
+
+/// `toolrail serve` with arguments of its own; killed when dropped.
+struct Serving {
+    child: Child,
+}
+
+impl Serving {
+    fn start(arguments: &[&str]) -> Result<Self> {
+        let mut command = Command::new(BINARY);
+        command.arg("serve").args(arguments).kill_on_drop(true).stdin(std::process::Stdio::null());
+        let child =
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()?;
+        Ok(Self { child })
+    }
+
+    /// What it prints, up to a text.
+    async fn read_until(&mut self, end: &str) -> Result<String> {
+        let mut shown = Vec::new();
+        let stdout = self.child.stdout.as_mut().unwrap();
+        let reading = async {
+            while !String::from_utf8_lossy(&shown).contains(end) {
+                anyhow::ensure!(stdout.read_buf(&mut shown).await? > 0, "it ended without {end:?}");
+            }
+            Ok(())
+        };
+        tokio::time::timeout(Duration::from_secs(30), reading).await??;
+        Ok(String::from_utf8(shown)?)
+    }
+
+    /// Asks it to end, and gives what it logged.
+    async fn stop(mut self) -> Result<String> {
+        let pid = self.child.id().unwrap_or_default().to_string();
+        Command::new("sh").args(["-c", "kill -TERM \"$0\"", &pid]).status().await?;
+        let mut logged = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        tokio::time::timeout(Duration::from_secs(30), stderr.read_to_string(&mut logged)).await??;
+        assert!(self.child.wait().await?.success(), "{logged}");
+        Ok(logged)
+    }
 }
 
 #[tokio::test]

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
-use http::Method;
 use serde_json::{Value, json};
 
 use super::{AddArgs, Form};
 use crate::cli::definition_files::{self, Found, ReadFile, place};
-use crate::cli::target::{Reply, Target};
+use crate::cli::target::{Ask, Reply, Target};
+use crate::cli::wording;
 use crate::print;
 
 pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::Result<ExitCode> {
@@ -26,34 +26,52 @@ pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::
     let documents: Vec<&Value> = found.iter().map(|found| &found.document).collect();
     let mode = if args.each { "each" } else { "all" };
     let body = json!({"tools": documents, "mode": mode});
-    let reply = target.request(Method::POST, "/admin/tools/batch", Some(&body)).await?;
+    let reply = target.ask(&Ask::post("/admin/tools/batch", &body, "results")).await?;
     if !reply.body["results"].is_array() {
-        return reply.accepted().map(|_| ExitCode::SUCCESS);
+        return target.accepted(reply).map(|_| ExitCode::SUCCESS);
     }
-    let Reply { status, body } = reply;
+    let Reply { status, mut body } = reply;
     let refused = body["refused"].as_u64().unwrap_or_default();
+    place_in_files(&mut body, &found);
     match form {
         Form::Json => print::json(&body),
-        Form::People => for_people(&body, &found),
+        Form::People => for_people(&body),
     }
     Ok(if status.is_success() && refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn for_people(body: &Value, found: &[Found]) {
-    for (result, found) in body["results"].as_array().into_iter().flatten().zip(found) {
+/// From a batch to the files it was made of: every result and problem with its file, and advice as a flag.
+fn place_in_files(body: &mut Value, found: &[Found]) {
+    for (result, found) in body["results"].as_array_mut().into_iter().flatten().zip(found) {
+        result["origin"] = place(&found.file, &found.pointer).into();
+        for problem in result["problems"].as_array_mut().into_iter().flatten() {
+            let pointer = pointer_in_file(problem["pointer"].as_str().unwrap_or_default(), &found.pointer);
+            problem["pointer"] = pointer.into();
+            problem["origin"] = found.file.as_str().into();
+        }
+    }
+    if let Some(message) = body["error"]["message"].as_str() {
+        body["error"]["message"] = wording::without_modes(message).into();
+    }
+}
+
+fn for_people(body: &Value) {
+    for result in body["results"].as_array().into_iter().flatten() {
         let text = |field: &str| result[field].as_str().unwrap_or("-");
-        match text("status") {
-            "heldBack" => {}
-            status => print::line(format!("{status} {}", text("name"))),
+        match (text("status"), &result["note"]) {
+            ("heldBack", _) => {}
+            (status, Value::Null) => print::line(format!("{status} {}", text("name"))),
+            // The one thing a gateway has to note about a registration.
+            (status, _) => print::line(format!("{status} {} (switched on again)", text("name"))),
         }
         for problem in result["problems"].as_array().into_iter().flatten() {
             let text = |field: &str| problem[field].as_str().unwrap_or_default();
-            let place = place(&found.file, &pointer_in_file(text("pointer"), &found.pointer));
+            let place = place(text("origin"), text("pointer"));
             print::note(format!("  {}: {place}: {}", text("severity"), text("message")));
         }
     }
     if let Some(message) = body["error"]["message"].as_str() {
-        print::note(format!("error: {}", message.replace("send \"mode\": \"each\"", "pass --each")));
+        print::note(format!("error: {message}"));
     }
 }
 

@@ -3,18 +3,18 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use http::Method;
 use serde_json::{Value, json};
 
 use super::{Form, arguments};
-use crate::cli::target::{Target, path_step};
-use crate::print;
+use crate::cli::target::{Ask, Target, path_step};
+use crate::print::{self, Overlong};
 
 #[derive(Args)]
 pub(super) struct CallArgs {
     /// The tool
     name: String,
-    /// One argument; the value is JSON where it can be and text otherwise; may be repeated
+    /// One argument, which overrules --args; may be repeated. The value is text where the input schema wants a
+    /// string, else JSON where it can be read as JSON, else text
     #[arg(long = "arg", value_name = "NAME=VALUE")]
     arg: Vec<String>,
     /// All arguments as a JSON object, as @FILE, or as - for standard input
@@ -32,12 +32,12 @@ pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow:
         return preview(target, &args.name, arguments.into(), form).await;
     }
     let request = json!({"tool": args.name, "arguments": arguments});
-    let reply = target.request(Method::POST, "/mcp/tools/call", Some(&request)).await?;
+    let reply = target.ask(&Ask::post("/mcp/tools/call", &request, "result")).await?;
     if form == Form::Json {
         print::json(&reply.body);
         return Ok(if reply.status.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let body = reply.accepted()?;
+    let body = target.accepted(reply)?;
     show_result(&body["result"]);
     for note in body["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         print::note(format!("note: {note}"));
@@ -46,7 +46,8 @@ pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow:
 }
 
 async fn schema_of(target: &Target, name: &str) -> anyhow::Result<Value> {
-    let shown = target.expect(Method::GET, &format!("/admin/tools/{}", path_step(name)), None).await?;
+    let path = format!("/admin/tools/{}", path_step(name));
+    let shown = target.expect(&Ask::get(&path, "configJson")).await?;
     let definition = &shown["configJson"];
     let schema = definition.get("inputSchema").or_else(|| definition.get("input_schema"));
     Ok(schema.cloned().unwrap_or_default())
@@ -82,7 +83,8 @@ fn show_block(block: &Value) {
 
 async fn preview(target: &Target, name: &str, arguments: Value, form: Form) -> anyhow::Result<ExitCode> {
     let path = format!("/admin/tools/{}/preview", path_step(name));
-    let body = target.expect(Method::POST, &path, Some(&json!({"arguments": arguments}))).await?;
+    let arguments = json!({"arguments": arguments});
+    let body = target.expect(&Ask::post(&path, &arguments, "preview")).await?;
     if form == Form::Json {
         print::json(&body);
         return Ok(ExitCode::SUCCESS);
@@ -92,7 +94,7 @@ async fn preview(target: &Target, name: &str, arguments: Value, form: Form) -> a
     let values = preview["values"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !values.is_empty() {
         print::line("");
-        print::table(["PLACE", "FROM", "VALUE"], values.iter().map(value_row).collect());
+        print::table(["PLACE", "FROM", "VALUE"], values.iter().map(value_row).collect(), Overlong::Cut);
     }
     for note in preview["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         print::note(format!("note: {note}"));

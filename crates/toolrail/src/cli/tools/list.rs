@@ -3,12 +3,11 @@
 use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use http::Method;
 use serde_json::{Value, json};
 
 use super::Form;
-use crate::cli::target::Target;
-use crate::print;
+use crate::cli::target::{Ask, Target};
+use crate::print::{self, Overlong};
 
 /// The most characters of a description where there is no terminal to fit into.
 const LONGEST_DESCRIPTION: usize = 80;
@@ -36,26 +35,26 @@ pub(super) async fn run(target: &Target, args: &ListArgs, form: Form) -> anyhow:
         Some(State::Disabled) => "/admin/tools?state=disabled",
         Some(State::Broken) => "/admin/tools?state=broken",
     };
-    let mut body = target.expect(Method::GET, path, None).await?;
+    let mut body = target.expect(&Ask::get(path, "tools")).await?;
     let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
     let mut tools: Vec<Value> = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
     tools.retain(|tool| matches(tool, &words));
     match form {
         Form::Json => print::json(&json!({"tools": tools})),
-        Form::People if tools.is_empty() => print::note(nothing(args)),
+        Form::People if tools.is_empty() => print::note(nothing(args, target)),
         Form::People => {
             let rows = tools.iter().map(row).collect();
-            print::table(["NAME", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows);
+            print::table(["NAME", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows, Overlong::Cut);
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn nothing(args: &ListArgs) -> &'static str {
+fn nothing(args: &ListArgs, target: &Target) -> String {
     if args.filter.is_empty() && args.state.is_none() {
-        "no tools yet; register one with `toolrail tools add FILE`"
+        format!("no tools yet; register one with {}", target.command("tools add FILE"))
     } else {
-        "no tool matches; `toolrail tools list` without a filter shows all"
+        format!("no tool matches; {} without a filter shows all", target.command("tools list"))
     }
 }
 
@@ -67,11 +66,10 @@ fn matches(tool: &Value, words: &[String]) -> bool {
 
 fn row(tool: &Value) -> [String; 5] {
     let text = |field: &str| tool[field].as_str().unwrap_or("-").to_owned();
+    let first = || tool["problems"][0]["message"].as_str().unwrap_or_default();
     let description = match tool["errors"].as_u64() {
-        Some(errors) if errors > 0 => {
-            let first = tool["problems"][0]["message"].as_str().unwrap_or_default();
-            format!("{errors} errors: {first}")
-        }
+        Some(1) => format!("1 error: {}", first()),
+        Some(errors) if errors > 0 => format!("{errors} errors: {}", first()),
         _ => tool["description"].as_str().unwrap_or_default().to_owned(),
     };
     let description = print::one_line(&description, LONGEST_DESCRIPTION);

@@ -4,6 +4,7 @@ mod add;
 mod arguments;
 mod call;
 mod list;
+mod problems;
 mod show;
 mod switch;
 
@@ -29,6 +30,8 @@ pub(super) struct ToolsArgs {
 enum ToolsCommand {
     /// List tools, live or not
     List(list::ListArgs),
+    /// List everything that is wrong with definitions, files that cannot be read included
+    Problems,
     /// Show one tool with its definition and problems
     Show {
         /// The tool
@@ -82,6 +85,7 @@ pub(super) async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
     let form = if args.json { Form::Json } else { Form::People };
     let ended = match args.command {
         ToolsCommand::List(list) => list::run(&target, &list, form).await,
+        ToolsCommand::Problems => problems::run(&target, form).await,
         ToolsCommand::Show { name } => show::run(&target, &name, form).await,
         ToolsCommand::Add(add) => add::run(&target, &add, form).await,
         ToolsCommand::Remove { name, purge: false } => switch::remove(&target, &name, form).await,

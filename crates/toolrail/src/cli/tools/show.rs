@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use http::Method;
 use serde_json::Value;
 
 use super::Form;
-use crate::cli::target::{Target, path_step};
+use crate::cli::target::{Ask, Target, path_step};
 use crate::print;
 
 pub(super) async fn run(target: &Target, name: &str, form: Form) -> anyhow::Result<ExitCode> {
-    let shown = target.expect(Method::GET, &format!("/admin/tools/{}", path_step(name)), None).await?;
+    let path = format!("/admin/tools/{}", path_step(name));
+    let shown = target.expect(&Ask::get(&path, "configJson")).await?;
     match form {
         Form::Json => print::json(&shown),
         Form::People => for_people(&shown),
@@ -27,7 +27,10 @@ fn for_people(shown: &Value) {
         print::line(format!("  changed {at}{by}, revision {}", shown["version"]));
     }
     if let Some(at) = shown["lastUsed"].as_str() {
-        print::line(format!("  used {} times, last {at}", shown["useFrequency"]));
+        match shown["useFrequency"].as_i64() {
+            Some(1) => print::line(format!("  used once, at {at}")),
+            _ => print::line(format!("  used {} times, last at {at}", shown["useFrequency"])),
+        }
     }
     for problem in shown["problems"].as_array().into_iter().flatten() {
         let text = |field: &str| problem[field].as_str().unwrap_or_default();

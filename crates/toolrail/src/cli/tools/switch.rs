@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use http::Method;
 
 use super::Form;
-use crate::cli::target::{Target, path_step};
+use crate::cli::target::{Ask, Target, path_step};
 use crate::print;
 
 pub(super) async fn enable(target: &Target, name: &str, form: Form) -> anyhow::Result<ExitCode> {
@@ -25,7 +25,7 @@ pub(super) async fn purge(target: &Target, name: &str, form: Form) -> anyhow::Re
 }
 
 async fn change(target: &Target, method: Method, path: &str, form: Form) -> anyhow::Result<ExitCode> {
-    let body = target.expect(method, path, None).await?;
+    let body = target.expect(&Ask { method, path, body: None, answer: "state" }).await?;
     match form {
         Form::Json => print::json(&body),
         Form::People => {

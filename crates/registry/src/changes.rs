@@ -1,0 +1,55 @@
+//! What a reload of a source changed, for the log.
+
+use std::sync::Arc;
+
+use crate::entry::{Entry, SourceId};
+
+/// The most tools that one reload names.
+const MOST_NAMED: usize = 20;
+
+/// What became of one definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Created,
+    Updated,
+    LiveAgain,
+    SwitchedOff,
+    Removed,
+}
+
+/// Logs what changed between the entries before and after. A definition with errors is told of where it is compiled.
+pub(crate) fn log<'e>(
+    source: SourceId,
+    pairs: impl Iterator<Item = (Option<&'e Arc<Entry>>, Option<&'e Arc<Entry>>)>,
+) {
+    let changes: Vec<_> = pairs.filter_map(|(before, after)| change(before, after)).collect();
+    for (change, entry) in changes.iter().take(MOST_NAMED) {
+        let (tool, origin) = (&entry.name, &entry.origin);
+        match change {
+            Change::Created => tracing::info!(tool, origin, "tool created"),
+            Change::Updated => tracing::info!(tool, origin, "tool updated"),
+            Change::LiveAgain => tracing::info!(tool, origin, "tool live again"),
+            Change::SwitchedOff => tracing::info!(tool, origin, "tool switched off"),
+            Change::Removed => tracing::info!(tool, origin, "tool removed"),
+        }
+    }
+    if changes.len() > MOST_NAMED {
+        tracing::info!(source = source.word(), more = changes.len() - MOST_NAMED, "more tools changed");
+    }
+}
+
+fn change<'e>(before: Option<&'e Arc<Entry>>, after: Option<&'e Arc<Entry>>) -> Option<(Change, &'e Entry)> {
+    let Some(after) = after else {
+        return before.map(|before| (Change::Removed, &**before));
+    };
+    if after.has_errors() || before.is_some_and(|before| Arc::ptr_eq(before, after)) {
+        return None;
+    }
+    let change = match (before, after.live()) {
+        (None, _) => Change::Created,
+        (Some(before), Some(_)) if before.live().is_none() => Change::LiveAgain,
+        (Some(before), None) if before.live().is_some() => Change::SwitchedOff,
+        (Some(_), _) => Change::Updated,
+    };
+    Some((change, after))
+}

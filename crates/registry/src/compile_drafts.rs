@@ -1,0 +1,185 @@
+//! Drafts become entries: what has not changed is kept, the rest is compiled, and a file's definition that has become
+//! faulty keeps its last good tool.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use toolrail_core::{Problem, Severity, ToolName};
+
+use crate::compile::Compiler;
+use crate::entry::{Entry, SourceId};
+use crate::source::Draft;
+
+/// Compiles what changed; many definitions are spread over the cores.
+pub(crate) fn compile_all(
+    drafts: Vec<Draft>,
+    before: &BTreeMap<Arc<str>, Arc<Entry>>,
+    source: SourceId,
+    compiler: &Arc<Compiler>,
+) -> Vec<(Arc<str>, Arc<Entry>)> {
+    let work = |draft: Draft| {
+        let name =
+            draft.name.clone().or_else(|| named(&draft)).unwrap_or_else(|| format!("({})", draft.origin));
+        let key: Arc<str> = ToolName::fold(&name).into();
+        let before = before.get(&key);
+        if let Some(known) = before.filter(|entry| is_same(entry, &draft)) {
+            return (key, Arc::clone(known));
+        }
+        let mut entry = compile_one(name, draft, source, compiler);
+        if let Some(before) = before {
+            keep_last_good(&mut entry, before);
+        }
+        log(&entry);
+        (key, Arc::new(entry))
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if drafts.len() < 64 || cores == 1 {
+        return drafts.into_iter().map(work).collect();
+    }
+    let share = drafts.len().div_ceil(cores);
+    let mut drafts = drafts.into_iter();
+    let shares: Vec<Vec<Draft>> = (0..cores).map(|_| drafts.by_ref().take(share).collect()).collect();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = shares
+            .into_iter()
+            .map(|share| scope.spawn(|| share.into_iter().map(work).collect::<Vec<_>>()))
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    })
+}
+
+fn is_same(entry: &Entry, draft: &Draft) -> bool {
+    entry.document == draft.text
+        && entry.switched_on == draft.enabled
+        && entry.origin == draft.origin
+        && entry.version == draft.version
+        && draft.name.as_ref().is_none_or(|name| *name == entry.name)
+}
+
+/// The name inside the document, for sources that keep none beside it.
+fn named(draft: &Draft) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+    serde_json::from_str::<Named>(&draft.text).ok().map(|named| named.name)
+}
+
+fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Compiler>) -> Entry {
+    let document = match &draft.fault {
+        Some(fault) => Err(fault.clone()),
+        None => serde_json::from_str(&draft.text)
+            .map_err(|error| format!("{} is not valid JSON: {error}; correct it", source.field())),
+    };
+    let (tool, mut problems, document_enabled) = match document {
+        Err(fault) => (None, vec![whole_document(&name, fault)], true),
+        Ok(document) => {
+            let (document, text) = with_name(document, &draft);
+            let (found, problems) = compiler.compile(&document, &text);
+            let enabled = found.as_ref().is_none_or(|(_, enabled)| *enabled);
+            (found.map(|(tool, _)| tool), problems, enabled)
+        }
+    };
+    let mut tool = tool;
+    if let (Some(kept), Some(compiled)) = (&draft.name, &tool)
+        && kept != compiled.name.as_str()
+    {
+        let message = format!(
+            "the definition says {:?} but is kept under {kept:?}; make them the same",
+            compiled.name.as_str()
+        );
+        problems.insert(0, Problem { pointer: "/name".into(), ..whole_document(&name, message) });
+        tool = None;
+    }
+    for problem in &mut problems {
+        problem.origin = Some(draft.origin.clone());
+        problem.tool = Some(name.clone());
+    }
+    Entry {
+        name,
+        source,
+        origin: draft.origin,
+        enabled: draft.enabled && document_enabled,
+        switched_on: draft.enabled,
+        document: draft.text,
+        tool,
+        problems,
+        version: draft.version,
+        updated_at: draft.updated_at,
+        updated_by: draft.updated_by,
+    }
+}
+
+/// A file is often saved half-written: while its new version has errors, the tool stays as it was. A row of the store is
+/// what somebody committed, and an old version of it would differ between gateways.
+fn keep_last_good(entry: &mut Entry, before: &Entry) {
+    let from_one_file = entry.source == SourceId::Files && file_of(&entry.origin) == file_of(&before.origin);
+    if entry.tool.is_some() || !from_one_file {
+        return;
+    }
+    let Some(tool) = &before.tool else {
+        return;
+    };
+    entry.tool = Some(Arc::clone(tool));
+    entry.enabled &= before.enabled && !says_disabled(&entry.document);
+    entry.problems.insert(
+        0,
+        Problem {
+            origin: Some(entry.origin.clone()),
+            ..whole_document(
+                &entry.name,
+                "the definition has errors, so the last good version stays in place".into(),
+            )
+        },
+    );
+}
+
+/// The file in an origin such as `users.yaml#/0`.
+fn file_of(origin: &str) -> &str {
+    origin.rsplit_once("#/").map_or(origin, |(file, _)| file)
+}
+
+fn says_disabled(document: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Switch {
+        #[serde(default)]
+        enabled: Value,
+    }
+    serde_json::from_str::<Switch>(document).is_ok_and(|switch| switch.enabled == Value::Bool(false))
+}
+
+/// A row's document may leave the name out: the column has it.
+fn with_name(mut document: Value, draft: &Draft) -> (Value, Arc<str>) {
+    if let (Some(members), Some(name)) = (document.as_object_mut(), &draft.name)
+        && !members.contains_key("name")
+    {
+        members.shift_insert(0, "name".into(), name.as_str().into());
+        let text = document.to_string().into();
+        return (document, text);
+    }
+    (document, Arc::clone(&draft.text))
+}
+
+fn whole_document(name: &str, message: String) -> Problem {
+    Problem {
+        severity: Severity::Error,
+        tool: Some(name.to_owned()),
+        origin: None,
+        pointer: String::new(),
+        message,
+    }
+}
+
+fn log(entry: &Entry) {
+    for problem in entry.problems.iter().filter(|problem| problem.severity == Severity::Error) {
+        tracing::warn!(
+            tool = entry.name,
+            origin = entry.origin,
+            pointer = problem.pointer,
+            problem = problem.message,
+            live = entry.live().is_some(),
+            "definition has an error"
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! Executors of tools: compiled when the definition is registered, so that every fault is told then, and again when the
+//! tool is first called. In between only the definition's text is kept: of ten thousand tools only a few are in use.
+
+use std::sync::{Arc, OnceLock};
+
+use toolrail_core::{CallError, ErrorCode, Executor};
+
+use crate::compile::Compiler;
+
+/// An executor that is known to compile.
+pub(crate) struct LazyExecutor {
+    compiler: Arc<Compiler>,
+    document: Arc<str>,
+    ready: OnceLock<Option<Arc<dyn Executor>>>,
+}
+
+impl LazyExecutor {
+    /// The executor of a document that `compiler` has just compiled.
+    pub(crate) fn new(compiler: Arc<Compiler>, document: Arc<str>) -> Self {
+        Self { compiler, document, ready: OnceLock::new() }
+    }
+
+    /// The executor.
+    pub(crate) fn get(&self) -> Result<&Arc<dyn Executor>, CallError> {
+        let ready = self.ready.get_or_init(|| self.compiler.executor(&self.document));
+        ready.as_ref().ok_or_else(|| {
+            CallError::new(ErrorCode::Internal, "a definition that was checked does not compile any more")
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! What `serve` prints when it listens: where, which tools, what to know, and what to try (R23).
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use serde_json::json;
+
+use super::{gateway, target};
+use crate::assemble::{Assembly, VERSION};
+use crate::print;
+use crate::server_file::{self, ServerFile};
+
+/// Where a server listens, in the words of its banner.
+pub(super) struct Banner {
+    bound: SocketAddr,
+    /// Where it is reached on this machine.
+    pub(super) url: String,
+}
+
+impl Banner {
+    pub(super) fn new(bound: SocketAddr) -> Self {
+        Self { bound, url: format!("http://{}", reachable(bound)) }
+    }
+
+    /// Prints the banner and logs the address; `other` is the server that has the data folder's `server.json`.
+    pub(super) fn print(&self, assembly: &Assembly, notes: Vec<String>, other: Option<ServerFile>) {
+        // Found without a word only at the usual address, and where no other server is found first.
+        let found = self.url == target::DEFAULT_URL && other.is_none();
+        let flags = if found { String::new() } else { format!(" --url {}", self.url) };
+        let program = program();
+        let look = format!("`{program} tools problems{flags}` shows them");
+        print::line(format!("Toolrail {VERSION} listens on http://{}", self.bound));
+        let other = other.map(|other| taken(&other));
+        let lines = self.about_address().into_iter().chain(gateway::summary(&assembly.registry, &look));
+        for line in lines.chain(notes).chain(other) {
+            print::line(format!("  {line}"));
+        }
+        let client =
+            json!({"mcpServers": {"toolrail": {"type": "http", "url": format!("{}/mcp", self.url)}}});
+        print::line(format!("\nFor an MCP client:\n  {client}\n\nTry:"));
+        for command in self.commands(assembly, &program, &flags) {
+            print::line(format!("  {command}"));
+        }
+        tracing::info!(url = self.url, address = %self.bound, "listening");
+        if !self.bound.ip().is_loopback() {
+            tracing::warn!(address = %self.bound, "no keys are asked for: everybody who can reach this address can use and administer every tool");
+        }
+    }
+
+    fn about_address(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.bound.ip().is_unspecified() {
+            lines.push(format!("on every address of this machine; from itself at {}", self.url));
+        }
+        if !self.bound.ip().is_loopback() {
+            lines.push(format!(
+                "WARNING: no keys are asked for: everybody who can reach {} can use and administer every tool",
+                self.bound
+            ));
+        }
+        lines
+    }
+
+    fn commands(&self, assembly: &Assembly, program: &str, flags: &str) -> Vec<String> {
+        let mut commands = vec![format!("{program} tools list{flags}")];
+        if assembly.registry.snapshot().find("weather.current").is_some() {
+            let call = format!("{program} tools call weather.current --arg city=Paris");
+            commands.extend([format!("{call} --dry-run{flags}"), format!("{call}{flags}")]);
+        } else {
+            commands.push(format!("curl {}/mcp/tools", self.url));
+        }
+        commands
+    }
+}
+
+fn taken(other: &ServerFile) -> String {
+    format!(
+        "another server works on the same data folder and keeps its {}: {} (process {}); name this one with --url",
+        server_file::FILE,
+        other.url,
+        other.pid
+    )
+}
+
+/// An address that listens everywhere is reached on this machine by loopback.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let mut reachable = address;
+    if address.ip().is_unspecified() {
+        reachable.set_ip(match address {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    reachable
+}
+
+/// How this program was started, so that printed commands work when pasted.
+fn program() -> String {
+    std::env::args().next().filter(|name| name.contains('/')).unwrap_or_else(|| "toolrail".to_owned())
+}

@@ -1,0 +1,31 @@
+//! `toolrail tools problems`: everything that is wrong with definitions and their files.
+
+use std::process::ExitCode;
+
+use serde_json::Value;
+
+use super::Form;
+use crate::cli::definition_files::place;
+use crate::cli::target::{Ask, Target};
+use crate::print::{self, Overlong};
+
+pub(super) async fn run(target: &Target, form: Form) -> anyhow::Result<ExitCode> {
+    let body = target.expect(&Ask::get("/admin/problems", "problems")).await?;
+    let problems = body["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match form {
+        Form::Json => print::json(&body),
+        Form::People if problems.is_empty() => print::note("no problems"),
+        Form::People => {
+            let rows = problems.iter().map(row).collect();
+            print::table(["SEVERITY", "TOOL", "PLACE", "PROBLEM"], rows, Overlong::Wrap);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(problem: &Value) -> [String; 4] {
+    let text = |field: &str| problem[field].as_str().unwrap_or_default();
+    let tool = problem["tool"].as_str().unwrap_or("-");
+    let place = place(text("origin"), text("pointer"));
+    [text("severity").to_owned(), tool.to_owned(), place, text("message").to_owned()]
+}
