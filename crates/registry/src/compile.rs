@@ -47,6 +47,11 @@ impl Compiler {
         })
     }
 
+    /// Everything there is to say about a document.
+    pub fn check(self: &Arc<Self>, document: &Value) -> Vec<Problem> {
+        self.compile(document, &Arc::from("")).1
+    }
+
     /// The executor of a document, with its policies, if it compiles.
     pub(crate) fn executor(&self, text: &str) -> Option<Arc<dyn Executor>> {
         let document = serde_json::from_str(text).ok()?;

@@ -83,7 +83,7 @@ impl Registry {
 
     /// Everything wrong with a document, without registering it.
     pub fn check(&self, document: &Value) -> Vec<Problem> {
-        self.compiler.compile(document, &Arc::from("")).1
+        self.compiler.check(document)
     }
 
     /// Looks at every source and publishes what changed. A source that fails keeps its last good definitions.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolrail_core::{Problem, Severity, ToolName};
@@ -25,7 +26,7 @@ pub(super) struct ValidateArgs {
 }
 
 pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
-    let compiler = assemble::compiler(&[], Vec::new());
+    let compiler = Arc::new(assemble::compiler(&[], Vec::new()));
     let files = definition_files::read(&args.files)?;
     let mut definitions = 0;
     let mut problems = Vec::new();
@@ -65,7 +66,7 @@ fn report(problems: &[Problem]) {
 }
 
 /// What is wrong with one definition, with pointers from the root of its file.
-fn check(compiler: &Compiler, found: &Found, names: &mut HashMap<String, String>) -> Vec<Problem> {
+fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut HashMap<String, String>) -> Vec<Problem> {
     let Found { file, pointer, document } = found;
     let registration = match Registration::from_request(document.clone(), pointer) {
         Ok(registration) => registration,
@@ -81,7 +82,7 @@ fn check(compiler: &Compiler, found: &Found, names: &mut HashMap<String, String>
         members.entry("name").or_insert(Value::String(name));
     }
     let name = document.get("name").and_then(Value::as_str);
-    let (_, mut problems) = compiler.compile(&document);
+    let mut problems = compiler.check(&document);
     for problem in &mut problems {
         problem.tool = problem.tool.take().or_else(|| name.map(str::to_owned));
         problem.pointer = format!("{base}{}", problem.pointer);
