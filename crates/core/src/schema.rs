@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use crate::problem::closest;
 
+mod expansion;
+
 /// The types that a schema may name.
 const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
 /// The most faults of one schema that are told at once.
@@ -51,6 +53,7 @@ impl SchemaCompiler {
         if !faults.is_empty() {
             return Err(faults);
         }
+        expansion::check(schema).map_err(|fault| vec![fault])?;
         jsonschema::options().with_draft(draft).build(schema).map(Validator).map_err(|error| {
             vec![Violation { pointer: error.instance_path().to_string(), message: error.to_string() }]
         })
@@ -209,6 +212,75 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn references_that_double_at_every_level_are_refused() {
+        let doubling = |levels: usize| {
+            let mut defs = serde_json::Map::new();
+            for level in 0..levels {
+                let next = format!("#/$defs/l{}", level + 1);
+                defs.insert(format!("l{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
+            }
+            defs.insert(format!("l{levels}"), json!({"type": "integer"}));
+            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": defs})
+        };
+        let faults = SchemaCompiler::default().compile(&doubling(30)).unwrap_err();
+        assert!(faults[0].pointer.starts_with("/$defs/l"), "{faults:?}");
+        assert!(faults[0].message.contains("expand to more than 100000 schemas"), "{faults:?}");
+        assert!(SchemaCompiler::default().compile(&doubling(5)).is_ok());
+        // Within a resource of its own, references start from there.
+        let mut inner = doubling(30);
+        inner["$id"] = json!("urn:inner");
+        let faults = SchemaCompiler::default().compile(&json!({"properties": {"x": inner}})).unwrap_err();
+        assert!(faults[0].message.contains("expand to more than"), "{faults:?}");
+    }
+
+    #[test]
+    fn doubling_by_anchors_is_refused_too() {
+        let mut defs = serde_json::Map::new();
+        for level in 0..30 {
+            let next = format!("#l{}", level + 1);
+            let anchor = format!("l{level}");
+            defs.insert(
+                anchor.clone(),
+                json!({"$anchor": anchor, "anyOf": [{"$ref": next}, {"$dynamicRef": next}]}),
+            );
+        }
+        defs.insert("l30".into(), json!({"$anchor": "l30", "type": "integer"}));
+        let faults = SchemaCompiler::default().compile(&json!({"$ref": "#l0", "$defs": defs})).unwrap_err();
+        assert!(faults[0].message.contains("expand to more than"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_long_chain_of_references_is_refused() {
+        let chain = |links: usize| {
+            let mut defs = serde_json::Map::new();
+            for link in 0..links {
+                let next = json!({"not": {"$ref": format!("#/$defs/l{}", link + 1)}});
+                defs.insert(format!("l{link}"), (0..20).fold(next, |inner, _| json!({"not": inner})));
+            }
+            defs.insert(format!("l{links}"), json!({"type": "integer"}));
+            json!({"$ref": "#/$defs/l0", "$defs": defs})
+        };
+        let faults = SchemaCompiler::default().compile(&chain(500)).unwrap_err();
+        assert!(faults[0].message.contains("lead through more than 400 levels"), "{faults:?}");
+        assert!(SchemaCompiler::default().compile(&chain(10)).is_ok());
+    }
+
+    #[test]
+    fn a_schema_that_refers_to_itself_is_fine() {
+        let tree = json!({
+            "$defs": {"node": {"type": "object", "properties": {
+                "left": {"$ref": "#/$defs/node"},
+                "right": {"$ref": "#/$defs/node"},
+                "root": {"$ref": "#"}
+            }}},
+            "$ref": "#/$defs/node"
+        });
+        let validator = SchemaCompiler::default().compile(&tree).unwrap();
+        assert!(validator.is_valid(&json!({"left": {"right": {}}})));
+        assert!(!validator.is_valid(&json!({"left": {"right": 1}})));
+    }
 
     #[test]
     fn a_misspelt_type_is_told_once_with_what_was_meant() {

@@ -1,21 +1,28 @@
 //! From an upstream's answer to the result of a tool. A status of 4xx or 5xx is a failed call; anything else becomes a
 //! payload by its content type (`content`), and a `responseMapping` (`path`, `template`) works on that payload.
 
+mod capped;
 mod content;
 mod path;
 mod status;
 mod template;
 
+use std::sync::Arc;
+
 use http::header;
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, ErrorCode, Outcome, Problems, ResponseMapping};
+use toolrail_core::{ArgumentUse, CallError, ErrorCode, Outcome, Problems, ResponseMapping};
 
 use crate::outbound::Incoming;
+
+const TEMPLATE: &str = "/responseMapping/template";
+/// Larger answers are mapped on a thread of their own.
+const MOST_INLINE: usize = 64 << 10;
 
 /// What a tool makes of its upstream's answers, compiled.
 #[derive(Debug)]
 pub struct Answer {
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
 }
 
 #[derive(Debug)]
@@ -35,12 +42,10 @@ impl Answer {
                 .map_err(|fault| vec![("/responseMapping/path", fault)]),
             ResponseMapping::Template { template } => template::Template::compile(template)
                 .map(|template| Mapping::Template(Box::new(template)))
-                .map_err(|faults| {
-                    faults.into_iter().map(|fault| ("/responseMapping/template", fault)).collect()
-                }),
+                .map_err(|faults| faults.into_iter().map(|fault| (TEMPLATE, fault)).collect()),
         };
         match compiled {
-            Ok(mapping) => Some(Self { mapping }),
+            Ok(mapping) => Some(Self { mapping: Arc::new(mapping) }),
             Err(faults) => {
                 for (pointer, fault) in faults {
                     problems.error(pointer, fault);
@@ -50,13 +55,38 @@ impl Answer {
         }
     }
 
+    /// The arguments that the mapping uses, and whether it may use others too.
+    pub(crate) fn arguments(&self) -> (Vec<ArgumentUse>, bool) {
+        match &*self.mapping {
+            Mapping::Passthrough | Mapping::Path(_) => (Vec::new(), false),
+            Mapping::Template(template) => {
+                let (names, all) = template.arguments();
+                let named = |name| ArgumentUse { name, pointer: TEMPLATE.into(), required: false };
+                (names.into_iter().map(named).collect(), all)
+            }
+        }
+    }
+
     /// The tool's result. `arguments` are the call's, for a mapping that names them.
-    pub fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
+    pub async fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
+        if matches!(*self.mapping, Mapping::Passthrough) || incoming.body.len() <= MOST_INLINE {
+            return self.mapping.outcome(incoming, arguments);
+        }
+        let (mapping, arguments) = (Arc::clone(&self.mapping), arguments.clone());
+        // Nothing can stop a mapping before its own bounds do; here it keeps neither other calls nor the deadline waiting.
+        tokio::task::spawn_blocking(move || mapping.outcome(incoming, &arguments))
+            .await
+            .unwrap_or_else(|_| Err(unusable("responseMapping did not come to an end".into())))
+    }
+}
+
+impl Mapping {
+    fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
         if let Some(failure) = status::failure(&incoming) {
             return Err(failure);
         }
         check_encoding(&incoming)?;
-        if matches!(self.mapping, Mapping::Passthrough) {
+        if matches!(self, Self::Passthrough) {
             return content::result(incoming);
         }
         if let Some(cut) = incoming.cut {
@@ -69,10 +99,10 @@ impl Answer {
         let status = incoming.status;
         let place = incoming.place();
         let result = content::result(incoming)?;
-        match &self.mapping {
-            Mapping::Passthrough => Ok(result),
-            Mapping::Path(path) => path.apply(result, &place),
-            Mapping::Template(template) => {
+        match self {
+            Self::Passthrough => Ok(result),
+            Self::Path(path) => path.apply(result, &place),
+            Self::Template(template) => {
                 template.apply(result, &template::Scope { arguments, status, place: &place })
             }
         }

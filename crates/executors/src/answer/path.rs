@@ -2,12 +2,16 @@
 
 use serde_json::Value;
 use serde_json_path::JsonPath;
-use toolrail_core::{Json, Outcome, Payload, ToolResult};
+use toolrail_core::{CallError, Json, Outcome, Payload, ToolResult};
 
+use super::capped::Capped;
 use super::unusable;
 
-/// Each `..` multiplies the work by the depth of the answer.
-const MOST_DESCENDANTS: usize = 3;
+mod limits;
+
+/// What a mapping may select: a path with several selectors can name the same value many times.
+const MOST_NODES: usize = 100_000;
+const MOST_BYTES: usize = 8 << 20;
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -19,6 +23,11 @@ pub(super) struct Path {
 
 impl Path {
     pub(super) fn compile(written: &str) -> Result<Self, String> {
+        if !written.starts_with('$') {
+            return Err(format!("{written:?} must start with $, as in {}", rooted(written)));
+        }
+        let bare = without_quoted(written);
+        limits::check(written, &bare)?;
         let query = JsonPath::parse(written).map_err(|fault| {
             format!(
                 "{written:?} is not a JSONPath (RFC 9535): {} at character {}; an example is $.data.items[*].name",
@@ -26,12 +35,6 @@ impl Path {
                 fault.position()
             )
         })?;
-        let bare = without_quoted(written);
-        if bare.matches("..").count() > MOST_DESCENDANTS {
-            return Err(format!(
-                "{written:?} has more than {MOST_DESCENDANTS} descendant steps (..); name the way down"
-            ));
-        }
         // What is left are names and indices, which select at most one value each.
         let singular = !bare.contains("..") && !bare.contains(['*', '?', ':', ',']);
         Ok(Self { query, written: written.to_owned(), singular })
@@ -61,7 +64,7 @@ impl Path {
         let selected = if self.singular {
             Json::from_value(nodes.first().unwrap_or(&Value::Null))
         } else {
-            Json::from_value(&nodes.all().into_iter().cloned().collect())
+            self.listed(&nodes.all(), json.bytes().len())?
         };
         if empty {
             result.notes.push(nothing);
@@ -69,10 +72,37 @@ impl Path {
         result.payload = Payload::Json(selected);
         Ok(result)
     }
+
+    /// The selected values as a list, which is never larger than the answer it comes from or the bound.
+    fn listed(&self, nodes: &[&Value], answer: usize) -> Result<Json, CallError> {
+        let written = &self.written;
+        if nodes.len() > MOST_NODES {
+            let found = nodes.len();
+            return Err(unusable(format!(
+                "responseMapping {written} selected {found} values, more than the {MOST_NODES} that are allowed; select less"
+            )));
+        }
+        let most = MOST_BYTES.max(answer);
+        let mut out = Capped::new(most);
+        serde_json::to_writer(&mut out, nodes).map_err(|_| {
+            unusable(format!("responseMapping {written} selected more than {most} bytes; select less"))
+        })?;
+        Json::parse(out.into_bytes().into()).map_err(|fault| unusable(fault.to_string()))
+    }
+}
+
+/// What a path without its root most likely means.
+fn rooted(written: &str) -> String {
+    match written.trim() {
+        "" => "$.data".into(),
+        path if path.starts_with('$') => path.to_owned(),
+        path if path.starts_with(['.', '[']) => format!("${path}"),
+        path => format!("$.{path}"),
+    }
 }
 
 /// The answer as a tree; refused where it is nested deeper than can be handled without risk.
-pub(super) fn tree(json: &Json, place: &str) -> Result<Value, toolrail_core::CallError> {
+pub(super) fn tree(json: &Json, place: &str) -> Result<Value, CallError> {
     serde_json::from_slice(json.bytes()).map_err(|fault| {
         unusable(format!("responseMapping cannot be applied to the answer of {place}: {fault}"))
     })

@@ -3,19 +3,21 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::io;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use http::StatusCode;
-use minijinja::value::{Serde, Value as Jinja, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, context};
+use minijinja::value::{Rest, Serde, Value as Jinja, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, context, filters};
 use serde_json::{Map, Value};
 use toolrail_core::{CallError, Outcome, Payload, ToolResult, closest};
 
+use super::capped::Capped;
 use super::path::tree;
 use super::unusable;
+use crate::template::{check_size, check_step, replace};
 
+mod limits;
 mod names;
 
 const NAME: &str = "responseMapping";
@@ -26,6 +28,9 @@ const MOST_BYTES: usize = 4 << 20;
 const LONGEST_TEMPLATE: usize = 64 << 10;
 /// Filters whose result can be made arbitrarily large by one number.
 const NO_FILTERS: [&str; 5] = ["indent", "format", "pprint", "batch", "slice"];
+
+/// Functions that print the context, or make values that loops could let grow without end.
+const NO_FUNCTIONS: [&str; 3] = ["debug", "namespace", "dict"];
 
 /// A compiled template.
 #[derive(Debug)]
@@ -48,6 +53,7 @@ impl Template {
                 "the template has {length} bytes, more than the {LONGEST_TEMPLATE} that are allowed; shorten it"
             )]);
         }
+        limits::check(written).map_err(|fault| vec![fault])?;
         let mut environment = ENVIRONMENT.clone();
         environment
             .add_template_owned(NAME, written.to_owned())
@@ -82,12 +88,28 @@ impl Template {
     fn render(&self, context: Jinja) -> Result<String, CallError> {
         let template = self.environment.get_template(NAME).map_err(|error| failed(&error, ""))?;
         EMITTED.set(0);
-        let mut out = Capped(Vec::new());
+        let mut out = Capped::new(MOST_BYTES);
         let rendered = template.render_captured_to(context, &mut out);
         if let Err(error) = rendered {
             return Err(failed(&error, template.source()));
         }
-        String::from_utf8(out.0).map_err(|error| unusable(error.to_string()))
+        String::from_utf8(out.into_bytes()).map_err(|error| unusable(error.to_string()))
+    }
+
+    /// The arguments it names, and whether it takes all of them together.
+    pub(super) fn arguments(&self) -> (Vec<String>, bool) {
+        let Ok(template) = self.environment.get_template(NAME) else {
+            return (Vec::new(), true);
+        };
+        let mut all = false;
+        let mut names = BTreeSet::new();
+        for path in template.undeclared_variables(true) {
+            match path.strip_prefix("args.") {
+                Some(steps) => names.extend(steps.split('.').next().map(str::to_owned)),
+                None => all |= path == "args",
+            }
+        }
+        (names.into_iter().collect(), all)
     }
 
     /// Names that would only be missed when the template runs.
@@ -138,14 +160,46 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.set_formatter(write_value);
     environment.set_fuel(Some(STEPS));
     environment.set_debug(false);
-    environment.remove_global("debug");
+    for name in NO_FUNCTIONS {
+        environment.remove_global(name);
+    }
     for name in NO_FILTERS {
         environment.remove_filter(name);
     }
-    environment.add_filter("replace", replace);
-    environment.add_filter("join", join);
+    for (name, filter) in [
+        (
+            "replace",
+            Jinja::from_function(|text: String, from: String, to: String| replace(&text, &from, &to)),
+        ),
+        ("join", Jinja::from_function(join)),
+        ("tojson", Jinja::from_function(filters::tojson)),
+        ("string", Jinja::from_function(filters::string)),
+        ("escape", Jinja::from_function(filters::escape)),
+        ("e", Jinja::from_function(filters::escape)),
+        ("upper", Jinja::from_function(filters::upper)),
+        ("lower", Jinja::from_function(filters::lower)),
+        ("title", Jinja::from_function(filters::title)),
+        ("capitalize", Jinja::from_function(filters::capitalize)),
+        ("split", Jinja::from_function(filters::split)),
+        ("lines", Jinja::from_function(filters::lines)),
+        ("list", Jinja::from_function(filters::list)),
+    ] {
+        add_bounded(&mut environment, name, filter);
+    }
     environment
 });
+
+/// A filter that takes and yields no more than the bound, so that a chain of filters stops early.
+fn add_bounded(environment: &mut Environment<'static>, name: &'static str, filter: Jinja) {
+    environment.add_filter(name, move |state: &mut State<'_, '_>, parameters: Rest<Jinja>| {
+        for parameter in parameters.iter() {
+            check_size(parameter)?;
+        }
+        let result = filter.call(state, &parameters)?;
+        check_step(&result)?;
+        Ok::<_, Error>(result)
+    });
+}
 
 thread_local! {
     /// Bytes written by the template that runs on this thread, blocks that are only captured included.
@@ -159,6 +213,7 @@ fn write_value(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Jinja) -> Re
         ValueKind::Undefined => return Ok(()),
         ValueKind::String => value.as_str().unwrap_or_default(),
         _ => {
+            check_size(value)?;
             owned = serde_json::to_string(value)
                 .map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))?;
             owned.as_str()
@@ -170,18 +225,6 @@ fn write_value(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Jinja) -> Re
         return Err(too_long());
     }
     out.write_str(text).map_err(Error::from)
-}
-
-fn replace(text: &str, from: &str, to: &str) -> Result<String, Error> {
-    let found = if from.is_empty() {
-        text.len() + 1
-    } else {
-        memchr::memmem::find_iter(text.as_bytes(), from).count()
-    };
-    if text.len().saturating_add(found.saturating_mul(to.len())) > MOST_BYTES {
-        return Err(too_long());
-    }
-    Ok(text.replace(from, to))
 }
 
 fn join(values: &Jinja, separator: Option<&str>) -> Result<String, Error> {
@@ -207,23 +250,6 @@ fn join(values: &Jinja, separator: Option<&str>) -> Result<String, Error> {
 
 fn too_long() -> Error {
     Error::new(ErrorKind::InvalidOperation, format!("the text grew beyond {MOST_BYTES} bytes"))
-}
-
-/// Takes no more than the bound.
-struct Capped(Vec<u8>);
-
-impl io::Write for Capped {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_BYTES {
-            return Err(io::Error::other(format!("the text grew beyond {MOST_BYTES} bytes")));
-        }
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn failed(error: &Error, written: &str) -> CallError {

@@ -47,7 +47,8 @@ fn outcome(mapping: &ResponseMapping, incoming: Incoming) -> Outcome {
     let answer = Answer::compile(mapping, &mut problems);
     let problems = problems.into_list(None, str::to_owned);
     let arguments = json!({"city": "Köln", "n": 3});
-    answer.unwrap_or_else(|| panic!("{problems:?}")).outcome(incoming, arguments.as_object().unwrap())
+    let answer = answer.unwrap_or_else(|| panic!("{problems:?}"));
+    answer.mapping.outcome(incoming, arguments.as_object().unwrap())
 }
 
 fn passed(incoming: Incoming) -> ToolResult {
@@ -330,8 +331,11 @@ fn a_template_that_fails_says_where_and_why() {
             "more than 200000 steps",
         ),
         ("{% for a in range(1000) %}{{ args.city * 10000 }}{% endfor %}", "grew beyond"),
-        ("{% set x %}{% for a in range(1000) %}{{ 'abc' * 10000 }}{% endfor %}{% endset %}", "grew beyond"),
-        ("{{ ('a' * 100000)|replace('a', 'b' * 100000) }}", "grew beyond"),
+        ("{{ ('a' * 100000)|replace('a', 'b' * 100000) }}", "the result is too large"),
+        (
+            "{{ (['\"' * 9000] * 100)|tojson|tojson|tojson|tojson|tojson|tojson|tojson|tojson }}",
+            "the result is too large",
+        ),
         ("{{ range(10000)|join('b' * 100000) }}", "grew beyond"),
     ] {
         let error = refused(&template(text), incoming("application/json", WEATHER));
@@ -346,10 +350,10 @@ fn a_template_that_fails_says_where_and_why() {
 #[test]
 fn faults_in_a_mapping_are_found_when_it_is_compiled() {
     for (mapping, pointer, words) in [
-        (path("data.items"), "/responseMapping/path", "\"data.items\" is not a JSONPath (RFC 9535): "),
+        (path("data.items"), "/responseMapping/path", "\"data.items\" must start with $, as in $.data.items"),
         (path("$.items[?@.a =~ /x/]"), "/responseMapping/path", "is not a JSONPath"),
         (path("$.a[?nope(@.b)]"), "/responseMapping/path", "is not a JSONPath"),
-        (path("$..a..b..c..d"), "/responseMapping/path", "has more than 3 descendant steps"),
+        (path("$..a..b..c..d"), "/responseMapping/path", "has more than one descendant step"),
         (template("a\n{{ result. }}"), "/responseMapping/template", "line 2: "),
         (template("{% for a in result %}"), "/responseMapping/template", "line 1: "),
         (
@@ -378,4 +382,147 @@ fn faults_in_a_mapping_are_found_when_it_is_compiled() {
         );
     }
     assert_eq!(faults(&template("{{ a }}{{ b|c }}")).len(), 3);
+}
+
+#[test]
+fn a_json_path_that_would_cost_too_much_is_refused_before_it_is_parsed() {
+    let nested =
+        |open: &str, close: &str, times| format!("$[?{}@.a{}]", open.repeat(times), close.repeat(times));
+    for (expression, words) in [
+        (nested("!(", ")", 5000), "more than the 1000"),
+        (nested("!(", ")", 40), "nested deeper than 32"),
+        (nested("(", ")", 40), "nested deeper than 32"),
+        (
+            format!("$[?{}@{} == 1]", "length(".repeat(30), ")".repeat(30)),
+            "functions are nested deeper than 3",
+        ),
+        ("$[".repeat(40), "nested deeper than 32"),
+        ("$..a..b".into(), "has more than one descendant step"),
+        (format!("$[{}0]", "0,".repeat(17)), "more than 16 commas"),
+        (format!("${}", "[0,1]".repeat(3)), "more than 2 steps hold several selectors"),
+        ("$[?@.a][?@.b][?@.c][?@.d]".into(), "more than 3 filters"),
+        ("$[?@[?@.a]]".into(), "filters inside filters are not supported"),
+        ("$[?@.a == $.b]".into(), "$ inside a filter"),
+        ("$[?@..a]".into(), ".. inside a filter"),
+    ] {
+        let faults = faults(&path(&expression));
+        assert!(faults[0].starts_with("/responseMapping/path: ") && faults[0].contains(words), "{faults:?}");
+    }
+    let deepest = nested("(", ")", 31);
+    for expression in [
+        deepest.as_str(),
+        "$['..$?,((((((((((((((((((((((((((((((((((((((']",
+        "$.a[?@.b && (@.c == '$..?' || length(value(@.d)) > 2)]['x','y']",
+        "$[?match(@.a, 'x') && search(@.b, 'y')]",
+    ] {
+        let result = outcome(&path(expression), incoming("application/json", WEATHER));
+        assert!(result.is_ok(), "{expression}: {result:?}");
+    }
+}
+
+#[test]
+fn a_json_path_cannot_make_more_of_an_answer_than_there_is() {
+    let many = format!("[{}0]", "0,".repeat(60_000));
+    let error = refused(&path("$[*,*]"), incoming("application/json", many));
+    assert!(error.message.contains("selected 120002 values, more than the 100000"), "{error}");
+    let long = format!("[\"{}\"]", "x".repeat(1 << 20));
+    let error = refused(&path("$[0,0,0,0,0,0,0,0,0,0]"), incoming("application/json", long.clone()));
+    assert!(error.message.contains("selected more than 8388608 bytes; select less"), "{error}");
+    assert!(outcome(&path("$[0,0]"), incoming("application/json", long)).is_ok());
+}
+
+#[test]
+fn a_template_that_goes_too_far_is_refused_before_it_is_parsed() {
+    let many = |text: &str, times: usize| text.repeat(times);
+    for (text, words) in [
+        (format!("{{{{ {}1 }}}}", many("(", 20_000)), "more than 2000 bytes"),
+        (
+            format!("\n{{{{ {}1{} }}}}", many("[", 33), many("]", 33)),
+            "line 2: brackets are nested deeper than 32",
+        ),
+        (format!("{{{{ 'a'{} }}}}", many("|upper", 11)), "more than 10 filters"),
+        (format!("{{{{ {}1 }}}}", many("1+", 500)), "more than 60 operators"),
+        (format!("{{{{ {}1 }}}}", many("-", 1900)), "more than 60 operators"),
+        (format!("{{{{ result{} }}}}", many(".a", 900)), "more than 200 steps"),
+        (format!("{{% if 0 %}}{}{{% endif %}}", many("{% elif 0 %}", 201)), "more than 200 elif"),
+        (many("{{ 1 }}", 1001), "more than 1000 blocks"),
+        (format!("{}{}", many("{% if 1 %}", 17), many("{% endif %}", 17)), "nested deeper than 16"),
+        (
+            format!("{}{}", many("{% for a in result %}", 5), many("{% endfor %}", 5)),
+            "loops are nested deeper than 4",
+        ),
+        ("{% set a = 1 %}".into(), "\"set\" is not supported in a response template"),
+        ("{%- macro f() %}{% endmacro %}".into(), "\"macro\" is not supported"),
+        ("{% include 'x' %}".into(), "\"include\" is not supported"),
+        ("{%raw%}{%endraw%}".into(), "\"raw\" is not supported"),
+        ("{% for a in result recursive %}{% endfor %}".into(), "a recursive loop is not supported"),
+        ("{% for a in [[result, result]] %}{% endfor %}".into(), "\"result\" stands in a list"),
+        ("{% for a in [1]|zip([args]) %}{% endfor %}".into(), "\"args\" stands in a list"),
+        ("{{ namespace(a=1) }}".into(), "namespace is not known"),
+        ("{{ dict(a=1) }}".into(), "dict is not known"),
+        ("{{ cycler(1) }}".into(), "cycler is not known"),
+        ("{{ result".into(), "line 1: \"{{\" is never closed"),
+        ("{% if {".into(), "\"{%\" is never closed"),
+    ] {
+        let faults = faults(&template(&text));
+        assert!(
+            faults[0].starts_with("/responseMapping/template: ") && faults[0].contains(words),
+            "{faults:?}"
+        );
+    }
+    let nested = format!("{}x{}", many("{% if 1 %}", 16), many("{% endif %}", 16));
+    for text in [
+        nested.as_str(),
+        "{% for a in ['x', 1, true]|reverse %}{% for b in result['data']['items'] %}{{ loop.index }}{% endfor %}{% endfor %}",
+        "{%- for key, value in args|items if key != 'n' -%}{{ key }}={{ [value, {'a': value}] }}{%- endfor -%}",
+        "{# ((((( #}{{ '}}' }}{{ {'a': {'b': 1}} }}",
+    ] {
+        let result = outcome(&template(text), incoming("application/json", WEATHER));
+        assert!(result.is_ok(), "{text}: {result:?}");
+    }
+}
+
+/// The largest that is accepted stays within the stack of a worker thread, even without optimisation.
+#[test]
+fn what_is_accepted_fits_the_stack() {
+    let checks = || {
+        let parens = format!("{}1{}", "(".repeat(32), ")".repeat(32));
+        let chains = [
+            format!("{{{{ {} }}}}", "1+".repeat(60) + "1"),
+            format!("{{{{ {} }}}}", "-".repeat(60) + "1"),
+            format!("{{{{ {} }}}}", "not ".repeat(60) + "1"),
+            format!("{{{{ {} }}}}", "1 if 0 else ".repeat(60) + "1"),
+            format!("{{{{ {} }}}}", "1<".repeat(200) + "1"),
+            format!("{{{{ result{} }}}}", ".a".repeat(200)),
+            format!("{{{{ result{} }}}}", "()".repeat(200)),
+            format!("{{% if 0 %}}{}{{% endif %}}", "{% elif 0 %}".repeat(200)),
+            format!("{}{{{{ {parens} }}}}{}", "{% if 1 %}".repeat(16), "{% endif %}".repeat(16)),
+        ];
+        for text in chains {
+            let mut problems = Problems::default();
+            if let Some(answer) = Answer::compile(&template(&text), &mut problems) {
+                drop(answer.mapping.outcome(incoming("application/json", WEATHER), &Map::new()));
+            }
+        }
+        for expression in ["!(", "(", "["] {
+            let path = path(&format!("$[?{}", expression.repeat(31)));
+            let mut problems = Problems::default();
+            assert!(Answer::compile(&path, &mut problems).is_none());
+        }
+    };
+    std::thread::Builder::new().stack_size(1 << 20).spawn(checks).unwrap().join().unwrap();
+}
+
+#[tokio::test]
+async fn a_long_mapping_of_a_large_answer_keeps_no_deadline_waiting() {
+    let mapping = template("{% for a in range(9) %}{{ result|sort|length }}{% endfor %}");
+    let answer = Answer::compile(&mapping, &mut Problems::default()).unwrap();
+    let body = format!("[{}0]", "1,0,".repeat(100_000));
+    // On a runtime of one thread, a mapping that ran here would let the deadline pass unseen and answer after all.
+    let deadline = std::time::Duration::from_millis(5);
+    let arguments = Map::new();
+    let mapped = answer.outcome(incoming("application/json", body.clone()), &arguments);
+    assert!(tokio::time::timeout(deadline, mapped).await.is_err());
+    let result = answer.outcome(incoming("application/json", body), &arguments).await.unwrap();
+    assert_eq!(shown(&result), format!("text {}", "200001".repeat(9)));
 }

@@ -5,6 +5,7 @@ mod settings;
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time::Instant;
 use toolrail_core::{
     Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, Outcome, Preview, Problems, async_trait,
@@ -13,7 +14,7 @@ use toolrail_core::{
 use crate::answer::Answer;
 use crate::kinds::Runtime;
 use crate::outbound::{Incoming, Outgoing};
-use crate::request::{Base, Request, Target, Written, shown, split_path};
+use crate::request::{Base, Request, Target, Written, arguments_of, publish, shown, split_path};
 use crate::template::{Braces, Compiler, Rendering, scan};
 use instances::{Instance, Instances};
 use settings::FeignSettings;
@@ -36,6 +37,10 @@ impl Kind for Feign {
     const NOT_YET: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
     type Settings = FeignSettings;
 
+    fn publish(schema: &mut Value) {
+        publish(schema);
+    }
+
     fn compile(
         &self,
         settings: FeignSettings,
@@ -43,13 +48,13 @@ impl Kind for Feign {
         problems: &mut Problems,
     ) -> Option<Compiled> {
         let answer = Answer::compile(&definition.response_mapping, problems);
-        let mut compiler = Compiler::new(problems, &self.runtime.secrets);
+        let mut compiler = Compiler::of(definition, problems, &self.runtime.secrets);
         let bases = compile_bases(&settings, &mut compiler);
         let written = written_path(settings.path.as_deref().unwrap_or_default(), &mut compiler);
         let request = written.and_then(|written| {
             Request::compile(&written, &settings.request(), &definition.auth, &mut compiler)
         });
-        let arguments = compiler.arguments;
+        let (arguments, uses_other_arguments) = arguments_of(compiler, answer.as_ref());
         let request = request?;
         let targets = bases?.into_iter().map(|base| Target::new(base, request.fixed())).collect();
         let executor = FeignExecutor {
@@ -59,7 +64,7 @@ impl Kind for Feign {
             service: settings.service,
             answer: answer?,
         };
-        Some(Compiled { executor: Arc::new(executor), arguments })
+        Some(Compiled { executor: Arc::new(executor), arguments, uses_other_arguments })
     }
 }
 
@@ -149,7 +154,7 @@ impl Executor for FeignExecutor {
         };
         draft.assemble(&self.runtime.client).await?;
         let incoming = self.send(draft.into_outgoing(http::Uri::default()), targets).await?;
-        self.answer.outcome(incoming, call.arguments)
+        self.answer.outcome(incoming, call.arguments).await
     }
 
     fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError> {

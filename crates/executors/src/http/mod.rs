@@ -4,13 +4,14 @@ mod settings;
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use toolrail_core::{
     Call, CallError, Compiled, Definition, Executor, Kind, Outcome, Preview, Problems, async_trait,
 };
 
 use crate::answer::Answer;
 use crate::kinds::Runtime;
-use crate::request::{Base, Request, Target, Written, shown, split_url};
+use crate::request::{Base, Request, Target, Written, arguments_of, publish, shown, split_url};
 use crate::template::{Braces, Compiler, Piece, Rendering, scan};
 use settings::HttpSettings;
 
@@ -32,6 +33,10 @@ impl Kind for Http {
     const NOT_YET: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
     type Settings = HttpSettings;
 
+    fn publish(schema: &mut Value) {
+        publish(schema);
+    }
+
     fn compile(
         &self,
         settings: HttpSettings,
@@ -39,10 +44,11 @@ impl Kind for Http {
         problems: &mut Problems,
     ) -> Option<Compiled> {
         let answer = Answer::compile(&definition.response_mapping, problems);
-        let mut compiler = Compiler::new(problems, &self.runtime.secrets);
+        let mut compiler = Compiler::of(definition, problems, &self.runtime.secrets);
         let pieces = scan_url(&settings.url, &mut compiler);
         let split = split_url(pieces.as_deref().unwrap_or_default());
-        let base = pieces.is_some().then(|| Base::compile(&split.base, URL, &mut compiler)).flatten();
+        let base =
+            pieces.is_some().then(|| Base::compile(&split.base, &settings.url, URL, &mut compiler)).flatten();
         if split.fragment {
             compiler
                 .problems
@@ -50,11 +56,11 @@ impl Kind for Http {
         }
         let written = Written { path: split.path, query: split.query, pointer: URL.to_owned() };
         let request = Request::compile(&written, &settings.request(), &definition.auth, &mut compiler);
-        let arguments = compiler.arguments;
+        let (arguments, uses_other_arguments) = arguments_of(compiler, answer.as_ref());
         let (request, base) = (request?, base?);
         let target = Target::new(base, request.fixed());
         let executor = HttpExecutor { runtime: self.runtime.clone(), request, target, answer: answer? };
-        Some(Compiled { executor: Arc::new(executor), arguments })
+        Some(Compiled { executor: Arc::new(executor), arguments, uses_other_arguments })
     }
 }
 
@@ -100,7 +106,7 @@ impl Executor for HttpExecutor {
         };
         draft.assemble(&self.runtime.client).await?;
         let incoming = self.runtime.client.send(draft.into_outgoing(uri)).await?;
-        self.answer.outcome(incoming, call.arguments)
+        self.answer.outcome(incoming, call.arguments).await
     }
 
     fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError> {

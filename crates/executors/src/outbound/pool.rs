@@ -22,6 +22,7 @@ use super::ClientLimits;
 use super::connect::{BoxError, Connector};
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Moving = Connection<Stream, Full<Bytes>>;
 
 /// Connections to every origin.
 pub(super) struct Pool {
@@ -59,7 +60,7 @@ pub(super) struct Link {
 }
 
 /// The side of a connection that moves bytes; it must be polled for anything to happen.
-struct Driver(Option<Pin<Box<Connection<Stream, Full<Bytes>>>>>);
+struct Driver(Option<Pin<Box<Moving>>>);
 
 impl Pool {
     pub(super) fn new(limits: ClientLimits, connector: Connector) -> Self {

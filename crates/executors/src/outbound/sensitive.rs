@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,8 +11,15 @@ use memchr::memmem::Finder;
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
 use toolrail_core::MASK;
 
+mod view;
+
+use view::View;
+
 /// Shorter texts protect nothing, and masking them would riddle every answer.
 const SHORTEST: usize = 4;
+
+/// Escapes inside escapes (JSON in JSON in HTML) that are looked through.
+const DEEPEST_ESCAPES: usize = 3;
 
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// What may stand unencoded in a path or a query, so that a URL is recognised as it was sent.
@@ -49,7 +57,7 @@ impl Sensitive {
         if forms.is_empty() {
             return Self(None);
         }
-        let mut forms: Vec<String> = forms.into_iter().collect();
+        let mut forms: Vec<Vec<u8>> = forms.into_iter().collect();
         // A form that contains another one goes first, so that no part of it stays behind.
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
         Self(Some(forms.iter().map(|form| Finder::new(form).into_owned()).collect()))
@@ -62,7 +70,7 @@ impl Sensitive {
 
     /// Whether a secret stands in `bytes`.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
-        self.finders().iter().any(|finder| finder.find(bytes).is_some())
+        self.finders().iter().any(|finder| finder.find(bytes).is_some()) || !self.escaped(bytes).is_empty()
     }
 
     /// The text with every secret masked.
@@ -80,13 +88,43 @@ impl Sensitive {
                 bytes = replace(&bytes, finder, first);
             }
         }
-        bytes
+        let escaped = self.escaped(&bytes);
+        if escaped.is_empty() { bytes } else { masked_at(&bytes, escaped) }
+    }
+
+    /// Where secrets stand in `bytes` once escapes are undone.
+    fn escaped(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+        let mut found = Vec::new();
+        for_each_view(bytes, self.is_empty(), |view, views| {
+            for finder in self.finders() {
+                let length = finder.needle().len();
+                found.extend(finder.find_iter(view).map(|at| origin(views, at..at + length)));
+            }
+        });
+        found
     }
 
     /// The bytes of a body that was cut, without the beginning of a secret at their end.
     pub(super) fn without_torn_end(&self, bytes: Bytes) -> Bytes {
-        let torn = self.finders().iter().map(|finder| torn_length(&bytes, finder.needle())).max();
-        let kept = bytes.len() - torn.unwrap_or_default();
+        let kept_of = |text: &[u8]| {
+            let torn = self.finders().iter().map(|finder| torn_length(text, finder.needle())).max();
+            text.len() - torn.unwrap_or_default()
+        };
+        let mut kept = kept_of(&bytes);
+        let whole = view::without_open_escape(&bytes);
+        if whole.len() < bytes.len() {
+            let end = kept_of(whole);
+            kept = if end < whole.len() { kept.min(end) } else { kept };
+        }
+        for_each_view(&bytes, self.is_empty(), |view, views| {
+            let whole = view::without_open_escape(view);
+            for text in [view, whole] {
+                let end = kept_of(text);
+                if end < text.len() {
+                    kept = kept.min(origin(views, end..end).start);
+                }
+            }
+        });
         bytes.slice(..kept)
     }
 
@@ -115,11 +153,45 @@ impl fmt::Debug for Sensitive {
     }
 }
 
-fn forms_of(text: &str) -> Vec<String> {
+/// Undoes one level of escapes after the other; the views lead from each text back to `bytes`.
+fn for_each_view(bytes: &[u8], nothing_to_find: bool, mut look: impl FnMut(&[u8], &[View])) {
+    let mut views: Vec<View> = Vec::new();
+    while !nothing_to_find && views.len() < DEEPEST_ESCAPES {
+        let Some(view) = View::of(views.last().map_or(bytes, |view| &view.bytes)) else {
+            return;
+        };
+        views.push(view);
+        if let Some(last) = views.last() {
+            look(&last.bytes, &views);
+        }
+    }
+}
+
+/// Where a part of the last view stands in the bytes themselves.
+fn origin(views: &[View], part: Range<usize>) -> Range<usize> {
+    views.iter().rev().fold(part, |part, view| view.origin(&part))
+}
+
+fn masked_at(bytes: &[u8], mut parts: Vec<Range<usize>>) -> Bytes {
+    parts.sort_by_key(|part| part.start);
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut kept = 0;
+    for part in parts {
+        if part.start >= kept {
+            out.extend_from_slice(&bytes[kept..part.start]);
+            out.extend_from_slice(MASK.as_bytes());
+        }
+        kept = kept.max(part.end);
+    }
+    out.extend_from_slice(&bytes[kept..]);
+    Bytes::from(out)
+}
+
+fn forms_of(text: &str) -> Vec<Vec<u8>> {
     let json = json_inner(text);
     let strict = utf8_percent_encode(text, UNRESERVED).to_string();
     let lenient = utf8_percent_encode(text, LENIENT).to_string();
-    vec![
+    let forms = [
         text.to_owned(),
         json.replace('/', "\\/"),
         ascii_json(&json),
@@ -131,7 +203,14 @@ fn forms_of(text: &str) -> Vec<String> {
         json,
         strict,
         lenient,
-    ]
+    ];
+    forms.into_iter().map(String::into_bytes).chain(latin1(text)).collect()
+}
+
+/// The text as ISO-8859-1 writes it, where that differs and exists.
+fn latin1(text: &str) -> Option<Vec<u8>> {
+    let bytes: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
+    bytes.filter(|bytes| bytes.len() < text.len() && bytes.len() >= SHORTEST)
 }
 
 /// The text as it stands inside a JSON string.
@@ -221,6 +300,52 @@ mod tests {
             "p&quot;a/s&amp;s wört:1",
         ] {
             assert_eq!(masked(&[secret], &format!("<{echo}|{echo}>")), "<***|***>", "{echo}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_masked_however_its_characters_are_escaped() {
+        let secret = "s3cr3t&<k>ey+/=\"'\\é😀";
+        for echo in [
+            // Go, .NET, and every character as an escape.
+            r#"s3cr3t\u0026\u003ck\u003eey+/=\"'\\é😀"#,
+            r"s3cr3t\u0026\u003Ck\u003Eey\u002B/=\u0022\u0027\\\u00E9\uD83D\uDE00",
+            r"\u0073\u0033\u0063\u0072\u0033\u0074\u0026\u003c\u006b\u003e\u0065\u0079\u002b\u002f\u003d\u0022\u0027\u005c\u00e9\ud83d\ude00",
+            // HTML, in several tastes at once.
+            r"s3cr3t&amp;&lt;k&#62;ey&#43;/=&#34;&#39;\é&#128512;",
+            r"s3cr3t&#x26;&lt;k&gt;ey+/=&quot;&#x27;\&#xE9;😀",
+            // JSON in JSON, and in JSON once more.
+            r#"s3cr3t&<k>ey+/=\\\"'\\\\é😀"#,
+            r#"s3cr3t&<k>ey+/=\\\"'\\\\\\u00e9\\ud83d\\ude00"#,
+            r#"s3cr3t\\u0026<k>ey+\\/=\\\"'\\\\é😀"#,
+            r#"s3cr3t&<k>ey+/=\\\\\\\"'\\\\\\\\é😀"#,
+            // Every byte in percent escapes.
+            "%73%33%63%72%33%74%26%3c%6B%3e%65%79%2b%2f%3d%22%27%5c%c3%A9%f0%9f%98%80",
+        ] {
+            assert_eq!(masked(&[secret], &format!("<{echo}|\\n{echo}>")), "<***|\\n***>", "{echo}");
+            assert!(Sensitive::of([secret]).is_in(echo.as_bytes()), "{echo}");
+        }
+        assert_eq!(masked(&[secret], r"\u0073&amp;%20\ud800 100%&;\"), r"\u0073&amp;%20\ud800 100%&;\");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_an_iso_8859_1_body() {
+        let masked = Sensitive::of(["clé-secrète"]).mask(Bytes::from_static(b"<cl\xE9-secr\xE8te>"));
+        assert_eq!(masked, "<***>");
+    }
+
+    #[test]
+    fn a_cut_body_does_not_end_in_half_an_escaped_secret() {
+        let sensitive = Sensitive::of(["hunter&2&hunter"]);
+        for (body, kept) in [
+            (r"say hunter\u00262\u0026hun", "say "),
+            (r"say hunter\u00262\u00", "say "),
+            (r"say hunter\\u00262\\u00", "say "),
+            ("say hunter&amp;2&am", "say "),
+            (r"say hunter\", "say "),
+            (r"say \u0026 hunt! \u00", r"say \u0026 hunt! \u00"),
+        ] {
+            assert_eq!(sensitive.without_torn_end(Bytes::from(body)), kept, "{body}");
         }
     }
 

@@ -17,8 +17,9 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Map;
-use toolrail_core::{Auth, CallError, Problems, Secret, Secrets};
+use toolrail_core::{ArgumentUse, Auth, CallError, Problems, Secret, Secrets};
 
+use crate::answer::Answer;
 use crate::outbound::{Outgoing, SendLimits, Sensitive};
 use crate::template::{Compiler, Rendering};
 use auth::Credential;
@@ -28,7 +29,7 @@ use path::Path;
 use query::{Parameter, write_parameters};
 
 pub(crate) use preview::shown;
-pub(crate) use settings::{BodyType, RequestSettings};
+pub(crate) use settings::{BodyType, RequestSettings, publish};
 pub(crate) use target::{Base, Target, split_path, split_url};
 
 /// A request whose templates are compiled; where it goes is a [`Target`]'s business.
@@ -201,6 +202,17 @@ impl SensitiveTexts {
         let texts = self.texts.iter().map(Secret::reveal);
         Sensitive::of(texts.chain(derived.iter().map(String::as_str).filter(|text| !text.is_empty())))
     }
+}
+
+/// The arguments that the templates of the request and of the answer use, and whether they may use others too.
+pub(crate) fn arguments_of(compiler: Compiler<'_>, answer: Option<&Answer>) -> (Vec<ArgumentUse>, bool) {
+    let (mut arguments, mut all) = (compiler.arguments, compiler.all_arguments);
+    if let Some(answer) = answer {
+        let (named, takes_all) = answer.arguments();
+        arguments.extend(named);
+        all |= takes_all;
+    }
+    (arguments, all)
 }
 
 fn fixed_rest(path: &Path, query: &[Parameter], credential: Option<&Credential>) -> Option<String> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolrail_core::{Problems, closest};
 
 use crate::outbound::SendLimits;
@@ -30,6 +30,15 @@ const DEFAULT_RESPONSE_BYTES: u64 = 1024 * 1024;
 const MAX_RESPONSE_BYTES: u64 = 64 * 1024 * 1024;
 const DEFAULT_REDIRECTS: u8 = 5;
 const MAX_REDIRECTS: u8 = 10;
+
+/// Names the methods in the published schema of a block. The check itself takes any spelling and suggests a method.
+pub(crate) fn publish(schema: &mut Value) {
+    let upper = METHODS.iter().map(|method| (*method).to_owned());
+    let lower = METHODS.iter().map(|method| method.to_ascii_lowercase());
+    if let Some(Value::Object(method)) = schema.pointer_mut("/properties/method") {
+        method.insert("enum".into(), json!(upper.chain(lower).collect::<Vec<_>>()));
+    }
+}
 
 /// What a kind's block says about the request itself.
 #[derive(Debug)]

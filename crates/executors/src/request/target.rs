@@ -49,8 +49,14 @@ pub(crate) struct SplitUrl<'u> {
 }
 
 impl Base {
-    /// Compiles scheme, host and port, with the start of the path if there is any; notes what is wrong.
-    pub(crate) fn compile(pieces: &[Piece<'_>], pointer: &str, compiler: &mut Compiler<'_>) -> Option<Self> {
+    /// Compiles scheme, host and port, with the start of the path if there is any; notes what is wrong with them, quoting
+    /// the URL as it was `written`.
+    pub(crate) fn compile(
+        pieces: &[Piece<'_>],
+        written: &str,
+        pointer: &str,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Self> {
         let before = compiler.arguments.len();
         let template = compiler.pieces(pieces, pointer, Place::Base)?;
         if template.expressions().any(crate::template::Expression::names_arguments) {
@@ -68,7 +74,7 @@ impl Base {
         match Origin::parse(text) {
             Ok(origin) => Some(Self::Fixed(origin)),
             Err(fault) => {
-                compiler.problems.error(pointer, format!("{:?} {fault}", without_credentials(text)));
+                compiler.problems.error(pointer, format!("{:?} {fault}", quotable(text, written)));
                 None
             }
         }
@@ -77,7 +83,7 @@ impl Base {
     /// Compiles a base URL that stands alone.
     pub(crate) fn compile_text(text: &str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Self> {
         match scan(text, Braces::Double) {
-            Ok(pieces) => Self::compile(&pieces, pointer, compiler),
+            Ok(pieces) => Self::compile(&pieces, text, pointer, compiler),
             Err(fault) => {
                 compiler.problems.error(pointer, fault);
                 None
@@ -224,6 +230,14 @@ fn secret_origin(template: &Template, compiler: &mut Compiler<'_>) -> Option<Ori
             None
         }
     }
+}
+
+/// What a message repeats of a URL: its start, or where that says too little, all before the query, which may hold a key.
+fn quotable(base: &str, written: &str) -> String {
+    if base.contains("://") {
+        return without_credentials(base);
+    }
+    written.split('?').next().unwrap_or_default().to_owned()
 }
 
 /// A URL as it may be shown: a password that somebody wrote into it is not repeated.

@@ -8,7 +8,7 @@ use super::filters::{ENGINE, to_json};
 use super::inspect::{References, inspect};
 
 /// The longest expression that is accepted, in bytes.
-const MAX_LENGTH: usize = 4096;
+const MAX_LENGTH: usize = 500;
 
 /// What stands between the braces.
 #[derive(Debug)]
@@ -109,6 +109,11 @@ impl Expression {
     /// The arguments it names, by the first step after `args`.
     pub(super) fn arguments(&self) -> &[String] {
         &self.references.arguments
+    }
+
+    /// Whether it takes all arguments together.
+    pub(super) fn names_all_arguments(&self) -> bool {
+        self.references.all_arguments
     }
 
     /// Whether it names any argument.

@@ -10,6 +10,7 @@ use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value, 
 use percent_encoding::utf8_percent_encode;
 
 use super::place::UNRESERVED;
+use super::size::{DEEPEST, MOST_BYTES, check_step, replace, too_deep, too_large};
 
 /// The filters there are.
 pub(super) const FILTERS: &[&str] = &[
@@ -72,9 +73,8 @@ pub(super) static ENGINE: LazyLock<Environment<'static>> = LazyLock::new(engine)
 /// Steps of one evaluation; expressions have no loops, so only a hostile one comes near.
 const FUEL: u64 = 20_000;
 
-/// How many bytes one evaluation may yield, and what each value in it counts beside its text.
-const MAX_RESULT: usize = 16 * 1024 * 1024;
-const VALUE_SIZE: usize = 64;
+/// What each value of a result counts beside its text.
+const VALUE_SIZE: usize = 32;
 
 fn engine() -> Environment<'static> {
     // Empty rather than new: no debug() that prints the secrets, no range() that eats memory.
@@ -95,7 +95,7 @@ fn add_text_filters(engine: &mut Environment<'static>) {
     add_text(engine, "capitalize", Value::from_function(filters::capitalize));
     add_text(engine, "title", Value::from_function(filters::title));
     add_text(engine, "trim", Value::from_function(filters::trim));
-    add_text(engine, "replace", Value::from_function(filters::replace));
+    add_text(engine, "replace", Value::from_function(replace_text));
     add_text(engine, "split", Value::from_function(filters::split));
     add_text(engine, "string", Value::from_function(|text: String| text));
     add_text(
@@ -156,11 +156,13 @@ fn add_tests(engine: &mut Environment<'static>) {
 fn add_value(engine: &mut Environment<'static>, name: &'static str, filter: Value) {
     engine.add_filter(name, move |state: &mut State, value: Value, rest: Rest<Value>| {
         if value.is_undefined() {
-            return Ok(value);
+            return Ok::<_, Error>(value);
         }
         let mut parameters = vec![value];
         parameters.extend(rest.0);
-        filter.call(state, &parameters)
+        let result = filter.call(state, &parameters)?;
+        check_step(&result)?;
+        Ok(result)
     });
 }
 
@@ -168,13 +170,19 @@ fn add_value(engine: &mut Environment<'static>, name: &'static str, filter: Valu
 fn add_text(engine: &mut Environment<'static>, name: &'static str, filter: Value) {
     engine.add_filter(name, move |state: &mut State, value: Value, rest: Rest<Value>| {
         if value.is_undefined() {
-            return Ok(value);
+            return Ok::<_, Error>(value);
         }
         let mut parameters =
             vec![if value.as_str().is_some() { value } else { Value::from(to_text(&value)?) }];
         parameters.extend(rest.0);
-        filter.call(state, &parameters)
+        let result = filter.call(state, &parameters)?;
+        check_step(&result)?;
+        Ok(result)
     });
+}
+
+fn replace_text(text: String, from: String, to: String) -> Result<String, Error> {
+    replace(&text, &from, &to)
 }
 
 fn join(value: Value, separator: Option<String>) -> Result<String, Error> {
@@ -185,7 +193,7 @@ fn join(value: Value, separator: Option<String>) -> Result<String, Error> {
             joined.push_str(&separator);
         }
         joined.push_str(&to_text(&item)?);
-        if joined.len() + index * VALUE_SIZE > MAX_RESULT {
+        if joined.len() + index > MOST_BYTES {
             return Err(too_large());
         }
     }
@@ -206,22 +214,26 @@ fn to_text(value: &Value) -> Result<String, Error> {
 
 /// The result of an evaluation as JSON; bounded, since a sequence may promise more items than memory holds.
 pub(super) fn to_json(value: &Value) -> Result<serde_json::Value, Error> {
-    let mut left = MAX_RESULT;
-    convert(value, &mut left)
+    let mut left = 2 * MOST_BYTES;
+    convert(value, &mut left, 0)
 }
 
-fn convert(value: &Value, left: &mut usize) -> Result<serde_json::Value, Error> {
+fn convert(value: &Value, left: &mut usize, depth: usize) -> Result<serde_json::Value, Error> {
+    if depth > DEEPEST {
+        return Err(too_deep());
+    }
     let size = value.as_str().map_or(0, str::len) + VALUE_SIZE;
     *left = left.checked_sub(size).ok_or_else(too_large)?;
     match value.kind() {
         ValueKind::Seq | ValueKind::Iterable => {
-            let items: Result<Vec<_>, Error> = value.try_iter()?.map(|item| convert(&item, left)).collect();
+            let items: Result<Vec<_>, Error> =
+                value.try_iter()?.map(|item| convert(&item, left, depth + 1)).collect();
             Ok(serde_json::Value::Array(items?))
         }
         ValueKind::Map => {
             let mut members = serde_json::Map::new();
             for key in value.try_iter()? {
-                let member = convert(&value.get_item(&key)?, left)?;
+                let member = convert(&value.get_item(&key)?, left, depth + 1)?;
                 members.insert(to_text(&key)?, member);
             }
             Ok(serde_json::Value::Object(members))
@@ -229,10 +241,6 @@ fn convert(value: &Value, left: &mut usize) -> Result<serde_json::Value, Error> 
         _ => serde_json::to_value(value)
             .map_err(|_| Error::new(ErrorKind::InvalidOperation, "the result cannot be written as JSON")),
     }
-}
-
-fn too_large() -> Error {
-    Error::new(ErrorKind::InvalidOperation, "the result is too large")
 }
 
 #[cfg(test)]
@@ -284,5 +292,32 @@ mod tests_of_the_engine {
             let value = ENGINE.compile_expression(source).unwrap().eval(());
             assert!(value.and_then(|value| to_json(&value)).is_err(), "{source}");
         }
+    }
+
+    #[test]
+    fn a_chain_of_filters_stops_where_its_result_gets_too_large() {
+        let long = "x".repeat(60_000);
+        let context = || minijinja::context! { long => &long };
+        for source in [
+            "long|replace('x', long)|length".to_owned(),
+            "long|replace('', long)|length".to_owned(),
+            "long|split('')|join(long)|length".to_owned(),
+            format!("('\"' * 1000){}|length", "|tojson".repeat(30)),
+            format!("long{}|length", "|b64encode".repeat(40)),
+            format!("('%' * 90000){}|length", "|urlencode".repeat(60)),
+        ] {
+            let fault = ENGINE.compile_expression(&source).unwrap().eval(context()).unwrap_err();
+            assert!(fault.to_string().contains("the result is too large"), "{source}: {fault}");
+        }
+        let short = ENGINE.compile_expression("'a-a'|replace('-', '+')").unwrap().eval(()).unwrap();
+        assert_eq!(short.as_str(), Some("a+a"));
+    }
+
+    #[test]
+    fn a_value_nested_too_deep_is_an_error_and_not_a_full_stack() {
+        let deep = (0..100_000).fold(Value::from(1), |inner, _| Value::from(vec![inner]));
+        assert!(to_json(&deep).unwrap_err().to_string().contains("nested deeper"));
+        // Dropping it goes as deep as it is.
+        std::mem::forget(deep);
     }
 }

@@ -27,9 +27,15 @@ enum Token<'s> {
 const KEYWORDS: &[&str] =
     &["if", "else", "and", "or", "not", "in", "is", "true", "false", "none", "True", "False", "None"];
 
+/// The engine goes as deep as the expression does, and every filter may multiply what it is given.
+const DEEPEST: usize = 32;
+const MOST_FILTERS: usize = 10;
+const MOST_OPERATORS: usize = 60;
+
 /// Finds what `source` refers to; a fault comes back in words for the user.
 pub(super) fn inspect(source: &str) -> Result<References, String> {
     let tokens = tokens(source);
+    check_extent(&tokens)?;
     let mut references = References::default();
     for at in 0..tokens.len() {
         match &tokens[at] {
@@ -49,6 +55,35 @@ pub(super) fn inspect(source: &str) -> Result<References, String> {
         }
     }
     Ok(references)
+}
+
+fn check_extent(tokens: &[Token<'_>]) -> Result<(), String> {
+    let (mut depth, mut filters, mut operators) = (0_usize, 0, 0);
+    for token in tokens {
+        match token {
+            Token::Sign('(' | '[' | '{') => depth += 1,
+            Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            Token::Sign('|') => filters += 1,
+            Token::Sign('+' | '-' | '*' | '/' | '%') | Token::Word("not" | "and" | "or" | "if") => {
+                operators += 1;
+            }
+            _ => {}
+        }
+        if depth > DEEPEST {
+            return Err(format!("brackets are nested deeper than {DEEPEST}; use fewer"));
+        }
+    }
+    if filters > MOST_FILTERS {
+        return Err(format!(
+            "it has {filters} filters, more than the {MOST_FILTERS} that are allowed; use fewer"
+        ));
+    }
+    if operators > MOST_OPERATORS {
+        return Err(format!(
+            "it has {operators} operators, more than the {MOST_OPERATORS} that are allowed; use fewer"
+        ));
+    }
+    Ok(())
 }
 
 fn inspect_word(
@@ -74,22 +109,46 @@ fn inspect_word(
     if KEYWORDS.contains(&word) || named_parameter {
         return Ok(());
     }
-    inspect_root(word, first_step(&tokens[at + 1..]), references)
-}
-
-fn inspect_root(word: &str, step: Option<&str>, references: &mut References) -> Result<(), String> {
+    let step = first_step(&tokens[at + 1..]);
     match (word, step) {
         ("args", Some(name)) => add(&mut references.arguments, name),
         ("args", None) => references.all_arguments = true,
         ("secrets", Some(key)) => add(&mut references.secrets, key),
         ("secrets", None) => return Err("name the secret itself, as in {{secrets.KEY}}".into()),
-        _ => {
+        _ if before(1) == Some(&Token::Sign('-')) => {
             return Err(format!(
-                "{word:?} is unknown; only args and secrets exist, as in {{{{args.{word}}}}} (a name with - is written args['a-b'])"
+                "{word:?} is unknown; only args and secrets exist, and a name with - is written args['a-b']"
             ));
         }
+        _ => return Err(unknown_root(word, step)),
     }
     Ok(())
+}
+
+fn unknown_root(word: &str, step: Option<&str>) -> String {
+    let Some(step) = step else {
+        return format!(
+            "{word:?} is unknown; only args and secrets exist; did you mean {{{{{}}}}}?",
+            path("args", word)
+        );
+    };
+    match closest(word, ["args", "secrets"]) {
+        Some(meant) => format!("{word:?} is unknown; did you mean {{{{{}}}}}?", path(meant, step)),
+        None => format!(
+            "{word:?} is unknown; only args and secrets exist, as in {{{{{}}}}} or {{{{{}}}}}",
+            path("args", step),
+            path("secrets", step)
+        ),
+    }
+}
+
+/// A step after a root as it is written.
+fn path(root: &str, step: &str) -> String {
+    if step.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        format!("{root}.{step}")
+    } else {
+        format!("{root}['{step}']")
+    }
 }
 
 fn add(names: &mut Vec<String>, name: &str) {
@@ -198,12 +257,33 @@ mod tests {
     }
 
     #[test]
+    fn an_expression_that_goes_too_far_is_not_even_parsed() {
+        for (source, words) in [
+            (format!("{}1{}", "(".repeat(33), ")".repeat(33)), "nested deeper than 32"),
+            (format!("{}1{}", "[".repeat(200), "]".repeat(200)), "nested deeper than 32"),
+            (format!("args.a{}", "|upper".repeat(11)), "has 11 filters"),
+            (format!("{}1", "-".repeat(400)), "has 400 operators"),
+            (format!("{}1", "not ".repeat(100)), "has 100 operators"),
+            (format!("{}1", "1 if 0 else ".repeat(40)), ""),
+        ] {
+            match inspect(&source) {
+                Err(fault) => assert!(!words.is_empty() && fault.contains(words), "{source}: {fault}"),
+                Ok(_) => assert!(words.is_empty(), "{source}"),
+            }
+        }
+    }
+
+    #[test]
     fn what_does_not_exist_is_told_before_any_call() {
         let cases = [
             ("args.x|uper", "did you mean \"upper\""),
             ("args.x|frobnicate", "there are"),
             ("args.x is definedd", "did you mean \"defined\""),
-            ("env.HOME", "only args and secrets exist"),
+            ("env.HOME", "only args and secrets exist, as in {{args.HOME}} or {{secrets.HOME}}"),
+            ("arg.city", "did you mean {{args.city}}?"),
+            ("arg['a-b']|upper", "did you mean {{args['a-b']}}?"),
+            ("secret.KEY", "did you mean {{secrets.KEY}}?"),
+            ("city", "did you mean {{args.city}}?"),
             ("range(9)", "only args and secrets exist"),
             ("args.a-b", "args['a-b']"),
             ("args.x.upper()", "use a filter"),

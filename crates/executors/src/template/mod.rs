@@ -5,16 +5,20 @@ mod expression;
 mod filters;
 mod inspect;
 mod place;
+mod placeholder;
 mod render;
 mod scan;
+mod size;
 mod tree;
 
-use toolrail_core::{ArgumentUse, CallError, ErrorCode, MASK, Problems, Secret, Secrets};
+use serde_json::Value;
+use toolrail_core::{ArgumentUse, CallError, Definition, ErrorCode, MASK, Problems, Secret, Secrets};
 
 pub(crate) use expression::Expression;
 pub(crate) use place::{Place, UNRESERVED};
 pub(crate) use render::{Evaluated, Rendering, text_of};
 pub(crate) use scan::{Braces, Piece, scan};
+pub(crate) use size::{check_size, check_step, replace};
 pub(crate) use tree::Tree;
 
 /// A text with expressions in one place of a request.
@@ -50,6 +54,10 @@ pub(crate) struct Compiler<'c> {
     pub(crate) secrets: &'c Secrets,
     /// The arguments that were named so far.
     pub(crate) arguments: Vec<ArgumentUse>,
+    /// Whether all arguments were taken together.
+    pub(crate) all_arguments: bool,
+    /// The arguments that the input schema declares.
+    declared: Vec<&'c str>,
     /// The secrets that were named so far.
     pub(crate) named_secrets: Vec<String>,
     /// What was made from secrets and must be masked like them.
@@ -63,9 +71,18 @@ impl<'c> Compiler<'c> {
             problems,
             secrets,
             arguments: Vec::new(),
+            all_arguments: false,
+            declared: Vec::new(),
             named_secrets: Vec::new(),
             derived_secrets: Vec::new(),
         }
+    }
+
+    /// The same, for the templates of that definition.
+    pub(crate) fn of(definition: &'c Definition, problems: &'c mut Problems, secrets: &'c Secrets) -> Self {
+        let properties = definition.input_schema.as_ref().and_then(|schema| schema.get("properties"));
+        let declared = properties.and_then(Value::as_object).into_iter().flatten();
+        Self { declared: declared.map(|(name, _)| name.as_str()).collect(), ..Self::new(problems, secrets) }
     }
 
     /// Compiles a text; notes what is wrong with it.
@@ -88,7 +105,13 @@ impl<'c> Compiler<'c> {
 
     fn part(&mut self, piece: Piece<'_>, pointer: &str, place: Place) -> Option<Part> {
         let part = match piece {
-            Piece::Literal(text) => place.literal(text).map(Part::Literal),
+            Piece::Literal(text) => {
+                for (found, meant) in placeholder::meant_as_templates(text, &self.declared) {
+                    self.problems
+                        .warning(pointer, format!("{found} is sent as it stands; write {{{{{meant}}}}}"));
+                }
+                place.literal(text).map(Part::Literal)
+            }
             Piece::Expression(source) => Expression::compile(source).map(Part::Expression),
             Piece::Argument(name) => Ok(Part::Expression(Expression::argument(name))),
         };
@@ -108,6 +131,7 @@ impl<'c> Compiler<'c> {
 
     fn gather(&mut self, expression: &Expression, pointer: &str, place: Place) {
         let required = place == Place::Path && expression.needs_arguments();
+        self.all_arguments |= expression.names_all_arguments();
         for name in expression.arguments() {
             let argument = ArgumentUse { name: name.clone(), pointer: pointer.to_owned(), required };
             if !self.arguments.contains(&argument) {

@@ -136,10 +136,8 @@ impl<'a> Rendering<'a> {
                     |key: &str| secrets.find(key).map_or(String::new(), |secret| secret.reveal().to_owned());
                 match expression.compute(computed, self.arguments, reveal) {
                     Ok(value) => {
-                        if !expression.secrets().is_empty()
-                            && let Value::String(text) = &value
-                        {
-                            self.derive(text);
+                        if !expression.secrets().is_empty() {
+                            self.derive_texts(&value);
                         }
                         Ok(Evaluated::Computed(value))
                     }
@@ -153,6 +151,21 @@ impl<'a> Rendering<'a> {
                     )),
                 }
             }
+        }
+    }
+
+    /// Notes every text in a value that was computed from secrets.
+    fn derive_texts(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.derive(text),
+            Value::Array(items) => items.iter().for_each(|item| self.derive_texts(item)),
+            Value::Object(members) => {
+                for (key, member) in members {
+                    self.derive(key);
+                    self.derive_texts(member);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

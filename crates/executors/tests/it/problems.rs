@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolrail_core::DefinitionForm;
 use toolrail_executors::kinds;
 
-use crate::tool::{compile, compile_in, faults, runtime};
+use crate::tool::{SECRETS, compile, compile_in, faults, runtime};
 
 /// Checks that the only fault is at `pointer` and says `words`.
 fn check(definition: Value, pointer: &str, words: &str) {
@@ -24,9 +24,9 @@ fn http(settings: Value) -> Value {
 #[test]
 fn faults_of_the_url() {
     let cases = [
-        ("example.com/x", "no scheme"),
-        ("/x", "no scheme"),
-        ("", "no scheme"),
+        ("example.com/x", "\"example.com/x\" has no scheme"),
+        ("/x?key=1", "\"/x\" has no scheme"),
+        ("", "\"\" has no scheme"),
         ("ftp://h/x", "use http:// or https://"),
         ("http:///x", "empty host"),
         ("http://h:99999/", "not a valid URL"),
@@ -43,6 +43,7 @@ fn faults_of_the_url() {
         ("http://h/?{{args.k}}=1", "cannot be a template"),
         ("http://h/?a{{args.k}}=1", "cannot be a template"),
         ("http://h/{{env.X}}", "only args and secrets"),
+        ("http://h/{{arg.city}}", "did you mean {{args.city}}?"),
     ];
     for (url, words) in cases {
         check(json!({"http": {"url": url}}), "/http/url", words);
@@ -257,6 +258,22 @@ fn faults_of_the_feign_block() {
 }
 
 #[test]
+fn faults_of_the_response_mapping() {
+    let cases = [
+        ("data.items", "must start with $, as in $.data.items"),
+        (".data", "must start with $, as in $.data"),
+        ("[0].a", "must start with $, as in $[0].a"),
+        ("", "must start with $"),
+        ("$[", "is not a JSONPath"),
+    ];
+    for (path, words) in cases {
+        let mut definition = http(json!({}));
+        definition["responseMapping"] = json!({"type": "jsonPath", "path": path});
+        check(definition, "/responseMapping/path", words);
+    }
+}
+
+#[test]
 fn every_fault_is_told_at_once() {
     let found = faults(&json!({
         "http": {
@@ -315,6 +332,76 @@ fn the_arguments_in_use_are_told_with_what_is_required() {
         ("v", "/feign/path", false),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn taking_all_arguments_together_is_told() {
+    let cases = [
+        (json!({"http": {"url": "http://h/{{args.id}}"}}), false, &["id"][..]),
+        (json!({"http": {"url": "http://h/", "method": "POST", "body": "{{args}}"}}), true, &[]),
+        (json!({"http": {"url": "http://h/", "query": {"q": "{{args|tojson}}"}}}), true, &[]),
+        (
+            json!({"http": {"url": "http://h/"}, "responseMapping": {"type": "template", "template": "{{ args.a.b }} {{ args['c'] }}"}}),
+            true,
+            &["a"],
+        ),
+        (
+            json!({"http": {"url": "http://h/"}, "responseMapping": {"type": "template", "template": "{% for x in args.list %}{{ x }}{% endfor %}"}}),
+            false,
+            &["list"],
+        ),
+    ];
+    for (definition, all, named) in cases {
+        let tool = crate::tool::tool(&definition);
+        assert_eq!(tool.uses_other_arguments, all, "{definition}");
+        let names: Vec<_> = tool.arguments.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, named, "{definition}");
+    }
+}
+
+#[test]
+fn a_placeholder_with_single_braces_is_a_warning() {
+    let definition = json!({
+        "inputSchema": {"properties": {"city": {"type": "string"}}},
+        "http": {
+            "url": "http://h/x", "method": "POST", "query": {"a": "{city}", "b": "{town}"}, "headers": {"X-A": "${city}"},
+            "cookies": {"c": "{args.city}"}, "body": {"d": ["in {city}"], "e": "{{args.city}}"}
+        },
+        "auth": {"type": "bearer", "token": "{secrets.KEY}"}
+    });
+    let (tool, problems) = compile(&definition, &runtime(SECRETS));
+    assert!(tool.is_some(), "{problems:#?}");
+    let mut told: Vec<_> = problems
+        .iter()
+        .filter(|problem| problem.message.contains("as it stands"))
+        .map(|problem| format!("{}: {}", problem.pointer, problem.message))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            "/auth/token: {secrets.KEY} is sent as it stands; write {{secrets.KEY}}",
+            "/http/body/d/0: {city} is sent as it stands; write {{args.city}}",
+            "/http/cookies/c: {args.city} is sent as it stands; write {{args.city}}",
+            "/http/headers/X-A: ${city} is sent as it stands; write {{args.city}}",
+            "/http/query/a: {city} is sent as it stands; write {{args.city}}",
+        ]
+    );
+}
+
+#[test]
+fn braces_that_mean_something_else_are_no_warning() {
+    let schema = json!({"properties": {"city": {"type": "string"}}});
+    for block in [
+        json!({"http": {"url": "http://h/x", "method": "POST", "body": "{\"city\": {\"city\": 1}, \"n\": {{args.city}}}"}}),
+        json!({"http": {"url": "http://h/x", "method": "POST", "body": {"query": "{ user(id: \"{{args.city}}\") {city} }"}}}),
+        json!({"feign": {"baseUrl": "http://h", "path": "/x/{city}?y={city}"}}),
+    ] {
+        let mut definition = block;
+        definition["inputSchema"] = schema.clone();
+        let (tool, problems) = compile(&definition, &runtime(SECRETS));
+        assert!(tool.is_some() && problems.is_empty(), "{definition}: {problems:#?}");
+    }
 }
 
 /// Nothing a user can write panics the check (a poor man's fuzzer: random walks over the words that matter).

@@ -14,6 +14,7 @@ use toolrail_executors::{Runtime, kinds};
 pub(crate) struct Tool {
     pub(crate) executor: Arc<dyn Executor>,
     pub(crate) arguments: Vec<ArgumentUse>,
+    pub(crate) uses_other_arguments: bool,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -41,6 +42,7 @@ pub(crate) fn compile_in(form: &DefinitionForm, definition: &Value) -> (Option<T
     let tool = compiled.map(|compiled| Tool {
         executor: compiled.executor,
         arguments: compiled.arguments,
+        uses_other_arguments: compiled.uses_other_arguments,
         problems: problems.clone(),
     });
     (tool, problems)

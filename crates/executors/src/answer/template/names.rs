@@ -29,28 +29,44 @@ pub(super) struct Used {
 pub(super) fn used(template: &str) -> Vec<Used> {
     let mut found = Vec::new();
     let mut rest = template;
-    while let Some((code, after)) = next_code(rest) {
+    while let Code::Value(code, after) | Code::Statement(code, after) = next_code(rest) {
         let line = 1 + template[..template.len() - rest.len()].matches('\n').count();
         let line = line + rest[..rest.len() - after.len()].matches('\n').count() - code.matches('\n').count();
-        if code.trim_matches(['-', '+', ' ']) == "raw" {
-            rest = after_raw(after);
-            continue;
-        }
         names_in(code, line, &mut found);
         rest = after;
     }
     found
 }
 
-/// The inside of the next `{{ … }}` or `{% … %}`, and what follows it.
-fn next_code(mut text: &str) -> Option<(&str, &str)> {
+/// What comes next in a template.
+pub(super) enum Code<'a> {
+    /// The inside of `{{ … }}`, and what follows it.
+    Value(&'a str, &'a str),
+    /// The inside of `{% … %}`, and what follows it.
+    Statement(&'a str, &'a str),
+    /// A block that is never closed, from its braces on.
+    Open(&'a str),
+    /// Nothing but text.
+    None,
+}
+
+/// The next block of a template.
+pub(super) fn next_code(mut text: &str) -> Code<'_> {
     loop {
-        let start = text.find('{')?;
+        let Some(start) = text.find('{') else {
+            return Code::None;
+        };
         let body = text.get(start + 2..).unwrap_or_default();
         match text.as_bytes().get(start + 1) {
             Some(b'#') => text = body.find("#}").map_or("", |end| &body[end + 2..]),
-            Some(b'{') => return closed(body, "}}"),
-            Some(b'%') => return closed(body, "%}"),
+            Some(b'{') => {
+                return closed(body, "}}")
+                    .map_or(Code::Open(&text[start..]), |(code, after)| Code::Value(code, after));
+            }
+            Some(b'%') => {
+                return closed(body, "%}")
+                    .map_or(Code::Open(&text[start..]), |(code, after)| Code::Statement(code, after));
+            }
             _ => text = &text[start + 1..],
         }
     }
@@ -78,27 +94,12 @@ fn closed<'a>(body: &'a str, end: &str) -> Option<(&'a str, &'a str)> {
     None
 }
 
-fn after_raw(text: &str) -> &str {
-    let mut rest = text;
-    while let Some(start) = rest.find("{%") {
-        rest = &rest[start + 2..];
-        if let Some(end) = rest.find("%}")
-            && rest[..end].trim_matches(['-', '+', ' ']) == "endraw"
-        {
-            return &rest[end + 2..];
-        }
-    }
-    ""
-}
-
 fn names_in(code: &str, first_line: usize, found: &mut Vec<Used>) {
     let words = words(code);
     for (index, (offset, word)) in words.iter().enumerate() {
         let follows = |step: usize| words.get(index + step).map(|(_, word)| *word);
         let (sort, name) = match *word {
             "|" => (Sort::Filter, follows(1)),
-            // `{% filter upper %}`; elsewhere the word can only be a test or a key.
-            "filter" if index == 0 => (Sort::Filter, follows(1)),
             // `result.is` is a member.
             "is" if index > 0 && words[index - 1].1 == "." => continue,
             "is" if follows(1) == Some("not") => (Sort::Test, follows(2)),
@@ -115,7 +116,7 @@ fn names_in(code: &str, first_line: usize, found: &mut Vec<Used>) {
 }
 
 /// The code in words, quoted texts left out; a sign is a word of its own.
-fn words(code: &str) -> Vec<(usize, &str)> {
+pub(super) fn words(code: &str) -> Vec<(usize, &str)> {
     let mut words = Vec::new();
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
@@ -125,7 +126,7 @@ fn words(code: &str) -> Vec<(usize, &str)> {
             c => c.len_utf8(),
         };
         let offset = code.len() - rest.len();
-        if !first.is_whitespace() && !matches!(first, '\'' | '"' | '-' | '+') {
+        if !first.is_whitespace() && !matches!(first, '\'' | '"') {
             words.push((offset, &rest[..length]));
         }
         rest = &rest[length..];
@@ -159,9 +160,9 @@ mod tests {
         for (template, expected) in [
             ("{{ result.a|upper }}", vec!["1 filter upper"]),
             ("{{ a | default('x | y') | lower }}", vec!["1 filter default", "1 filter lower"]),
-            ("{# {{ a|no }} #}{% raw %}{{ a|no }}{% endraw %}\n{{ b|yes }}", vec!["2 filter yes"]),
+            ("{# {{ a|no }} #}\n{{ b|yes }}", vec!["2 filter yes"]),
             ("{% if a is not defined and\n b is odd %}x{% endif %}", vec!["1 test defined", "2 test odd"]),
-            ("{%- filter upper -%}x{% endfilter %}", vec!["1 filter upper"]),
+            ("{%- if upper|lower -%}x{% endif %}", vec!["1 filter lower"]),
             ("{{ {'a': {'b': 1}}|tojson }} }}", vec!["1 filter tojson"]),
             ("{{ result.is if result.is is string }}", vec!["1 test string"]),
             ("plain { text } | no", vec![]),
