@@ -137,7 +137,7 @@ impl<'a> Rendering<'a> {
                 match expression.compute(computed, self.arguments, reveal) {
                     Ok(value) => {
                         if !expression.secrets().is_empty() {
-                            self.derive_texts(&value);
+                            self.derive_texts(&value, expression.source());
                         }
                         Ok(Evaluated::Computed(value))
                     }
@@ -154,18 +154,20 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    /// Notes every text in a value that was computed from secrets.
-    fn derive_texts(&mut self, value: &Value) {
+    /// Notes every text in a value that was computed from secrets, but not what the author wrote out in `source`.
+    fn derive_texts(&mut self, value: &Value, source: &str) {
         match value {
-            Value::String(text) => self.derive(text),
-            Value::Array(items) => items.iter().for_each(|item| self.derive_texts(item)),
+            Value::String(text) if !source.contains(text.as_str()) => self.derive(text),
+            Value::Array(items) => items.iter().for_each(|item| self.derive_texts(item, source)),
             Value::Object(members) => {
                 for (key, member) in members {
-                    self.derive(key);
-                    self.derive_texts(member);
+                    if !source.contains(key.as_str()) {
+                        self.derive(key);
+                    }
+                    self.derive_texts(member, source);
                 }
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 

@@ -262,3 +262,31 @@ fn no_argument_panics_a_rendering() {
         }
     }
 }
+
+#[test]
+fn every_text_made_from_a_secret_is_masked_wherever_it_stands() {
+    let (secrets, arguments) = (secrets(), arguments());
+    for (text, expected) in [
+        ("{{secrets.KEY|split('e')}}", &["hunt", "r2"][..]),
+        ("{{[1, 'fixed', [secrets.KEY|upper]]}}", &["HUNTER2"]),
+        ("{{{'k': secrets.KEY|b64encode}}}", &["aHVudGVyMg=="]),
+        ("{{args.list}}", &[]),
+    ] {
+        let mut rendering = Rendering::to_send(&arguments, &secrets);
+        compile(text, Place::Text).write(&mut rendering, &mut String::new()).unwrap();
+        assert_eq!(rendering.derived(), expected, "{text}");
+    }
+}
+
+#[test]
+fn arguments_cannot_make_a_template_fill_the_memory() {
+    let value = json!({"text": " ".repeat(60_000), "by": "y".repeat(60_000)});
+    let (secrets, arguments) = (secrets(), value.as_object().unwrap());
+    for text in ["{{args.text|replace(' ', args.by)}}", "{{args.text|split('')|join(args.by)|length}}"] {
+        let template = compile(text, Place::Text);
+        let mut rendering = Rendering::to_send(arguments, &secrets);
+        let error = template.write(&mut rendering, &mut String::new()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArguments);
+        assert!(error.message.contains("the result is too large"), "{error}");
+    }
+}
