@@ -119,7 +119,14 @@ pub(crate) fn run(options: RunOptions) -> Result<()> {
 fn build_dist(workspace: &Workspace, package: &str) -> Result<PathBuf> {
     eprintln!("building {package} (profile dist)");
     let mut build = cargo()
-        .args(["build", "--profile", "dist", "--package", package, "--message-format=json-render-diagnostics"])
+        .args([
+            "build",
+            "--profile",
+            "dist",
+            "--package",
+            package,
+            "--message-format=json-render-diagnostics",
+        ])
         .current_dir(&workspace.root)
         .stdout(Stdio::piped())
         .spawn()
