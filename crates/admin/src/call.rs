@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{Block, CallError, ErrorCode, Payload, Principal, ToolResult, write_json_string};
+use toolrail_core::{Block, CallError, ErrorCode, Mute, Payload, Principal, ToolResult, write_json_string};
 use toolrail_registry::Snapshot;
 
 use crate::failure::{Failure, json_bytes};
@@ -44,7 +44,7 @@ pub(crate) async fn call(State(admin): State<Admin>, request: Body) -> Result<Re
     };
     let snapshot = admin.registry.snapshot();
     let tool = snapshot.find(name).ok_or_else(|| not_callable(&snapshot, name))?;
-    let result = tool.call(request.arguments, &Principal::Anonymous).await?;
+    let result = tool.call(request.arguments, &Principal::Anonymous, &Mute).await?;
     answer(result)
 }
 
@@ -86,6 +86,8 @@ fn answer(result: ToolResult) -> Result<Response, Failure> {
     Ok(json_bytes(StatusCode::OK, body))
 }
 
+const ASKS: &str = "the tool asks its user something, which REST cannot carry; call it over MCP";
+
 /// What a tool that says it failed has to say.
 fn told(result: &ToolResult) -> String {
     let text = match &result.payload {
@@ -95,10 +97,13 @@ fn told(result: &ToolResult) -> String {
             .iter()
             .filter_map(|block| match block {
                 Block::Text(text) => Some(text.as_str()),
+                Block::TextResource { text, .. } => Some(text.as_str()),
                 Block::Image { .. } | Block::Audio { .. } | Block::Resource { .. } => None,
             })
             .collect::<Vec<_>>()
             .join("\n"),
+        Payload::Whole(json) => json.text().to_owned(),
+        Payload::InputRequired(_) => ASKS.to_owned(),
         Payload::Empty => String::new(),
     };
     [text]
@@ -118,7 +123,9 @@ fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
             write_list(body, blocks, write_block);
             body.extend_from_slice(b"]}");
         }
-        Payload::Empty => body.extend_from_slice(b"null"),
+        Payload::Whole(json) => body.extend_from_slice(json.bytes()),
+        // Refused before this.
+        Payload::Empty | Payload::InputRequired(_) => body.extend_from_slice(b"null"),
     }
 }
 
@@ -132,6 +139,15 @@ fn write_block(body: &mut Vec<u8>, block: &Block) {
         }
         Block::Image { data, mime } => write_media(body, "image", data, mime),
         Block::Audio { data, mime } => write_media(body, "audio", data, mime),
+        Block::TextResource { uri, mime, text } => {
+            body.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
+            write_json_string(body, uri);
+            body.extend_from_slice(b",\"mimeType\":");
+            write_json_string(body, mime);
+            body.extend_from_slice(b",\"text\":");
+            write_json_string(body, text);
+            body.extend_from_slice(b"}}");
+        }
         Block::Resource { uri, mime, data } => {
             body.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
             write_json_string(body, uri);

@@ -7,7 +7,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
-use toolrail_registry::{Era, Snapshot, Tool};
+use toolrail_registry::{Era, List, Snapshot, Tool};
 
 use crate::Admin;
 use crate::failure::{Failure, json_bytes};
@@ -34,15 +34,15 @@ pub(crate) async fn list(
 
 /// The bytes made once per snapshot; REST clients do not page, so pages are joined.
 fn everything(snapshot: &Snapshot) -> Vec<u8> {
-    let mut page = snapshot.page(Era::Modern, None);
-    let mut body = Vec::with_capacity(page.tools.len() + 16);
+    let mut page = snapshot.page(List::Tools, Era::Modern, None);
+    let mut body = Vec::with_capacity(page.entries.len() + 16);
     body.extend_from_slice(b"{\"tools\":");
-    body.extend_from_slice(&page.tools);
+    body.extend_from_slice(&page.entries);
     while let Some(after) = page.next_after.take() {
-        page = snapshot.page(Era::Modern, Some(&after));
+        page = snapshot.page(List::Tools, Era::Modern, Some(&after));
         body.pop();
         body.push(b',');
-        body.extend_from_slice(&page.tools[1..]);
+        body.extend_from_slice(&page.entries[1..]);
     }
     body.push(b'}');
     body

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 /// Why a request or a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,11 +99,48 @@ pub struct CallError {
     pub code: ErrorCode,
     /// What happened and what to do about it; never contains a secret.
     pub message: String,
+    /// The JSON-RPC error that clients of MCP get instead of an error result, where the request itself is at fault or an
+    /// upstream server said so.
+    pub rpc: Option<Box<RpcError>>,
+}
+
+/// A JSON-RPC error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RpcError {
+    /// Its number.
+    pub code: i64,
+    /// What happened.
+    pub message: String,
+    /// More about it.
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// `params` are wrong.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The client lacks a capability that the request needs.
+    pub const MISSING_CAPABILITY: i64 = -32021;
 }
 
 impl CallError {
     /// A failure of that sort, in those words.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), rpc: None }
+    }
+
+    /// The same, told to MCP clients as that JSON-RPC error.
+    #[must_use]
+    pub fn with_rpc(self, rpc: RpcError) -> Self {
+        Self { rpc: Some(Box::new(rpc)), ..self }
+    }
+
+    /// The request is at fault: −32602 for MCP clients.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self::new(ErrorCode::InvalidRequest, message.clone()).with_rpc(RpcError {
+            code: RpcError::INVALID_PARAMS,
+            message,
+            data: None,
+        })
     }
 }

@@ -4,9 +4,10 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{CallError, Json, ToolName};
+use crate::{CallError, Caller, InputRequired, Json};
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -16,15 +17,20 @@ pub enum Principal {
     Anonymous,
 }
 
-/// One call of one tool, its arguments already checked against the input schema.
-#[derive(Debug)]
+/// One call of one tool, its arguments already checked against the input schema; or one reading of a resource (its
+/// arguments are the variables of its template), or one use of a prompt.
+#[derive(Clone, Copy)]
 pub struct Call<'a> {
-    /// The tool as it is registered.
-    pub tool: &'a ToolName,
-    /// The arguments by name.
+    /// The name of the tool or prompt as it is registered; the URI of a resource.
+    pub tool: &'a str,
+    /// The arguments by name, defaults filled in. Empty where the tool asked for raw arguments.
     pub arguments: &'a Map<String, Value>,
+    /// The arguments as the client wrote them.
+    pub raw: Option<&'a RawValue>,
     /// Who calls.
     pub principal: &'a Principal,
+    /// The client at the other end, to be told or asked something meanwhile.
+    pub caller: &'a dyn Caller,
 }
 
 /// How a call ended: with a result of the tool, or without one.
@@ -59,6 +65,11 @@ pub enum Payload {
     Blocks(Vec<Block>),
     /// Nothing, such as after 204.
     Empty,
+    /// A whole result object as MCP has it (`CallToolResult`, `ReadResourceResult`, `GetPromptResult`, a task), from
+    /// somebody who speaks MCP; its unknown fields and the order of its keys are kept.
+    Whole(Json),
+    /// The client must supply something and make the request again.
+    InputRequired(InputRequired),
 }
 
 /// One content block.
@@ -80,6 +91,15 @@ pub enum Block {
         /// For example `audio/wav`.
         mime: String,
     },
+    /// A text with an address, as an embedded resource.
+    TextResource {
+        /// Its address.
+        uri: String,
+        /// Its media type.
+        mime: String,
+        /// The text.
+        text: String,
+    },
     /// Any other binary, as an embedded resource.
     Resource {
         /// Where it came from.
@@ -99,6 +119,47 @@ pub trait Executor: Send + Sync {
 
     /// What `execute` would send, with secrets masked; sends nothing.
     fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError>;
+
+    /// Values that could complete an argument of a prompt or a variable of a template.
+    async fn complete(&self, _asked: &Completing<'_>) -> Result<Completion, CallError> {
+        Ok(Completion::default())
+    }
+
+    /// Follows the changes of a resource as long as what comes back lives; nothing where changes are seen anyway or never.
+    fn watch(&self, _uri: &str) -> Option<Box<dyn std::any::Any + Send + Sync>> {
+        None
+    }
+}
+
+/// What is to be completed.
+#[derive(Clone, Copy)]
+pub struct Completing<'a> {
+    /// The name of the prompt, or the URI template of the resource.
+    pub of: &'a str,
+    /// The argument or variable.
+    pub argument: &'a str,
+    /// What has been typed.
+    pub value: &'a str,
+    /// Arguments that are settled already (`params.context.arguments`).
+    pub settled: &'a Map<String, Value>,
+    /// Who asks.
+    pub principal: &'a Principal,
+    /// The client at the other end.
+    pub caller: &'a dyn Caller,
+}
+
+/// Values that could complete an argument.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Completion {
+    /// At most 100 values.
+    pub values: Vec<String>,
+    /// How many there are in all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Whether there are more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub has_more: Option<bool>,
 }
 
 /// What a call would send.

@@ -8,7 +8,7 @@ use schemars::generate::SchemaSettings;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{Definition, Executor, Problems};
+use crate::{Definition, Executor, Offered, Problems, Upstream};
 
 /// A kind with its typed settings; implement this one.
 pub trait Kind: Send + Sync + 'static {
@@ -37,12 +37,27 @@ pub trait Kind: Send + Sync + 'static {
 
 /// What a kind makes of a definition.
 pub struct Compiled {
-    /// Runs the calls.
-    pub executor: Arc<dyn Executor>,
+    /// What it has become.
+    pub made: Made,
     /// The arguments its templates use, for checking them against the input schema.
     pub arguments: Vec<ArgumentUse>,
     /// Whether it may use others too: a template takes all of them together, or the kind cannot tell.
     pub uses_other_arguments: bool,
+}
+
+/// What a definition has become.
+#[derive(Clone)]
+pub enum Made {
+    /// A tool, carried out by this.
+    Tool(Arc<dyn Executor>),
+    /// A prompt; the key is its name.
+    Prompt(Offered),
+    /// A resource; the key is its URI.
+    Resource(Offered),
+    /// A resource template; the key is the URI template.
+    Template(Offered),
+    /// A server whose offer is listed beside ours.
+    Upstream(Arc<dyn Upstream>),
 }
 
 /// One use of an argument in a template.

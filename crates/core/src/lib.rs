@@ -1,6 +1,7 @@
 //! The words every other crate speaks: definitions and what is wrong with them, calls and how they end,
 //! and the traits behind which kinds and stores stand. No input or output happens here.
 
+mod caller;
 mod definition;
 mod error;
 mod executor;
@@ -11,19 +12,28 @@ mod problem;
 mod schema;
 mod secret;
 mod store;
+mod upstream;
 
+pub use caller::{
+    Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
+    missing_capability,
+};
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };
-pub use error::{CallError, ErrorCode};
-pub use executor::{Block, Call, Executor, Outcome, Payload, Preview, Principal, ToolResult, ValueOrigin};
+pub use error::{CallError, ErrorCode, RpcError};
+pub use executor::{
+    Block, Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult,
+    ValueOrigin,
+};
 pub use json::{Json, NotJson, Root, write_json_string};
-pub use kind::{AnyKind, ArgumentUse, Compiled, Kind};
+pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made};
 pub use name::{InvalidName, ToolName};
 pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{Change, Changes, Revision, Row, Store, StoreError, Usage};
+pub use upstream::{ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskSupport, Upstream};
 
 /// Re-exported so that implementors of the traits here agree on one version.
 pub use async_trait::async_trait;

@@ -38,7 +38,7 @@ fn write_result(result: &ToolResult, promises_structure: bool, era: Era, out: &m
         // Escaped text is a little longer than the JSON itself.
         Payload::Json(json) => json.bytes().len() * 2 + json.bytes().len() / 4 + 512,
         Payload::Text(text) => text.len() + text.len() / 8 + 512,
-        Payload::Blocks(_) | Payload::Empty => 512,
+        Payload::Blocks(_) | Payload::Empty | Payload::Whole(_) | Payload::InputRequired(_) => 512,
     });
     out.out.extend_from_slice(b"{\"content\":[");
     match &result.payload {
@@ -53,7 +53,11 @@ fn write_result(result: &ToolResult, promises_structure: bool, era: Era, out: &m
             let json = Json::from_value(&serde_json::Value::String(text.clone()));
             write_structured(&json, era, out);
         }
-        Payload::Text(_) | Payload::Blocks(_) | Payload::Empty => {}
+        Payload::Text(_)
+        | Payload::Blocks(_)
+        | Payload::Empty
+        | Payload::Whole(_)
+        | Payload::InputRequired(_) => {}
     }
     let is_error: &[u8] = if result.is_error { b",\"isError\":true" } else { b",\"isError\":false" };
     out.out.extend_from_slice(is_error);
@@ -95,7 +99,7 @@ fn write_blocks(out: &mut Vec<u8>, payload: &Payload) {
                 write_block(out, block);
             }
         }
-        Payload::Empty => {}
+        Payload::Empty | Payload::Whole(_) | Payload::InputRequired(_) => {}
     }
 }
 
@@ -119,6 +123,15 @@ fn write_block(out: &mut Vec<u8>, block: &Block) {
         Block::Text(text) => write_text_block(out, text),
         Block::Image { data, mime } => write_media(out, "image", data, mime),
         Block::Audio { data, mime } => write_media(out, "audio", data, mime),
+        Block::TextResource { uri, mime, text } => {
+            out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
+            write_json_string(out, uri);
+            out.extend_from_slice(b",\"mimeType\":");
+            write_json_string(out, mime);
+            out.extend_from_slice(b",\"text\":");
+            write_json_string(out, text);
+            out.extend_from_slice(b"}}");
+        }
         Block::Resource { uri, mime, data } => {
             out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
             write_json_string(out, uri);
@@ -157,7 +170,8 @@ pub(crate) fn write_plain(result: &ToolResult) -> Outcome {
     match &result.payload {
         Payload::Json(json) => outcome.share(json.bytes()),
         Payload::Text(text) => write_json_string(&mut outcome.out, text),
-        Payload::Empty => outcome.out.extend_from_slice(b"null"),
+        Payload::Whole(json) => outcome.share(json.bytes()),
+        Payload::Empty | Payload::InputRequired(_) => outcome.out.extend_from_slice(b"null"),
         Payload::Blocks(_) => {
             outcome.out.push(b'[');
             write_blocks(&mut outcome.out, &result.payload);

@@ -50,6 +50,28 @@ pub(crate) struct Params<'a> {
     pub(crate) protocol_version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestId")]
     pub(crate) request_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) uri: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ref")]
+    pub(crate) reference: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) argument: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) context: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) level: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) notifications: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "taskId")]
+    pub(crate) task_id: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "inputResponses")]
+    pub(crate) input_responses: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestState")]
+    pub(crate) request_state: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "clientInfo")]
+    pub(crate) client_info: Option<&'a RawValue>,
 }
 
 /// What a modern client says with each request.

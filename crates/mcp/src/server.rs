@@ -71,7 +71,8 @@ impl Server {
         if let (Dialect::Modern, Some(claims)) = (dialect, &peer.claims) {
             check_method_headers(method, request, claims)?;
         }
-        let context = Context { server: self, peer, dialect, params: &request.params };
+        let context =
+            Context { server: self, peer, dialect, params: &request.params, caller: &toolrail_core::Mute };
         match method.handle {
             Handle::Now(handle) => handle(context),
             Handle::Later(handle) => handle(context).await,

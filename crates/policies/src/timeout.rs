@@ -38,7 +38,7 @@ impl Executor for Timeout {
 #[cfg(test)]
 mod tests {
     use serde_json::Map;
-    use toolrail_core::{Principal, ToolName};
+    use toolrail_core::{Mute, Principal, ToolName};
 
     use super::*;
 
@@ -58,7 +58,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_call_that_does_not_end_is_ended_by_the_limit() {
         let (tool, arguments) = (ToolName::parse("t").unwrap(), Map::new());
-        let call = Call { tool: &tool, arguments: &arguments, principal: &Principal::Anonymous };
+        let call = Call {
+            tool: tool.as_str(),
+            arguments: &arguments,
+            raw: None,
+            principal: &Principal::Anonymous,
+            caller: &Mute,
+        };
         let error = Timeout::new(50, Arc::new(Endless)).execute(&call).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::Timeout);
         assert!(error.message.contains("50 ms"), "{}", error.message);

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicU32;
 
 use serde_json::Value;
 use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, Problem, Problems, SchemaCompiler, Validator,
+    Compiled, Definition, DefinitionForm, Executor, Made, Problem, Problems, SchemaCompiler, TaskSupport,
+    Validator,
 };
 
 use crate::lazy_executor::LazyExecutor;
@@ -55,8 +56,9 @@ impl Compiler {
     /// The executor of a document, with its policies, if it compiles.
     pub(crate) fn executor(&self, text: &str) -> Option<Arc<dyn Executor>> {
         let document = serde_json::from_str(text).ok()?;
-        let compiled = self.form.check(&document, |definition, compiled, _| {
-            compiled.map(|compiled| (self.wrap)(&definition, compiled.executor))
+        let compiled = self.form.check(&document, |definition, compiled, _| match compiled?.made {
+            Made::Tool(executor) => Some((self.wrap)(&definition, executor)),
+            Made::Prompt(_) | Made::Resource(_) | Made::Template(_) | Made::Upstream(_) => None,
         });
         compiled.0
     }
@@ -104,6 +106,7 @@ fn tool_of(
         },
         executor,
         uses: AtomicU32::default(),
+        tasks: TaskSupport::Never,
         name: definition.name,
         description: definition.description.map(Into::into),
         kind: definition.kind.into(),

@@ -5,10 +5,12 @@ mod changes;
 mod compile;
 mod compile_drafts;
 mod entry;
+mod feed;
 mod header_params;
 mod lazy_executor;
 mod lint;
 mod listing;
+mod offered;
 mod registry;
 mod schema_lint;
 mod snapshot;
@@ -21,8 +23,10 @@ mod write;
 
 pub use compile::{Compiler, Wrap};
 pub use entry::{Entry, SourceId};
+pub use feed::{Feed, Lists};
 pub use header_params::HeaderParam;
-pub use listing::{Era, Page};
+pub use listing::{Era, List, Page};
+pub use offered::{Prompt, Resource};
 pub use registry::{Registry, RegistryLimits};
 pub use snapshot::{Snapshot, SourceStatus};
 pub use source::{

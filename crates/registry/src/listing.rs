@@ -13,11 +13,24 @@ pub enum Era {
     Legacy,
 }
 
-/// One page of `tools/list`.
+/// Which list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum List {
+    /// `tools/list`
+    Tools,
+    /// `prompts/list`
+    Prompts,
+    /// `resources/list`
+    Resources,
+    /// `resources/templates/list`
+    Templates,
+}
+
+/// One page of a list.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// The JSON array of tools.
-    pub tools: Bytes,
+    /// The JSON array of entries.
+    pub entries: Bytes,
     /// The name after which the next page starts.
     pub next_after: Option<String>,
 }
@@ -83,7 +96,7 @@ pub(crate) fn pages(entries: &[(&str, &Bytes)], most_tools: usize, most_bytes: u
     loop {
         let (page, next) = rest.split_at(page_length(rest, most_tools, most_bytes));
         let next_after = page.last().filter(|_| !next.is_empty()).map(|(name, _)| (*name).to_owned());
-        pages.push(Page { tools: array_of(page), next_after });
+        pages.push(Page { entries: array_of(page), next_after });
         rest = next;
         if rest.is_empty() {
             return pages;

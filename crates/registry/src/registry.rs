@@ -11,6 +11,7 @@ use toolrail_core::{Problem, Store};
 
 use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
+use crate::feed::Feed;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tracked::Tracked;
@@ -47,6 +48,7 @@ pub struct Registry {
     current: ArcSwap<Snapshot>,
     sources: Mutex<Vec<Tracked>>,
     bell: Arc<Notify>,
+    feed: Feed,
 }
 
 impl Registry {
@@ -68,12 +70,18 @@ impl Registry {
             current: ArcSwap::from_pointee(empty),
             sources: Mutex::new(tracked),
             bell: Arc::new(Notify::new()),
+            feed: Feed::default(),
         }
     }
 
     /// The tools as they are now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// Where changes are told.
+    pub fn feed(&self) -> &Feed {
+        &self.feed
     }
 
     /// The published JSON Schema of a file of definitions.

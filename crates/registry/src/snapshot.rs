@@ -9,7 +9,8 @@ use serde::Serialize;
 use toolrail_core::{Problem, Revision, ToolName};
 
 use crate::entry::{Entry, SourceId};
-use crate::listing::{self, Era, Page};
+use crate::listing::{self, Era, List, Page};
+use crate::offered::{Prompt, Resource};
 use crate::tool::Tool;
 
 /// All definitions at one moment.
@@ -21,6 +22,9 @@ pub struct Snapshot {
     entries: BTreeMap<Arc<str>, Arc<Entry>>,
     live: HashMap<Arc<str>, Arc<Tool>>,
     ordered: Vec<Arc<Tool>>,
+    prompts: BTreeMap<Box<str>, Arc<Prompt>>,
+    resources: BTreeMap<Box<str>, Arc<Resource>>,
+    templates: BTreeMap<Box<str>, Arc<Resource>>,
     source_problems: Vec<Problem>,
     page_limits: (usize, usize),
     modern: OnceLock<Vec<Page>>,
@@ -59,7 +63,21 @@ impl Snapshot {
             }
         }
         let (modern, legacy) = (OnceLock::new(), OnceLock::new());
-        Self { revision, sources, entries, live, ordered, source_problems, page_limits, modern, legacy }
+        let (prompts, resources, templates) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self {
+            revision,
+            sources,
+            entries,
+            live,
+            ordered,
+            prompts,
+            resources,
+            templates,
+            source_problems,
+            page_limits,
+            modern,
+            legacy,
+        }
     }
 
     /// The tool that may be called under that name, in any case. Names are unique by folded case, so a folded match is
@@ -88,8 +106,26 @@ impl Snapshot {
         self.source_problems.iter().chain(self.entries.values().flat_map(|entry| &entry.problems))
     }
 
-    /// The first page of tools, or the one after a name; serialised once per snapshot.
-    pub fn page(&self, era: Era, after: Option<&str>) -> Page {
+    /// The prompt of that name.
+    pub fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
+        self.prompts.get(name)
+    }
+
+    /// The resource of that URI, or the template that stands for it.
+    pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
+        self.resources.get(uri)
+    }
+
+    /// The resource template written like that.
+    pub fn template(&self, uri_template: &str) -> Option<&Arc<Resource>> {
+        self.templates.get(uri_template)
+    }
+
+    /// The first page of a list, or the one after a key; serialised once per snapshot.
+    pub fn page(&self, list: List, era: Era, after: Option<&str>) -> Page {
+        if list != List::Tools {
+            return Page { entries: Bytes::from_static(b"[]"), next_after: None };
+        }
         let pages = self.pages(era);
         let Some(after) = after else {
             return pages[0].clone();

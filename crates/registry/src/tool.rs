@@ -7,7 +7,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, ErrorCode, Outcome, Payload, Preview, Principal, ToolName, ToolResult, Violation,
+    Call, CallError, Caller, ErrorCode, Mute, Outcome, Payload, Preview, Principal, TaskSupport, ToolName,
+    ToolResult, Violation,
 };
 
 use crate::header_params::HeaderParam;
@@ -29,6 +30,8 @@ pub struct Tool {
     pub category: Option<Box<str>>,
     /// Words for people and search.
     pub tags: Vec<Box<str>>,
+    /// Whether it may or must run as a task.
+    pub tasks: TaskSupport,
     /// Arguments that clients repeat in HTTP headers.
     pub header_params: Vec<HeaderParam>,
     pub(crate) entry: Bytes,
@@ -48,18 +51,21 @@ impl Tool {
     }
 
     /// Carries out one call.
-    pub async fn call(&self, arguments: Option<&RawValue>, principal: &Principal) -> Outcome {
-        let arguments = self.arguments(arguments)?;
+    pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        let arguments = self.arguments(raw)?;
         self.uses.fetch_add(1, Ordering::Relaxed);
-        let call = Call { tool: &self.name, arguments: object_of(&arguments), principal };
+        let call =
+            Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
         let result = self.executor.get()?.execute(&call).await?;
         self.check_output(result)
     }
 
     /// What a call would send; sends nothing.
-    pub fn preview(&self, arguments: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
-        let arguments = self.arguments(arguments)?;
-        self.executor.get()?.preview(&Call { tool: &self.name, arguments: object_of(&arguments), principal })
+    pub fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
+        let arguments = self.arguments(raw)?;
+        let tool = self.name.as_str();
+        let arguments = object_of(&arguments);
+        self.executor.get()?.preview(&Call { tool, arguments, raw, principal, caller: &Mute })
     }
 
     fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
@@ -99,6 +105,8 @@ impl Tool {
         let value = match &result.payload {
             Payload::Json(json) => json.to_value(),
             Payload::Text(text) => Value::String(text.clone()),
+            // Whoever speaks MCP itself answers for what it promised.
+            Payload::Whole(_) | Payload::InputRequired(_) => return Ok(result),
             Payload::Blocks(_) | Payload::Empty => Value::Null,
         };
         if output.is_valid(&value) {

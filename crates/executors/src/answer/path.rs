@@ -51,7 +51,7 @@ impl Path {
                 result.notes.push(nothing);
                 return Ok(result);
             }
-            Payload::Text(_) | Payload::Blocks(_) => {
+            Payload::Text(_) | Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
                 return Err(unusable(format!(
                     "the answer of {place} is not JSON, so responseMapping {} cannot be applied to it",
                     self.written

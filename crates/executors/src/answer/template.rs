@@ -69,7 +69,7 @@ impl Template {
             Payload::Json(json) => Jinja::from(Serde(&tree(json, scope.place)?)),
             Payload::Text(text) => Jinja::from(text.as_str()),
             Payload::Empty => Jinja::from(()),
-            Payload::Blocks(_) => {
+            Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
                 return Err(unusable(format!(
                     "the answer of {} is neither JSON nor text, so the responseMapping template cannot use it",
                     scope.place

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time::Instant;
 use toolrail_core::{
-    Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, Outcome, Preview, Problems, async_trait,
+    Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, Made, Outcome, Preview, Problems,
+    async_trait,
 };
 
 use crate::answer::Answer;
@@ -64,7 +65,7 @@ impl Kind for Feign {
             service: settings.service,
             answer: answer?,
         };
-        Some(Compiled { executor: Arc::new(executor), arguments, uses_other_arguments })
+        Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolrail_core::{
-    Call, CallError, Compiled, Definition, Executor, Kind, Outcome, Preview, Problems, async_trait,
+    Call, CallError, Compiled, Definition, Executor, Kind, Made, Outcome, Preview, Problems, async_trait,
 };
 
 use crate::answer::Answer;
@@ -60,7 +60,7 @@ impl Kind for Http {
         let (request, base) = (request?, base?);
         let target = Target::new(base, request.fixed());
         let executor = HttpExecutor { runtime: self.runtime.clone(), request, target, answer: answer? };
-        Some(Compiled { executor: Arc::new(executor), arguments, uses_other_arguments })
+        Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments })
     }
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    ArgumentUse, Call, CallError, DefinitionForm, Executor, Outcome, Payload, Preview, Principal, Problem,
-    Secrets, ToolName,
+    ArgumentUse, Call, CallError, DefinitionForm, Executor, Mute, Outcome, Payload, Preview, Principal,
+    Problem, Secrets, ToolName,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, kinds};
@@ -77,7 +77,13 @@ impl Tool {
         let name = ToolName::parse("t").unwrap();
         let arguments = object(arguments);
         self.executor
-            .execute(&Call { tool: &name, arguments: &arguments, principal: &Principal::Anonymous })
+            .execute(&Call {
+                tool: name.as_str(),
+                arguments: &arguments,
+                raw: None,
+                principal: &Principal::Anonymous,
+                caller: &Mute,
+            })
             .await
     }
 
@@ -97,7 +103,13 @@ impl Tool {
     pub(crate) fn preview(&self, arguments: Value) -> Result<Preview, CallError> {
         let name = ToolName::parse("t").unwrap();
         let arguments = object(arguments);
-        self.executor.preview(&Call { tool: &name, arguments: &arguments, principal: &Principal::Anonymous })
+        self.executor.preview(&Call {
+            tool: name.as_str(),
+            arguments: &arguments,
+            raw: None,
+            principal: &Principal::Anonymous,
+            caller: &Mute,
+        })
     }
 }
 

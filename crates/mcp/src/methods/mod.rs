@@ -10,7 +10,7 @@ mod tools_list;
 use std::future::Future;
 use std::pin::Pin;
 
-use toolrail_core::ErrorCode;
+use toolrail_core::{Caller, ErrorCode};
 
 use crate::dialect::Dialect;
 use crate::envelope::Params;
@@ -24,6 +24,8 @@ pub(crate) struct Context<'a> {
     pub(crate) peer: &'a Peer<'a>,
     pub(crate) dialect: Dialect,
     pub(crate) params: &'a Params<'a>,
+    /// The client, as those who carry the request out see it.
+    pub(crate) caller: &'a dyn Caller,
 }
 
 /// A handler: one that answers at once, or one that waits for something.

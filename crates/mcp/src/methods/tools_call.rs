@@ -27,7 +27,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if let (Dialect::Modern, Some(claims)) = (context.dialect, &context.peer.claims) {
         check_header_params(tool, arguments.map(serde_json::value::RawValue::get), claims)?;
     }
-    let outcome = tool.call(arguments, context.peer.principal).await;
+    let outcome = tool.call(arguments, context.peer.principal, context.caller).await;
     if answers_plainly(&context) {
         return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
     }

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use toolrail_core::write_json_string;
+use toolrail_registry::List;
 
 use super::Context;
 use crate::envelope::Params;
@@ -13,9 +14,9 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
         Some(cursor) => Some(decode(&cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = context.server.registry.snapshot().page(context.dialect.era(), after.as_deref());
+    let page = context.server.registry.snapshot().page(List::Tools, context.dialect.era(), after.as_deref());
     let mut outcome = Outcome::whole(&b"{\"tools\":"[..]);
-    outcome.share(&page.tools);
+    outcome.share(&page.entries);
     if let Some(next) = &page.next_after {
         outcome.out.extend_from_slice(b",\"nextCursor\":");
         write_json_string(&mut outcome.out, &URL_SAFE_NO_PAD.encode(next));

@@ -1,0 +1,201 @@
+//! The client at the other end of a request, as far as whoever carries the request out may speak to it: progress, log
+//! messages, and questions for its user or its model. Faces implement it; executors use it and know no protocol revision.
+
+use std::sync::LazyLock;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::{CallError, ErrorCode, RpcError};
+
+/// How far a request has got.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// Grows with each report.
+    pub progress: f64,
+    /// What it grows to, if that is known.
+    pub total: Option<f64>,
+    /// What is being done, for people.
+    pub message: Option<String>,
+}
+
+/// How grave a log message is, in the words of RFC 5424, from the least to the gravest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the words are RFC 5424's")]
+pub enum LogLevel {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+impl LogLevel {
+    /// Every level, from the least to the gravest.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+
+    /// The level of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.word() == word)
+    }
+}
+
+/// Questions to the client, each under a key of the asker's choice.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Questions {
+    /// By key; the keys of one request must stay the same from one run to the next.
+    pub by_key: Vec<(String, Question)>,
+    /// What [`Caller::remembered`] gives back when the request comes again with the answers.
+    pub remember: Option<Value>,
+}
+
+/// One question: a request that a server may send to its client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// `elicitation/create`, `sampling/createMessage` or `roots/list`.
+    pub method: String,
+    /// Its parameters.
+    pub params: Value,
+}
+
+impl Question {
+    /// The capability a client must have declared to be asked this; nothing for a method that is no question.
+    pub fn capability(&self) -> Option<&'static str> {
+        match self.method.as_str() {
+            "elicitation/create" => Some("elicitation"),
+            "sampling/createMessage" => Some("sampling"),
+            "roots/list" => Some("roots"),
+            _ => None,
+        }
+    }
+}
+
+/// Why questions were not answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unanswered {
+    /// The client answers by making the same request again: end this run with exactly this as its result.
+    Later(InputRequired),
+    /// It cannot be asked, refused, went away, or answered nonsense.
+    Never(CallError),
+}
+
+/// What a client of 2026-07-28 must supply before the request can be carried out; it then makes the request again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputRequired {
+    /// `{key: {method, params}}`
+    pub requests: Map<String, Value>,
+    /// What the client hands back unchanged.
+    pub state: Option<String>,
+}
+
+/// What a client of 2026-07-28 sent along when it made a request again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Resumed<'a> {
+    /// `params.inputResponses`, as sent.
+    pub responses: Option<&'a RawValue>,
+    /// `params.requestState`, as sent; whoever wrote it must check it.
+    pub state: Option<&'a str>,
+}
+
+/// The client at the other end of one request.
+#[async_trait]
+pub trait Caller: Send + Sync {
+    /// Whether it wants to hear of progress.
+    fn wants_progress(&self) -> bool {
+        false
+    }
+
+    /// Tells how far the request has got; nothing happens if the client did not ask for that.
+    fn progress(&self, _progress: &Progress) {}
+
+    /// The least grave log messages it wants; none at all if nothing.
+    fn log_level(&self) -> Option<LogLevel> {
+        None
+    }
+
+    /// Sends a log message; nothing happens if the client does not want messages of that level.
+    fn log(&self, _level: LogLevel, _logger: Option<&str>, _data: &Value) {}
+
+    /// What the client declared it can do (`ClientCapabilities`).
+    fn capabilities(&self) -> &Value {
+        static NONE: LazyLock<Value> = LazyLock::new(|| json!({}));
+        &NONE
+    }
+
+    /// How the client introduced itself, if it did.
+    fn client_info(&self) -> Option<&Value> {
+        None
+    }
+
+    /// The `_meta` of its request, as sent.
+    fn meta(&self) -> Option<&RawValue> {
+        None
+    }
+
+    /// Whether questions can only be answered by making the request again (2026-07-28), with what it sent along;
+    /// nothing if they are answered while the request is under way.
+    fn resumed(&self) -> Option<Resumed<'_>> {
+        None
+    }
+
+    /// Asks the client. Where answers come with a new request, answers it has brought are returned at once, and missing ones
+    /// end this run ([`Unanswered::Later`]).
+    async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        let wanted = questions.by_key.first().and_then(|(_, question)| question.capability());
+        Err(Unanswered::Never(missing_capability(wanted.unwrap_or("elicitation"))))
+    }
+
+    /// What was to be remembered when the request was interrupted by questions; an error if the client tampered with it.
+    fn remembered(&self) -> Result<Option<Value>, CallError> {
+        Ok(None)
+    }
+
+    /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.
+    fn hang_up(&self) {}
+}
+
+/// A caller that can be told and asked nothing, such as that of the REST face.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mute;
+
+impl Caller for Mute {}
+
+/// The error that a client without that capability gets.
+pub fn missing_capability(name: &str) -> CallError {
+    let message = format!("this needs a client that declares the capability {name:?}");
+    let data = json!({"requiredCapabilities": {name: {}}});
+    CallError::new(ErrorCode::InvalidRequest, &*message).with_rpc(RpcError {
+        code: RpcError::MISSING_CAPABILITY,
+        message,
+        data: Some(data),
+    })
+}

@@ -1,0 +1,90 @@
+//! What does not come from a definition of one tool but offers things by itself: another MCP server, or Rust functions in
+//! this program. The registry lists what is offered beside its own.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::{Executor, ToolName};
+
+/// Something that offers tools, prompts and resources.
+pub trait Upstream: Send + Sync {
+    /// Begins to follow it, if it has to be followed; `changed` is called whenever the offer or the state has changed.
+    /// Calling it again does nothing. What was begun ends when the upstream is dropped.
+    fn start(&self, changed: Arc<dyn Fn(Changed) + Send + Sync>);
+
+    /// What it offers now.
+    fn offer(&self) -> Arc<Offer>;
+
+    /// Why it offers nothing, or not everything; nothing while all is well.
+    fn failure(&self) -> Option<String>;
+}
+
+/// What has changed at an upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The offer, or the failure.
+    Offer,
+    /// The content of the resource with that URI.
+    Resource(String),
+}
+
+/// What is offered at one moment. Entries are as the lists of MCP show them, under the names that clients see.
+#[derive(Default)]
+pub struct Offer {
+    /// Tools.
+    pub tools: Vec<OfferedTool>,
+    /// Prompts.
+    pub prompts: Vec<Offered>,
+    /// Resources; `key` is the URI.
+    pub resources: Vec<Offered>,
+    /// Resource templates; `key` is the URI template.
+    pub templates: Vec<Offered>,
+}
+
+/// A tool that is offered.
+#[derive(Clone)]
+pub struct OfferedTool {
+    /// Its name here.
+    pub name: ToolName,
+    /// Its entry in `tools/list`, `name` being the name here.
+    pub entry: Value,
+    /// Carries it out.
+    pub executor: Arc<dyn Executor>,
+    /// Who looks at the arguments.
+    pub arguments: ArgumentCheck,
+    /// Whether it may or must run as a task (extension `io.modelcontextprotocol/tasks`).
+    pub tasks: TaskSupport,
+}
+
+/// Who checks the arguments of a tool against its input schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentCheck {
+    /// The registry, which also fills in defaults.
+    Here,
+    /// The upstream; arguments are passed on as they were written.
+    There,
+}
+
+/// Whether a tool runs as a task: the client gets a handle at once and asks for the result later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum TaskSupport {
+    /// It does not.
+    #[default]
+    Never,
+    /// For clients that declare the extension.
+    Optional,
+    /// Always; other clients cannot call it.
+    Required,
+}
+
+/// A prompt, a resource or a resource template that is offered.
+#[derive(Clone)]
+pub struct Offered {
+    /// What it is asked for by.
+    pub key: String,
+    /// Its entry in the list.
+    pub entry: Value,
+    /// Carries it out.
+    pub executor: Arc<dyn Executor>,
+}

@@ -1,0 +1,59 @@
+//! What changed, for those who follow: live sessions and subscriptions hear of a new snapshot here.
+
+use std::sync::Arc;
+
+use tokio::sync::{broadcast, watch};
+
+/// How often each list has changed since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lists {
+    /// Tools.
+    pub tools: u64,
+    /// Prompts.
+    pub prompts: u64,
+    /// Resources and resource templates.
+    pub resources: u64,
+}
+
+/// Tells what changed. Whoever is slow sees the newest state of the lists, never a queue of old ones.
+pub struct Feed {
+    lists: watch::Sender<Lists>,
+    resources: broadcast::Sender<Arc<str>>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        /// A follower that is further behind than this must take it that every resource has changed.
+        const MOST_UPDATES: usize = 256;
+        Self { lists: watch::channel(Lists::default()).0, resources: broadcast::channel(MOST_UPDATES).0 }
+    }
+}
+
+impl Feed {
+    /// Follows the lists; what is there now counts as seen.
+    pub fn lists(&self) -> watch::Receiver<Lists> {
+        self.lists.subscribe()
+    }
+
+    /// Follows the contents of resources: each item is the URI of one that changed.
+    pub fn resources(&self) -> broadcast::Receiver<Arc<str>> {
+        self.resources.subscribe()
+    }
+
+    /// Tells that those lists changed.
+    pub(crate) fn lists_changed(&self, tools: bool, prompts: bool, resources: bool) {
+        if tools || prompts || resources {
+            self.lists.send_modify(|lists| {
+                lists.tools += u64::from(tools);
+                lists.prompts += u64::from(prompts);
+                lists.resources += u64::from(resources);
+            });
+        }
+    }
+
+    /// Tells that the content of a resource changed.
+    pub fn resource_changed(&self, uri: &str) {
+        // Nobody listening is no fault.
+        let _ = self.resources.send(uri.into());
+    }
+}

@@ -1,0 +1,86 @@
+//! Prompts and resources as the snapshot holds them, and the life of one use of them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolrail_core::{Call, CallError, Caller, Completing, Completion, Executor, Offered, Outcome, Principal};
+
+/// A prompt.
+pub struct Prompt {
+    /// Its name.
+    pub name: Box<str>,
+    pub(crate) entry: Bytes,
+    executor: Arc<dyn Executor>,
+}
+
+/// A resource, or a template that stands for many.
+pub struct Resource {
+    /// Its URI, or its URI template.
+    pub key: Box<str>,
+    /// The media type its entry names.
+    pub mime: Option<Box<str>>,
+    pub(crate) entry: Bytes,
+    executor: Arc<dyn Executor>,
+}
+
+impl Prompt {
+    pub(crate) fn new(offered: &Offered) -> Self {
+        Self {
+            name: offered.key.as_str().into(),
+            entry: offered.entry.to_string().into(),
+            executor: Arc::clone(&offered.executor),
+        }
+    }
+
+    /// Its messages for those arguments.
+    pub async fn get(
+        &self,
+        arguments: Option<&RawValue>,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Outcome {
+        let members: Map<String, Value> = match arguments {
+            None => Map::new(),
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
+                CallError::invalid_params(format!("the arguments cannot be read: {error}"))
+            })?,
+        };
+        self.executor
+            .execute(&Call { tool: &self.name, arguments: &members, raw: arguments, principal, caller })
+            .await
+    }
+
+    /// Values that could complete one of its arguments.
+    pub async fn complete(&self, asked: &Completing<'_>) -> Result<Completion, CallError> {
+        self.executor.complete(asked).await
+    }
+}
+
+impl Resource {
+    pub(crate) fn new(offered: &Offered) -> Self {
+        Self {
+            key: offered.key.as_str().into(),
+            mime: offered.entry.get("mimeType").and_then(Value::as_str).map(Into::into),
+            entry: offered.entry.to_string().into(),
+            executor: Arc::clone(&offered.executor),
+        }
+    }
+
+    /// Its content at that URI.
+    pub async fn read(&self, uri: &str, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        let variables = Map::new();
+        self.executor.execute(&Call { tool: uri, arguments: &variables, raw: None, principal, caller }).await
+    }
+
+    /// Values that could complete a variable of its template.
+    pub async fn complete(&self, asked: &Completing<'_>) -> Result<Completion, CallError> {
+        self.executor.complete(asked).await
+    }
+
+    /// Follows its changes as long as what comes back lives.
+    pub fn watch(&self, uri: &str) -> Option<Box<dyn std::any::Any + Send + Sync>> {
+        self.executor.watch(uri)
+    }
+}
