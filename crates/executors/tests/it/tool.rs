@@ -40,7 +40,10 @@ pub(crate) fn compile_in(form: &DefinitionForm, definition: &Value) -> (Option<T
     definition.as_object_mut().unwrap().entry("name").or_insert("t".into());
     let (compiled, problems) = form.check(&definition, |_, compiled, _| compiled);
     let tool = compiled.map(|compiled| Tool {
-        executor: compiled.executor,
+        executor: match compiled.made {
+            Made::Tool(executor) => executor,
+            _ => panic!("not a tool"),
+        },
         arguments: compiled.arguments,
         uses_other_arguments: compiled.uses_other_arguments,
         problems: problems.clone(),
