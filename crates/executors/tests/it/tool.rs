@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    ArgumentUse, Call, CallError, DefinitionForm, Executor, Mute, Outcome, Payload, Preview, Principal,
+    ArgumentUse, Call, CallError, DefinitionForm, Executor, Made, Mute, Outcome, Payload, Preview, Principal,
     Problem, Secrets, ToolName,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
