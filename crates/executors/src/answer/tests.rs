@@ -70,6 +70,7 @@ fn shown(result: &ToolResult) -> String {
     match &result.payload {
         Payload::Json(json) => format!("json {}", json.text()),
         Payload::Text(text) => format!("text {text}"),
+        Payload::Whole(_) | Payload::InputRequired(_) => unreachable!("HTTP answers are neither"),
         Payload::Empty => "empty".to_owned(),
         Payload::Blocks(blocks) => match &blocks[..] {
             [Block::Image { data, mime }] => format!("image {mime} {}", data.len()),
