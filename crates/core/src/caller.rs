@@ -174,6 +174,13 @@ pub trait Caller: Send + Sync {
         Err(Unanswered::Never(missing_capability(wanted.unwrap_or("elicitation"))))
     }
 
+    /// Asks before the work begins. It is the same as [`Caller::ask`], except where a call becomes a task: what is asked
+    /// with this, before the executor waits for anything else, is asked by the request itself, and the task begins once it is
+    /// answered.
+    async fn ask_first(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        self.ask(questions).await
+    }
+
     /// What was to be remembered when the request was interrupted by questions; an error if the client tampered with it.
     fn remembered(&self) -> Result<Option<Value>, CallError> {
         Ok(None)

@@ -1,14 +1,17 @@
 //! The MCP server on raw JSON: envelope, method table, dialects and transports. Transports know bytes and connections,
 //! never a method; methods know no transport.
 
+mod capabilities;
 mod content;
 mod dialect;
 mod envelope;
+mod finish;
 mod headers;
 mod methods;
 mod peer;
 mod reply;
 mod server;
+mod tasks;
 mod transport;
 
 pub use reply::Pieces;

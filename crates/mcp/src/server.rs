@@ -12,6 +12,7 @@ use crate::headers::{Claims, decode};
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
 use crate::reply::{Answer, Code, Fault, Reply};
+use crate::tasks::Tasks;
 
 /// How the server introduces itself.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Server {
     pub(crate) info: ServerInfo,
     /// What every modern result ends with, but for the two last braces.
     pub(crate) modern_tail: Vec<u8>,
+    /// Calls that run on while their clients ask for them now and then.
+    pub(crate) tasks: Tasks,
 }
 
 impl Server {
@@ -41,7 +44,7 @@ impl Server {
         let modern_tail =
             format!("\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{me}")
                 .into_bytes();
-        Arc::new(Self { registry, info, modern_tail })
+        Arc::new(Self { registry, info, modern_tail, tasks: Tasks::default() })
     }
 
     /// How the server introduces itself, as JSON.
@@ -139,10 +142,11 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
         let message = format!("the header Mcp-Method must repeat the method, {:?}", method.name);
         return Err(Fault::new(Code::HeaderMismatch, message));
     }
-    if !method.named {
+    let Some(name_in) = method.name_in else {
         return Ok(());
-    }
-    let Ok(Some(name)) = Params::text("name", request.params.name) else {
+    };
+    let field = name_in.field();
+    let Ok(Some(name)) = Params::text(field, name_in.of(&request.params)) else {
         return Ok(()); // Its own check tells that better.
     };
     if claims.name.and_then(decode).as_deref() == Some(&*name) {
@@ -150,7 +154,7 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
     }
     Err(Fault::new(
         Code::HeaderMismatch,
-        format!("the header Mcp-Name must repeat params.name, {:?}", shortened(&name)),
+        format!("the header Mcp-Name must repeat params.{field}, {:?}", shortened(&name)),
     ))
 }
 

@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use super::Context;
-use crate::dialect;
 use crate::envelope::Params;
 use crate::reply::Reply;
+use crate::{capabilities, dialect};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let requested = Params::text("protocolVersion", context.params.protocol_version)?;
@@ -25,7 +25,7 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
 fn standard(context: &Context<'_>, revision: &str) -> serde_json::Value {
     json!({
         "protocolVersion": revision,
-        "capabilities": {"tools": {}},
+        "capabilities": capabilities::legacy(revision),
         "serverInfo": context.server.implementation(),
     })
 }

@@ -1,0 +1,122 @@
+//! A call that becomes a task: the client gets a handle at once and asks for the result later.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use toolrail_core::{CallError, ErrorCode, RpcError, TaskSupport, Unanswered};
+use toolrail_registry::Tool;
+
+use super::Context;
+use crate::capabilities::TASKS;
+use crate::content;
+use crate::dialect::Dialect;
+use crate::reply::{Code, Fault, Reply};
+use crate::tasks::{self, Brought, TaskCaller};
+
+/// Answers with a task, or with why there can be none; nothing if the call is to be carried out at once.
+pub(super) async fn answer(
+    context: &Context<'_>,
+    tool: &Arc<Tool>,
+    arguments: Option<&RawValue>,
+) -> Option<Reply> {
+    let must = tool.tasks == TaskSupport::Required;
+    if !declared(context) {
+        return must.then(|| Err(missing_extension(context)));
+    }
+    let Some(task) = context.server.tasks.open(context.peer.principal, tool.has_output_schema()) else {
+        return must.then(|| Err(Fault::new(Code::Internal, "too many tasks are kept; call again later")));
+    };
+    let caller = match brought(context) {
+        Ok(brought) => TaskCaller::new(Arc::clone(&task), brought),
+        Err(error) => {
+            context.server.tasks.discard(&task);
+            return Some(Err(refused(error)));
+        }
+    };
+    let mut work = tasks::work(call(tool, arguments, context, Arc::clone(&caller)));
+    // Questions that come before the work begins are asked by the request itself, without a task.
+    let first = poll_fn(|ctx| Poll::Ready(work.as_mut().poll(ctx))).await;
+    match (first, caller.begin_task()) {
+        (Poll::Ready(Ok(_)), Some(questions)) => {
+            context.server.tasks.discard(&task);
+            return Some(match context.caller.ask(&questions).await {
+                Err(Unanswered::Later(needed)) => content::input_required(&needed, context.finish()),
+                Err(Unanswered::Never(error)) => Err(refused(error)),
+                Ok(_) => Err(Fault::new(Code::Internal, "the answers came after the call; call again")),
+            });
+        }
+        (Poll::Ready(ended), _) => context.server.tasks.run(&task, Box::pin(std::future::ready(ended))),
+        (Poll::Pending, _) => context.server.tasks.run(&task, work),
+    }
+    Some(Ok(tasks::created(&task, context.finish())))
+}
+
+/// The call, owning all it needs.
+fn call(
+    tool: &Arc<Tool>,
+    arguments: Option<&RawValue>,
+    context: &Context<'_>,
+    caller: Arc<TaskCaller>,
+) -> impl Future<Output = toolrail_core::Outcome> + Send + 'static {
+    let tool = Arc::clone(tool);
+    let arguments = arguments.map(ToOwned::to_owned);
+    let principal = context.peer.principal.clone();
+    async move { tool.call(arguments.as_deref(), &principal, &*caller).await }
+}
+
+fn brought(context: &Context<'_>) -> Result<Brought, CallError> {
+    let capabilities = context.params.meta.as_ref().and_then(|meta| meta.client_capabilities);
+    let answers = context.params.input_responses;
+    Ok(Brought {
+        capabilities: capabilities.and_then(parsed).unwrap_or_else(|| json!({})),
+        client_info: context.caller.client_info().cloned(),
+        meta: context.caller.meta().map(ToOwned::to_owned),
+        answers: answers.and_then(parsed::<Map<String, Value>>).unwrap_or_default(),
+        remembered: context.caller.remembered()?,
+    })
+}
+
+fn parsed<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// An error before there is a task.
+fn refused(error: CallError) -> Fault {
+    match error {
+        CallError { rpc: Some(rpc), .. } => Fault::told(*rpc),
+        CallError { code: ErrorCode::InvalidRequest | ErrorCode::InvalidArguments, message, .. } => {
+            Fault::new(Code::InvalidParams, message)
+        }
+        other => Fault::new(Code::Internal, other.message),
+    }
+}
+
+/// Whether this request's client can handle tasks.
+pub(super) fn declared(context: &Context<'_>) -> bool {
+    #[derive(Deserialize)]
+    struct Capabilities {
+        #[serde(default)]
+        extensions: Map<String, Value>,
+    }
+    let capabilities = context.params.meta.as_ref().and_then(|meta| meta.client_capabilities);
+    context.dialect == Dialect::Modern
+        && capabilities
+            .and_then(parsed::<Capabilities>)
+            .is_some_and(|capabilities| capabilities.extensions.get(TASKS).is_some_and(Value::is_object))
+}
+
+/// The client would have to handle tasks.
+pub(super) fn missing_extension(context: &Context<'_>) -> Fault {
+    let data = json!({"requiredCapabilities": {"extensions": {TASKS: {}}}});
+    let message = format!("this needs a client that declares the extension {TASKS:?}");
+    let fault = Fault::new(Code::Other(RpcError::MISSING_CAPABILITY), message).with_data(data);
+    match context.dialect {
+        Dialect::Modern => fault,
+        // Older clients take a status other than 200 for a broken connection.
+        Dialect::Legacy | Dialect::Plain => fault.with_status(200),
+    }
+}

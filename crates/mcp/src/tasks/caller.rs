@@ -1,0 +1,178 @@
+//! The client as the executor of a task sees it: nobody is on the line, but questions are answered by `tasks/update`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use toolrail_core::{
+    CallError, Caller, ErrorCode, InputRequired, Progress, Questions, Unanswered, async_trait,
+    missing_capability,
+};
+
+use super::task::Task;
+
+/// How long a task waits for answers.
+const PATIENCE: Duration = Duration::from_mins(30);
+
+/// What a request brought that became a task.
+#[derive(Default)]
+pub(crate) struct Brought {
+    /// `ClientCapabilities`.
+    pub(crate) capabilities: Value,
+    /// How the client introduced itself.
+    pub(crate) client_info: Option<Value>,
+    /// The `_meta` of the request.
+    pub(crate) meta: Option<Box<RawValue>>,
+    /// Answers to questions that were asked before the task began.
+    pub(crate) answers: Map<String, Value>,
+    /// What was to be remembered meanwhile.
+    pub(crate) remembered: Option<Value>,
+}
+
+/// The client of one task.
+pub(crate) struct TaskCaller {
+    task: Arc<Task>,
+    brought: Brought,
+    answers: Mutex<Map<String, Value>>,
+    phase: Mutex<Phase>,
+}
+
+/// Whether the request can still be answered with questions.
+enum Phase {
+    /// It can; with these, if there are any.
+    Request(Option<Questions>),
+    /// The client has got its task.
+    Task,
+}
+
+impl TaskCaller {
+    pub(crate) fn new(task: Arc<Task>, mut brought: Brought) -> Arc<Self> {
+        let answers = Mutex::new(std::mem::take(&mut brought.answers));
+        Arc::new(Self { task, brought, answers, phase: Mutex::new(Phase::Request(None)) })
+    }
+
+    /// From now on questions belong to the task. Gives back those that the request itself is to ask.
+    pub(crate) fn begin_task(&self) -> Option<Questions> {
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *phase, Phase::Task) {
+            Phase::Request(questions) => questions,
+            Phase::Task => None,
+        }
+    }
+
+    /// The answers that came with the request, if they answer all of it. Each is used once.
+    fn answered_before(&self, questions: &Questions) -> Option<Map<String, Value>> {
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        if !questions.by_key.iter().all(|(key, _)| answers.contains_key(key)) {
+            return None;
+        }
+        let keys = questions.by_key.iter();
+        Some(keys.filter_map(|(key, _)| answers.shift_remove_entry(key)).collect())
+    }
+
+    /// Leaves the questions to the request, if it has not been answered yet.
+    fn left_to_request(&self, questions: &Questions) -> bool {
+        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *phase {
+            Phase::Request(left) => {
+                *left = Some(questions.clone());
+                true
+            }
+            Phase::Task => false,
+        }
+    }
+
+    fn check_capabilities(&self, questions: &Questions) -> Result<(), CallError> {
+        for (_, question) in &questions.by_key {
+            let Some(wanted) = question.capability() else {
+                let message = format!("{:?} is no question to a client", question.method);
+                return Err(CallError::new(ErrorCode::Internal, message));
+            };
+            if self.brought.capabilities.get(wanted).is_none() {
+                return Err(missing_capability(wanted));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the questions up for `tasks/get` and waits for `tasks/update`.
+    async fn ask_in_task(&self, questions: &Questions) -> Result<Map<String, Value>, CallError> {
+        self.check_capabilities(questions)?;
+        let mut changes = self.task.changes();
+        let asked = Asked { task: &self.task, keys: self.task.pose(questions.by_key.clone())? };
+        let answers = async {
+            loop {
+                if let Some(answers) = self.task.collect(&asked.keys) {
+                    return Some(answers);
+                }
+                changes.changed().await.ok()?;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, answers).await {
+            Ok(Some(answers)) => {
+                let keys = questions.by_key.iter().map(|(key, _)| key.clone());
+                Ok(keys.zip(answers).collect())
+            }
+            Ok(None) | Err(_) => {
+                Err(CallError::new(ErrorCode::Timeout, "the client did not answer the task's questions"))
+            }
+        }
+    }
+}
+
+/// Questions somebody waits for; taken back when the waiting ends.
+struct Asked<'a> {
+    task: &'a Task,
+    keys: Vec<String>,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.task.withdraw(&self.keys);
+    }
+}
+
+#[async_trait]
+impl Caller for TaskCaller {
+    /// Tasks know no progress notifications; what is being done becomes the status message.
+    fn progress(&self, progress: &Progress) {
+        if let Some(message) = &progress.message {
+            self.task.say(message.clone());
+        }
+    }
+
+    fn capabilities(&self) -> &Value {
+        &self.brought.capabilities
+    }
+
+    fn client_info(&self) -> Option<&Value> {
+        self.brought.client_info.as_ref()
+    }
+
+    fn meta(&self) -> Option<&RawValue> {
+        self.brought.meta.as_deref()
+    }
+
+    async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        if let Some(answers) = self.answered_before(questions) {
+            return Ok(answers);
+        }
+        self.ask_in_task(questions).await.map_err(Unanswered::Never)
+    }
+
+    async fn ask_first(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        if let Some(answers) = self.answered_before(questions) {
+            return Ok(answers);
+        }
+        if self.left_to_request(questions) {
+            // Whoever answers the request writes what the client really gets.
+            return Err(Unanswered::Later(InputRequired { requests: Map::new(), state: None }));
+        }
+        self.ask_in_task(questions).await.map_err(Unanswered::Never)
+    }
+
+    fn remembered(&self) -> Result<Option<Value>, CallError> {
+        Ok(self.brought.remembered.clone())
+    }
+}
