@@ -12,6 +12,8 @@ mod peer;
 mod reply;
 mod server;
 mod tasks;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use reply::Pieces;
