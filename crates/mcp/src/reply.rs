@@ -22,8 +22,8 @@ pub(crate) enum Code {
     /// A header that must repeat something of the body does not.
     HeaderMismatch,
     UnsupportedVersion,
-    /// No such resource, for clients before 2026-07-28.
-    NoResource,
+    /// For legacy clients; later ones get [`Code::InvalidParams`].
+    ResourceNotFound,
     /// A fault of ours, or of whoever was to carry the request out.
     Internal,
     /// A number that whoever carried the request out chose.
@@ -40,7 +40,7 @@ impl Code {
             Self::CallFailed => -32000,
             Self::HeaderMismatch => -32020,
             Self::UnsupportedVersion => -32022,
-            Self::NoResource => -32002,
+            Self::ResourceNotFound => -32002,
             Self::Internal => -32603,
             Self::Other(number) => number,
         }
@@ -69,7 +69,7 @@ impl Fault {
             Code::MethodNotFound
             | Code::InvalidParams
             | Code::CallFailed
-            | Code::NoResource
+            | Code::ResourceNotFound
             | Code::Internal
             | Code::Other(_) => 200,
         };
@@ -211,6 +211,37 @@ impl Pieces {
         }
     }
 
+    /// Appends a few bytes that never change.
+    pub(crate) fn push_static(&mut self, piece: &'static [u8]) {
+        self.pieces.push_back(Bytes::from_static(piece));
+    }
+
+    /// Appends all of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.pieces.append(&mut other.pieces);
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// All of it in one piece and on one line: JSON text has no raw line breaks inside strings, so any that are there
+    /// mean nothing.
+    pub(crate) fn into_line(self) -> Bytes {
+        if let [only] = self.pieces.as_slices().0
+            && self.pieces.len() == 1
+            && memchr::memchr2(b'\n', b'\r', only).is_none()
+        {
+            return only.clone();
+        }
+        let mut line = Vec::with_capacity(self.left());
+        for piece in &self.pieces {
+            line.extend(piece.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+        }
+        line.into()
+    }
+
     fn left(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
@@ -219,15 +250,11 @@ impl Pieces {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Bytes> {
         self.pieces.iter()
     }
+}
 
-    /// All of it as text, for transports that frame whole messages.
-    pub(crate) fn into_text(self) -> String {
-        let mut bytes = Vec::with_capacity(self.left());
-        for piece in &self.pieces {
-            bytes.extend_from_slice(piece);
-        }
-        // Every piece is JSON made of checked text.
-        String::from_utf8(bytes).unwrap_or_default()
+impl From<Bytes> for Pieces {
+    fn from(bytes: Bytes) -> Self {
+        Self { pieces: VecDeque::from([bytes]) }
     }
 }
 

@@ -15,7 +15,10 @@ use crate::capabilities::TASKS;
 use crate::content;
 use crate::dialect::Dialect;
 use crate::reply::{Code, Fault, Reply};
-use crate::tasks::{self, Brought, TaskCaller};
+use crate::tasks::{self, Brought, Task, TaskCaller, Work};
+
+/// How often a call may begin anew with more answers to what it asks first.
+const MOST_ROUNDS: usize = 16;
 
 /// Answers with a task, or with why there can be none; nothing if the call is to be carried out at once.
 pub(super) async fn answer(
@@ -27,32 +30,47 @@ pub(super) async fn answer(
     if !declared(context) {
         return must.then(|| Err(missing_extension(context)));
     }
-    let Some(task) = context.server.tasks.open(context.peer.principal, tool.has_output_schema()) else {
+    let id = context.server.signer.random();
+    let Some(task) = id.and_then(|id| context.server.tasks.open(id, context.peer.principal, tool)) else {
         return must.then(|| Err(Fault::new(Code::Internal, "too many tasks are kept; call again later")));
     };
-    let caller = match brought(context) {
-        Ok(brought) => TaskCaller::new(Arc::clone(&task), brought),
-        Err(error) => {
-            context.server.tasks.discard(&task);
-            return Some(Err(refused(error)));
+    match begin(context, &task, arguments).await {
+        Ok(work) => {
+            context.server.tasks.run(&task, work);
+            Some(Ok(tasks::created(&task, context.finish())))
         }
-    };
-    let mut work = tasks::work(call(tool, arguments, context, Arc::clone(&caller)));
-    // Questions that come before the work begins are asked by the request itself, without a task.
-    let first = poll_fn(|ctx| Poll::Ready(work.as_mut().poll(ctx))).await;
-    match (first, caller.begin_task()) {
-        (Poll::Ready(Ok(_)), Some(questions)) => {
+        Err(reply) => {
             context.server.tasks.discard(&task);
-            return Some(match context.caller.ask(&questions).await {
-                Err(Unanswered::Later(needed)) => content::input_required(&needed, context.finish()),
-                Err(Unanswered::Never(error)) => Err(refused(error)),
-                Ok(_) => Err(Fault::new(Code::Internal, "the answers came after the call; call again")),
-            });
+            Some(reply)
         }
-        (Poll::Ready(ended), _) => context.server.tasks.run(&task, Box::pin(std::future::ready(ended))),
-        (Poll::Pending, _) => context.server.tasks.run(&task, work),
     }
-    Some(Ok(tasks::created(&task, context.finish())))
+}
+
+/// Begins the work. Questions that come before anything is waited for are asked by the request itself: it is then answered
+/// with them, and there is no task.
+async fn begin(context: &Context<'_>, task: &Arc<Task>, arguments: Option<&RawValue>) -> Result<Work, Reply> {
+    let brought = brought(context).map_err(|error| Err(refused(error)))?;
+    let caller = TaskCaller::new(Arc::clone(task), brought);
+    for _ in 0..MOST_ROUNDS {
+        let mut work = tasks::work(call(task.tool(), arguments, context, Arc::clone(&caller)));
+        let first = poll_fn(|ctx| Poll::Ready(work.as_mut().poll(ctx))).await;
+        let questions = caller.left();
+        match (first, questions) {
+            (Poll::Pending, _) => {
+                caller.begin_task();
+                return Ok(work);
+            }
+            (Poll::Ready(ended), None) => return Ok(Box::pin(std::future::ready(ended))),
+            (Poll::Ready(_), Some(questions)) => match context.caller.ask(&questions).await {
+                Ok(answers) => caller.bring(answers),
+                Err(Unanswered::Later(needed)) => {
+                    return Err(content::input_required(&needed, context.finish()));
+                }
+                Err(Unanswered::Never(error)) => return Err(Err(refused(error))),
+            },
+        }
+    }
+    Err(Err(Fault::new(Code::Internal, "the call asks again and again before it begins")))
 }
 
 /// The call, owning all it needs.
@@ -70,12 +88,10 @@ fn call(
 
 fn brought(context: &Context<'_>) -> Result<Brought, CallError> {
     let capabilities = context.params.meta.as_ref().and_then(|meta| meta.client_capabilities);
-    let answers = context.params.input_responses;
     Ok(Brought {
         capabilities: capabilities.and_then(parsed).unwrap_or_else(|| json!({})),
         client_info: context.caller.client_info().cloned(),
         meta: context.caller.meta().map(ToOwned::to_owned),
-        answers: answers.and_then(parsed::<Map<String, Value>>).unwrap_or_default(),
         remembered: context.caller.remembered()?,
     })
 }

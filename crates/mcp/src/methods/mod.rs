@@ -4,10 +4,13 @@ mod as_task;
 mod completion_complete;
 mod discover;
 mod initialize;
+mod listen;
 mod lists;
+mod logging;
 mod ping;
 mod prompts_get;
 mod resources_read;
+mod subscribe;
 mod tasks;
 mod tools_call;
 mod tools_describe;
@@ -32,6 +35,8 @@ pub(crate) struct Context<'a> {
     pub(crate) server: &'a Server,
     pub(crate) peer: &'a Peer<'a>,
     pub(crate) dialect: Dialect,
+    /// The id of the request.
+    pub(crate) id: &'a RawValue,
     pub(crate) params: &'a Params<'a>,
     /// The client, as those who carry the request out see it.
     pub(crate) caller: &'a dyn Caller,
@@ -88,8 +93,8 @@ pub(crate) enum Speakers {
     All,
     /// Only those of a revision up to 2025-11-25, and plain ones: later revisions removed it.
     UpTo2025,
-    /// Only those of 2026-07-28 and newer.
-    From2026,
+    /// Only those of 2026-07-28 and later.
+    Since2026,
 }
 
 impl Speakers {
@@ -97,7 +102,7 @@ impl Speakers {
         match self {
             Self::All => true,
             Self::UpTo2025 => dialect != Dialect::Modern,
-            Self::From2026 => dialect == Dialect::Modern,
+            Self::Since2026 => dialect == Dialect::Modern,
         }
     }
 }
@@ -127,13 +132,21 @@ const METHODS: &[Method] = &[
         Speakers::All,
         Handle::Later(|context| Box::pin(completion_complete::handle(context))),
     ),
-    method("tasks/get", Speakers::From2026, Handle::Later(|context| Box::pin(tasks::get(context))))
+    method("tasks/get", Speakers::Since2026, Handle::Later(|context| Box::pin(tasks::get(context))))
         .named(NameIn::TaskId),
-    method("tasks/update", Speakers::From2026, Handle::Later(|context| Box::pin(tasks::update(context))))
+    method("tasks/update", Speakers::Since2026, Handle::Later(|context| Box::pin(tasks::update(context))))
         .named(NameIn::TaskId),
-    method("tasks/cancel", Speakers::From2026, Handle::Later(|context| Box::pin(tasks::cancel(context))))
+    method("tasks/cancel", Speakers::Since2026, Handle::Later(|context| Box::pin(tasks::cancel(context))))
         .named(NameIn::TaskId),
     method("server/discover", Speakers::All, Handle::Now(discover::handle)),
+    method(
+        "subscriptions/listen",
+        Speakers::Since2026,
+        Handle::Later(|context| Box::pin(listen::handle(context))),
+    ),
+    method("logging/setLevel", Speakers::UpTo2025, Handle::Now(logging::handle)),
+    method("resources/subscribe", Speakers::UpTo2025, Handle::Now(subscribe::subscribe)),
+    method("resources/unsubscribe", Speakers::UpTo2025, Handle::Now(subscribe::unsubscribe)),
     method("initialize", Speakers::UpTo2025, Handle::Now(initialize::handle)),
     method("ping", Speakers::UpTo2025, Handle::Now(ping::handle)),
 ];

@@ -32,7 +32,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
 pub(super) fn unknown_resource(context: &Context<'_>, uri: &str) -> Fault {
     let code = match context.dialect {
         Dialect::Modern => Code::InvalidParams,
-        Dialect::Legacy | Dialect::Plain => Code::NoResource,
+        Dialect::Legacy | Dialect::Plain => Code::ResourceNotFound,
     };
     Fault::new(code, format!("unknown resource {:?}; resources/list has those there are", shortened(uri)))
         .with_data(json!({"uri": uri}))

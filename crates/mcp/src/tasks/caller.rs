@@ -24,8 +24,6 @@ pub(crate) struct Brought {
     pub(crate) client_info: Option<Value>,
     /// The `_meta` of the request.
     pub(crate) meta: Option<Box<RawValue>>,
-    /// Answers to questions that were asked before the task began.
-    pub(crate) answers: Map<String, Value>,
     /// What was to be remembered meanwhile.
     pub(crate) remembered: Option<Value>,
 }
@@ -34,6 +32,7 @@ pub(crate) struct Brought {
 pub(crate) struct TaskCaller {
     task: Arc<Task>,
     brought: Brought,
+    /// Answers to questions that the request has asked itself.
     answers: Mutex<Map<String, Value>>,
     phase: Mutex<Phase>,
 }
@@ -47,22 +46,30 @@ enum Phase {
 }
 
 impl TaskCaller {
-    pub(crate) fn new(task: Arc<Task>, mut brought: Brought) -> Arc<Self> {
-        let answers = Mutex::new(std::mem::take(&mut brought.answers));
-        Arc::new(Self { task, brought, answers, phase: Mutex::new(Phase::Request(None)) })
+    pub(crate) fn new(task: Arc<Task>, brought: Brought) -> Arc<Self> {
+        Arc::new(Self { task, brought, answers: Mutex::default(), phase: Mutex::new(Phase::Request(None)) })
     }
 
-    /// From now on questions belong to the task. Gives back those that the request itself is to ask.
-    pub(crate) fn begin_task(&self) -> Option<Questions> {
-        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *phase, Phase::Task) {
-            Phase::Request(questions) => questions,
+    /// Questions that the request itself is to ask, if the last run ended with some.
+    pub(crate) fn left(&self) -> Option<Questions> {
+        match &mut *self.phase.lock().unwrap_or_else(PoisonError::into_inner) {
+            Phase::Request(questions) => questions.take(),
             Phase::Task => None,
         }
     }
 
-    /// The answers that came with the request, if they answer all of it. Each is used once.
-    fn answered_before(&self, questions: &Questions) -> Option<Map<String, Value>> {
+    /// Answers for the next run.
+    pub(crate) fn bring(&self, answers: Map<String, Value>) {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).extend(answers);
+    }
+
+    /// From now on questions belong to the task.
+    pub(crate) fn begin_task(&self) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Task;
+    }
+
+    /// Answers that the request has brought, if they answer all of it. Each is used once.
+    fn brought(&self, questions: &Questions) -> Option<Map<String, Value>> {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if !questions.by_key.iter().all(|(key, _)| answers.contains_key(key)) {
             return None;
@@ -155,14 +162,11 @@ impl Caller for TaskCaller {
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        if let Some(answers) = self.answered_before(questions) {
-            return Ok(answers);
-        }
         self.ask_in_task(questions).await.map_err(Unanswered::Never)
     }
 
     async fn ask_first(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        if let Some(answers) = self.answered_before(questions) {
+        if let Some(answers) = self.brought(questions) {
             return Ok(answers);
         }
         if self.left_to_request(questions) {

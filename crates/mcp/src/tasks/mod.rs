@@ -3,6 +3,7 @@
 
 mod caller;
 mod clock;
+mod follow;
 mod task;
 mod write;
 
@@ -12,14 +13,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Block, Outcome, Payload, Principal, ToolResult};
+use toolrail_registry::Tool;
 
 pub(crate) use caller::{Brought, TaskCaller};
 use task::End;
 pub(crate) use task::Task;
-pub(crate) use write::{created, detailed, notification};
+pub(crate) use write::{created, detailed};
 
 /// The most tasks that are kept at once.
 const MOST_TASKS: usize = 10_000;
@@ -59,13 +63,15 @@ struct Place {
 }
 
 impl Tasks {
-    /// A place for a new task; nothing if there are too many, or the system has no random numbers.
-    pub(crate) fn open(&self, principal: &Principal, promises_structure: bool) -> Option<Arc<Task>> {
+    /// A place for a call of that tool, if there is one left. Nobody must be able to guess the id.
+    pub(crate) fn open(&self, id: [u8; 18], principal: &Principal, tool: &Arc<Tool>) -> Option<Arc<Task>> {
         let mut kept = self.shelf.kept();
         if kept.by_id.len() >= MOST_TASKS {
             return None;
         }
-        let task = Arc::new(Task::new(new_id()?, principal.clone(), promises_structure));
+        // It has no `~`, which stands in the ids of tasks at upstreams.
+        let id = URL_SAFE_NO_PAD.encode(id);
+        let task = Arc::new(Task::new(id, principal.clone(), Arc::clone(tool)));
         kept.by_id.insert(task.id.clone(), Place { task: Arc::clone(&task), held: 0, running: None });
         Some(task)
     }
@@ -163,13 +169,6 @@ fn size_of_block(block: &Block) -> usize {
         Block::Text(text) | Block::TextResource { text, .. } => text.len(),
         Block::Image { data, .. } | Block::Audio { data, .. } | Block::Resource { data, .. } => data.len(),
     }
-}
-
-/// An id that nobody can guess. It has no `~`, which stands in the ids of tasks at upstreams.
-fn new_id() -> Option<String> {
-    let mut bytes = [0; 18];
-    getrandom::fill(&mut bytes).ok()?;
-    Some(base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, bytes))
 }
 
 /// A call as the work of a task.

@@ -1,7 +1,7 @@
 //! One call that runs on its own, and what is known of it. Its state only ever moves towards an end, which is final.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use toolrail_core::{
     CallError, ErrorCode, Outcome, Payload, Principal, Question, Root, RpcError, ToolResult,
 };
+use toolrail_registry::Tool;
 
+use crate::caller::is_answer;
 use crate::reply::Code;
 
 /// How long a task is kept after its end.
@@ -24,8 +26,7 @@ const MOST_QUESTIONS: usize = 1_000;
 pub(crate) struct Task {
     pub(crate) id: String,
     pub(super) principal: Principal,
-    /// Whether its tool promises structured content.
-    pub(super) promises_structure: bool,
+    tool: Arc<Tool>,
     pub(super) created: SystemTime,
     pub(super) stop: CancellationToken,
     began: Instant,
@@ -70,17 +71,22 @@ pub(super) enum Status {
 }
 
 impl Task {
-    pub(super) fn new(id: String, principal: Principal, promises_structure: bool) -> Self {
+    pub(super) fn new(id: String, principal: Principal, tool: Arc<Tool>) -> Self {
         Self {
             id,
             principal,
-            promises_structure,
+            tool,
             created: SystemTime::now(),
             stop: CancellationToken::new(),
             began: Instant::now(),
             state: Mutex::default(),
             changed: watch::channel(0).0,
         }
+    }
+
+    /// What it is a call of.
+    pub(crate) fn tool(&self) -> &Arc<Tool> {
+        &self.tool
     }
 
     /// Tells of every change from now on; whoever is slow sees the newest state only.
@@ -176,12 +182,13 @@ impl Task {
         });
     }
 
-    /// Takes answers to pending questions; others are nobody's business, and what is no object is no answer.
+    /// Takes answers to pending questions; others mean nothing, and what cannot be an answer is still waited for.
     pub(crate) fn answer(&self, answers: Map<String, Value>) {
         self.change(|state| {
             for (key, answer) in answers {
-                if answer.is_object() && state.pending.iter().any(|(pending, _)| *pending == key) {
-                    state.pending.retain(|(pending, _)| *pending != key);
+                let asked = state.pending.iter().position(|(pending, _)| *pending == key);
+                if let Some(index) = asked.filter(|index| is_answer(&state.pending[*index].1, &answer)) {
+                    state.pending.remove(index);
                     state.answers.insert(key, answer);
                 }
             }

@@ -28,7 +28,7 @@ pub(crate) fn detailed(task: &Task, finish: Finish<'_>) -> Outcome {
 }
 
 /// The parameters of `notifications/tasks`, without their last brace, so that more can follow.
-pub(crate) fn notification(task: &Task, server: &Server) -> Vec<u8> {
+pub(super) fn notified(task: &Task, server: &Server) -> Vec<u8> {
     write(task, Finish { server, dialect: Dialect::Modern }).into_bytes()
 }
 
@@ -49,7 +49,7 @@ fn write(task: &Task, finish: Finish<'_>) -> Outcome {
         Status::Ended(End::Completed(outcome)) => {
             write_head(&mut out.out, task, &view, "completed");
             out.out.extend_from_slice(b",\"result\":");
-            return write_result(out, outcome.clone(), task.promises_structure, finish);
+            return write_result(out, outcome.clone(), task.tool().has_output_schema(), finish);
         }
     }
     out

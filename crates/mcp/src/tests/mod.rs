@@ -30,7 +30,7 @@ async fn server() -> Arc<Server> {
     let registry = Registry::new(compiler, None, vec![Arc::new(source)], limits);
     registry.refresh().await;
     let info = ServerInfo { name: "test".into(), title: None, version: "1".into(), instructions: None };
-    Server::new(Arc::new(registry), info)
+    Server::new(Arc::new(registry), info, &[7; 32])
 }
 
 /// The result, or the error, of one request.
@@ -47,8 +47,8 @@ async fn ask_as(
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let Ok(Message::Request(request)) = envelope::parse(body.as_bytes()) else { panic!("{body}") };
     let session = Session::default();
-    let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous };
-    let context = Context { server, peer: &peer, dialect, params: &request.params, caller };
+    let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous, outbox: None };
+    let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {
         Some(Handle::Now(handle)) => handle(context),
         Some(Handle::Later(handle)) => handle(context).await,
@@ -56,14 +56,12 @@ async fn ask_as(
     };
     let answer = Answer::write(Some(request.id), reply);
     let status = answer.status;
-    let mut answer: Value = serde_json::from_str(&answer.body.into_text()).expect("an answer is JSON");
-    match answer.get_mut("result") {
-        Some(result) => Ok(result.take()),
-        None => {
-            answer["error"]["status"] = status.into();
-            Err(answer["error"].take())
-        }
+    let mut answer: Value = serde_json::from_slice(&answer.body.into_line()).expect("an answer is JSON");
+    if let Some(result) = answer.get_mut("result") {
+        return Ok(result.take());
     }
+    answer["error"]["status"] = status.into();
+    Err(answer["error"].take())
 }
 
 /// The `_meta` of a modern client with those capabilities.

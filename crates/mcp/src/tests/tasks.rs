@@ -121,25 +121,33 @@ async fn questions_of_a_task_are_answered_one_by_one_and_no_key_is_used_twice() 
     let asks = until(&server, &id, "input_required").await;
     assert_eq!(keys(&asks), ["one", "two"]);
     assert_eq!(asks["inputRequests"]["one"]["method"], "elicitation/create");
-    update(json!({"one": {"n": 1}, "two": "no object", "other": {}})).await;
+    update(json!({"one": {"action": "1"}, "two": {}, "other": {}})).await;
     assert_eq!(keys(&until(&server, &id, "input_required").await), ["two"]);
-    update(json!({"one": {"n": 9}, "two": {"n": 2}})).await;
+    update(json!({"one": {"action": "9"}, "two": {"action": "2"}})).await;
     until(&server, &id, "working").await;
     let again = until(&server, &id, "input_required").await;
     let key = keys(&again).remove(0);
     assert_ne!(key, "one");
-    update(json!({key: {"n": 3}})).await;
+    update(json!({key: {"action": "3"}})).await;
     let task = until(&server, &id, "completed").await;
-    assert_eq!(task["result"]["structuredContent"], json!([{"n": 1}, {"n": 2}, {"n": 3}]));
+    assert_eq!(
+        task["result"]["structuredContent"],
+        json!([{"action": "1"}, {"action": "2"}, {"action": "3"}])
+    );
 }
 
 /// A client of 2026-07-28: it answers by asking again.
-struct ComesAgain;
+struct ComesAgain {
+    brings: bool,
+}
 
 #[async_trait]
 impl Caller for ComesAgain {
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
         assert_eq!(*questions, fixture::questions(&["name"]));
+        if self.brings {
+            return Ok(Map::from_iter([("name".to_owned(), json!({"action": "accept"}))]));
+        }
         Err(Unanswered::Later(fixture::needed()))
     }
 }
@@ -147,32 +155,35 @@ impl Caller for ComesAgain {
 #[tokio::test]
 async fn what_is_asked_first_is_asked_before_there_is_a_task() {
     let server = server().await;
-    let mut params = json!({"name": "asks_first", "_meta": with_tasks()});
-    let request = ("tools/call", params.clone());
-    let first = ask_as(&server, Dialect::Modern, &ComesAgain, request).await.unwrap();
+    let call = async |brings| {
+        let request = ("tools/call", json!({"name": "asks_first", "_meta": with_tasks()}));
+        ask_as(&server, Dialect::Modern, &ComesAgain { brings }, request).await.unwrap()
+    };
+    let first = call(false).await;
     assert_eq!((&first["resultType"], first.get("taskId")), (&json!("input_required"), None));
     assert_eq!(first["requestState"], "sealed");
-    params["inputResponses"] = json!({"name": {"action": "accept"}});
-    params["requestState"] = "sealed".into();
-    let created = ask_as(&server, Dialect::Modern, &ComesAgain, ("tools/call", params)).await.unwrap();
+    let created = call(true).await;
     assert_eq!((&created["resultType"], created.get("requestState")), (&json!("task"), None));
     let task = until(&server, &created["taskId"], "completed").await;
     assert_eq!(task["result"]["structuredContent"], json!({"action": "accept"}));
 }
 
 #[tokio::test]
-async fn whoever_follows_a_task_hears_of_its_end() {
+async fn whoever_follows_a_task_hears_where_it_stands_and_of_its_end() {
     let server = server().await;
     let id = call(&server, "slow").await.unwrap()["taskId"].take();
-    let task = server.tasks.find(id.as_str().unwrap(), &Principal::Anonymous).unwrap();
-    let mut changes = task.changes();
-    task.cancel();
-    changes.changed().await.unwrap();
-    let mut params = crate::tasks::notification(&task, &server);
-    params.push(b'}');
-    let params: Value = serde_json::from_slice(&params).unwrap();
-    assert_eq!((&params["taskId"], &params["status"]), (&id, &json!("cancelled")));
-    assert_eq!(params.get("resultType"), None);
+    let ids = [id.as_str().unwrap().to_owned(), "nope".to_owned()];
+    let mut followed = server.tasks.follow(&ids, &Principal::Anonymous);
+    assert_eq!(followed.ids(), [&ids[0]]);
+    for status in ["working", "cancelled"] {
+        let mut params = followed.next(&server).await;
+        params.push(b'}');
+        let params: Value = serde_json::from_slice(&params).unwrap();
+        assert_eq!((&params["taskId"], &params["status"]), (&id, &json!(status)));
+        assert_eq!(params.get("resultType"), None);
+        of_task(&server, "tasks/cancel", &id, json!({})).await.unwrap();
+    }
+    assert!(followed.ids().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
