@@ -21,14 +21,14 @@ use crate::server::shortened;
 /// Writes a `tools/call` result up to, but not including, its last brace. A call that produced no result becomes an
 /// error result, so that the model can read what went wrong (C7); its code comes back.
 pub(crate) fn write(
-    outcome: CallOutcome,
+    outcome: &CallOutcome,
     promises_structure: bool,
     era: Era,
     out: &mut Outcome,
 ) -> Option<ErrorCode> {
     match outcome {
         Ok(result) => {
-            write_result(&result, promises_structure, era, out);
+            write_result(result, promises_structure, era, out);
             None
         }
         Err(error) => {

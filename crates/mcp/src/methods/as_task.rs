@@ -49,7 +49,7 @@ pub(super) async fn answer(
 /// Begins the work. Questions that come before anything is waited for are asked by the request itself: it is then answered
 /// with them, and there is no task.
 async fn begin(context: &Context<'_>, task: &Arc<Task>, arguments: Option<&RawValue>) -> Result<Work, Reply> {
-    let brought = brought(context).map_err(|error| Err(refused(error)))?;
+    let brought = brought(context).map_err(|error| Err(refused(context, error)))?;
     let caller = TaskCaller::new(Arc::clone(task), brought);
     for _ in 0..MOST_ROUNDS {
         let mut work = tasks::work(call(task.tool(), arguments, context, Arc::clone(&caller)));
@@ -66,7 +66,7 @@ async fn begin(context: &Context<'_>, task: &Arc<Task>, arguments: Option<&RawVa
                 Err(Unanswered::Later(needed)) => {
                     return Err(content::input_required(&needed, context.finish()));
                 }
-                Err(Unanswered::Never(error)) => return Err(Err(refused(error))),
+                Err(Unanswered::Never(error)) => return Err(Err(refused(context, error))),
             },
         }
     }
@@ -101,9 +101,9 @@ fn parsed<'a, T: Deserialize<'a>>(raw: &'a RawValue) -> Option<T> {
 }
 
 /// An error before there is a task.
-fn refused(error: CallError) -> Fault {
+fn refused(context: &Context<'_>, error: CallError) -> Fault {
     match error {
-        CallError { rpc: Some(rpc), .. } => Fault::told(*rpc),
+        CallError { rpc: Some(rpc), .. } => context.told(*rpc),
         CallError { code: ErrorCode::InvalidRequest | ErrorCode::InvalidArguments, message, .. } => {
             Fault::new(Code::InvalidParams, message)
         }
@@ -129,10 +129,5 @@ pub(super) fn declared(context: &Context<'_>) -> bool {
 pub(super) fn missing_extension(context: &Context<'_>) -> Fault {
     let data = json!({"requiredCapabilities": {"extensions": {TASKS: {}}}});
     let message = format!("this needs a client that declares the extension {TASKS:?}");
-    let fault = Fault::new(Code::Other(RpcError::MISSING_CAPABILITY), message).with_data(data);
-    match context.dialect {
-        Dialect::Modern => fault,
-        // Older clients take a status other than 200 for a broken connection.
-        Dialect::Legacy | Dialect::Plain => fault.with_status(200),
-    }
+    context.told(RpcError { code: RpcError::MISSING_CAPABILITY, message, data: Some(data) })
 }

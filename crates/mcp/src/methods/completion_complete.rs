@@ -61,7 +61,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     };
     let completion = match complete(&context, &reference, &completing).await? {
         Ok(completion) => limited(completion),
-        Err(CallError { rpc: Some(rpc), .. }) => return Err(Fault::told(*rpc)),
+        Err(CallError { rpc: Some(rpc), .. }) => return Err(context.told(*rpc)),
         Err(error) => return Err(fault_of(&error)),
     };
     Ok(context.object(&json!({"completion": completion})))

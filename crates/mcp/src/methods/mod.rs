@@ -19,7 +19,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use serde_json::value::RawValue;
-use toolrail_core::{CallError, Caller, ErrorCode, Outcome as CallOutcome, Payload, ToolResult};
+use toolrail_core::{CallError, Caller, ErrorCode, Outcome as CallOutcome, Payload, RpcError, ToolResult};
 use toolrail_registry::List;
 
 use crate::content;
@@ -184,11 +184,26 @@ impl<'a> Context<'a> {
         self.close(Outcome::whole(out))
     }
 
+    /// The error that whoever carried the request out wants told, as this client can read it.
+    fn told(&self, mut error: RpcError) -> Fault {
+        match self.dialect {
+            Dialect::Modern => {
+                // An older upstream's word for a missing resource must not be used any more.
+                if error.code == Code::ResourceNotFound.number() {
+                    error.code = Code::InvalidParams.number();
+                }
+                Fault::told(error)
+            }
+            // Older clients take a status other than 200 for a broken connection.
+            Dialect::Legacy | Dialect::Plain => Fault::told(error).with_status(200),
+        }
+    }
+
     /// Finishes what is alike for tools, prompts and resources: whole results, questions, and errors that are to be told
     /// as they are. Anything else comes back, to be written in the shape of its method.
     fn settle(&self, outcome: CallOutcome, cache: Cache) -> Result<CallOutcome, Reply> {
         match outcome {
-            Err(CallError { rpc: Some(rpc), .. }) => Err(Err(Fault::told(*rpc))),
+            Err(CallError { rpc: Some(rpc), .. }) => Err(Err(self.told(*rpc))),
             Ok(ToolResult { payload: Payload::Whole(json), .. }) => {
                 let mut out = Outcome::default();
                 Err(content::whole::write(&mut out, &json, self.finish(), cache).map(|()| out))

@@ -40,7 +40,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     match context.settle(outcome, Cache::Silent) {
         Ok(outcome) => {
             let mut result = Outcome::default();
-            let code = content::write(outcome, tool.has_output_schema(), context.dialect.era(), &mut result);
+            let code = content::write(&outcome, tool.has_output_schema(), context.dialect.era(), &mut result);
             Ok(context.finish().close_with_code(result, code))
         }
         Err(reply) => reply,

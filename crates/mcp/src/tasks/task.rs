@@ -48,7 +48,7 @@ struct State {
 #[derive(Clone, Debug)]
 pub(super) enum End {
     /// With a result, if only one that says that the tool failed.
-    Completed(Outcome),
+    Completed(Arc<Outcome>),
     /// With a JSON-RPC error.
     Failed(RpcError),
     /// Somebody cancelled it.
@@ -223,7 +223,7 @@ impl End {
             Ok(ToolResult { payload: Payload::Whole(json), .. }) if json.root() != Root::Object => {
                 Self::internal("the result is not a JSON object; its server must send one")
             }
-            other => Self::Completed(other),
+            other => Self::Completed(Arc::new(other)),
         }
     }
 

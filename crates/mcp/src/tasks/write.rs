@@ -49,7 +49,7 @@ fn write(task: &Task, finish: Finish<'_>) -> Outcome {
         Status::Ended(End::Completed(outcome)) => {
             write_head(&mut out.out, task, &view, "completed");
             out.out.extend_from_slice(b",\"result\":");
-            return write_result(out, outcome.clone(), task.tool().has_output_schema(), finish);
+            return write_result(out, outcome, task.tool().has_output_schema(), finish);
         }
     }
     out
@@ -58,11 +58,11 @@ fn write(task: &Task, finish: Finish<'_>) -> Outcome {
 /// Exactly what the call would have been answered with.
 fn write_result(
     mut out: Outcome,
-    outcome: CallOutcome,
+    outcome: &CallOutcome,
     promises_structure: bool,
     finish: Finish<'_>,
 ) -> Outcome {
-    if let Ok(ToolResult { payload: Payload::Whole(json), .. }) = &outcome {
+    if let Ok(ToolResult { payload: Payload::Whole(json), .. }) = outcome {
         // That it is an object was seen when the task ended.
         let _ = content::whole::write(&mut out, json, finish, Cache::Silent);
         return out;

@@ -28,9 +28,16 @@ async fn server() -> Arc<Server> {
     let source = FixedSource::new(SourceId::Demo, "the tests", vec![document]);
     let limits = RegistryLimits { page_tools: 4, ..RegistryLimits::default() };
     let registry = Registry::new(compiler, None, vec![Arc::new(source)], limits);
-    registry.refresh().await;
+    let registry = tokio::task::spawn_blocking(|| filled(registry)).await.expect("it is filled");
     let info = ServerInfo { name: "test".into(), title: None, version: "1".into(), instructions: None };
     Server::new(Arc::new(registry), info, &[7; 32])
+}
+
+/// Filling a registry takes a runtime with more than one thread; the tests themselves need none.
+fn filled(registry: Registry) -> Registry {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    runtime.expect("a runtime").block_on(registry.refresh());
+    registry
 }
 
 /// The result, or the error, of one request.
@@ -42,8 +49,24 @@ async fn ask_as(
     server: &Server,
     dialect: Dialect,
     caller: &dyn Caller,
-    (method, params): (&str, Value),
+    request: (&str, Value),
 ) -> Result<Value, Value> {
+    let (status, text) = answer_as(server, dialect, caller, request).await;
+    let mut answer: Value = serde_json::from_str(&text).expect("an answer is JSON");
+    if let Some(result) = answer.get_mut("result") {
+        return Ok(result.take());
+    }
+    answer["error"]["status"] = status.into();
+    Err(answer["error"].take())
+}
+
+/// The status and the text of an answer.
+async fn answer_as(
+    server: &Server,
+    dialect: Dialect,
+    caller: &dyn Caller,
+    (method, params): (&str, Value),
+) -> (u16, String) {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let Ok(Message::Request(request)) = envelope::parse(body.as_bytes()) else { panic!("{body}") };
     let session = Session::default();
@@ -55,13 +78,7 @@ async fn ask_as(
         None => Err(Fault::new(crate::reply::Code::MethodNotFound, "unknown")),
     };
     let answer = Answer::write(Some(request.id), reply);
-    let status = answer.status;
-    let mut answer: Value = serde_json::from_slice(&answer.body.into_line()).expect("an answer is JSON");
-    if let Some(result) = answer.get_mut("result") {
-        return Ok(result.take());
-    }
-    answer["error"]["status"] = status.into();
-    Err(answer["error"].take())
+    (answer.status, String::from_utf8(answer.body.into_line().to_vec()).expect("an answer is text"))
 }
 
 /// The `_meta` of a modern client with those capabilities.
