@@ -27,4 +27,4 @@ mod tests;
 mod transport;
 
 pub use server::{Server, ServerInfo};
-pub use transport::{Body, BridgeError, ENDPOINT, Posted, Remote, bridge, routes, serve_stream};
+pub use transport::{Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream};
