@@ -110,7 +110,7 @@ async fn legacy_clients_initialize_list_and_call() {
         let params = json!({"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
         let answer = plain_call(&gateway, "initialize", params).await;
         assert_eq!(answer["result"]["protocolVersion"], settled);
-        assert_eq!(answer["result"]["capabilities"]["tools"], json!({}));
+        assert_eq!(answer["result"]["capabilities"]["tools"], json!({"listChanged": true}));
         assert_eq!(answer["result"]["serverInfo"]["name"], "toolrail");
     }
     let list = legacy_call(&gateway, "tools/list", json!({})).await;
