@@ -168,17 +168,11 @@ pub trait Caller: Send + Sync {
     }
 
     /// Asks the client. Where answers come with a new request, answers it has brought are returned at once, and missing ones
-    /// end this run ([`Unanswered::Later`]).
+    /// end this run ([`Unanswered::Later`]). Where a call becomes a task, what is asked before anything else is waited for is
+    /// asked like that, too, and there is no task before it is answered; later questions are the task's.
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
         let wanted = questions.by_key.first().and_then(|(_, question)| question.capability());
         Err(Unanswered::Never(missing_capability(wanted.unwrap_or("elicitation"))))
-    }
-
-    /// Asks before the work begins. It is the same as [`Caller::ask`], except where a call becomes a task: what is asked
-    /// with this, before the executor waits for anything else, is asked by the request itself, and the task begins once it is
-    /// answered.
-    async fn ask_first(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        self.ask(questions).await
     }
 
     /// What was to be remembered when the request was interrupted by questions; an error if the client tampered with it.

@@ -1,6 +1,6 @@
 //! The client as the executor of a task sees it: nobody is on the line, but questions are answered by `tasks/update`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -32,62 +32,72 @@ pub(crate) struct Brought {
 pub(crate) struct TaskCaller {
     task: Arc<Task>,
     brought: Brought,
-    /// Answers to questions that the request has asked itself.
-    answers: Mutex<Map<String, Value>>,
     phase: Mutex<Phase>,
 }
 
-/// Whether the request can still be answered with questions.
+/// Who asks the questions.
 enum Phase {
-    /// It can; with these, if there are any.
-    Request(Option<Questions>),
-    /// The client has got its task.
+    /// The request, which has not been answered yet.
+    Request {
+        /// What it has been told already.
+        answers: Map<String, Value>,
+        /// What it is still to ask.
+        left: Option<Questions>,
+    },
+    /// The task.
     Task,
+}
+
+/// What becomes of questions.
+enum Asking {
+    Answered(Map<String, Value>),
+    LeftToRequest,
+    InTask,
 }
 
 impl TaskCaller {
     pub(crate) fn new(task: Arc<Task>, brought: Brought) -> Arc<Self> {
-        Arc::new(Self { task, brought, answers: Mutex::default(), phase: Mutex::new(Phase::Request(None)) })
+        let phase = Mutex::new(Phase::Request { answers: Map::new(), left: None });
+        Arc::new(Self { task, brought, phase })
     }
 
     /// Questions that the request itself is to ask, if the last run ended with some.
     pub(crate) fn left(&self) -> Option<Questions> {
-        match &mut *self.phase.lock().unwrap_or_else(PoisonError::into_inner) {
-            Phase::Request(questions) => questions.take(),
+        match &mut *self.phase() {
+            Phase::Request { left, .. } => left.take(),
             Phase::Task => None,
         }
     }
 
     /// Answers for the next run.
-    pub(crate) fn bring(&self, answers: Map<String, Value>) {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner).extend(answers);
+    pub(crate) fn bring(&self, more: Map<String, Value>) {
+        if let Phase::Request { answers, .. } = &mut *self.phase() {
+            answers.extend(more);
+        }
     }
 
     /// From now on questions belong to the task.
     pub(crate) fn begin_task(&self) {
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Task;
+        *self.phase() = Phase::Task;
     }
 
-    /// Answers that the request has brought, if they answer all of it. Each is used once.
-    fn brought(&self, questions: &Questions) -> Option<Map<String, Value>> {
-        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        if !questions.by_key.iter().all(|(key, _)| answers.contains_key(key)) {
-            return None;
-        }
-        let keys = questions.by_key.iter();
-        Some(keys.filter_map(|(key, _)| answers.shift_remove_entry(key)).collect())
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Leaves the questions to the request, if it has not been answered yet.
-    fn left_to_request(&self, questions: &Questions) -> bool {
-        let mut phase = self.phase.lock().unwrap_or_else(PoisonError::into_inner);
-        match &mut *phase {
-            Phase::Request(left) => {
+    fn look_up(&self, questions: &Questions) -> Asking {
+        let Phase::Request { answers, left } = &mut *self.phase() else {
+            return Asking::InTask;
+        };
+        let known = |key: &String| answers.get(key).map(|answer| (key.clone(), answer.clone()));
+        let found: Option<Map<_, _>> = questions.by_key.iter().map(|(key, _)| known(key)).collect();
+        found.map_or_else(
+            || {
                 *left = Some(questions.clone());
-                true
-            }
-            Phase::Task => false,
-        }
+                Asking::LeftToRequest
+            },
+            Asking::Answered,
+        )
     }
 
     fn check_capabilities(&self, questions: &Questions) -> Result<(), CallError> {
@@ -162,18 +172,14 @@ impl Caller for TaskCaller {
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        self.ask_in_task(questions).await.map_err(Unanswered::Never)
-    }
-
-    async fn ask_first(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        if let Some(answers) = self.brought(questions) {
-            return Ok(answers);
-        }
-        if self.left_to_request(questions) {
+        match self.look_up(questions) {
+            Asking::Answered(answers) => Ok(answers),
             // Whoever answers the request writes what the client really gets.
-            return Err(Unanswered::Later(InputRequired { requests: Map::new(), state: None }));
+            Asking::LeftToRequest => {
+                Err(Unanswered::Later(InputRequired { requests: Map::new(), state: None }))
+            }
+            Asking::InTask => self.ask_in_task(questions).await.map_err(Unanswered::Never),
         }
-        self.ask_in_task(questions).await.map_err(Unanswered::Never)
     }
 
     fn remembered(&self) -> Result<Option<Value>, CallError> {

@@ -166,6 +166,8 @@ pub(super) fn questions(keys: &[&str]) -> Questions {
 /// Asks for two things at once, then again for one of them, and tells what was said.
 fn confirm<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
     async {
+        // What is asked before anything is waited for is asked without a task.
+        tokio::task::yield_now().await;
         let mut said = answered(call.caller.ask(&questions(&["one", "two"])).await)?;
         said.append(&mut answered(call.caller.ask(&questions(&["one"])).await)?);
         Ok(ToolResult::good(Payload::Json(Json::from_value(&said.into()))))
@@ -183,7 +185,7 @@ fn answered(answers: Result<Map<String, Value>, Unanswered>) -> Result<Vec<Value
 
 fn ask_first<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
     async {
-        let answers = match call.caller.ask_first(&questions(&["name"])).await {
+        let answers = match call.caller.ask(&questions(&["name"])).await {
             Ok(answers) => answers,
             Err(Unanswered::Later(needed)) => return Ok(ToolResult::good(Payload::InputRequired(needed))),
             Err(Unanswered::Never(error)) => return Err(error),
