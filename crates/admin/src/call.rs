@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolrail_core::{Block, CallError, ErrorCode, Mute, Payload, Principal, ToolResult, write_json_string};
-use toolrail_registry::Snapshot;
+use toolrail_registry::{Entry, Item, Snapshot};
 
 use crate::failure::{Failure, json_bytes};
 use crate::unknown::unknown_tool;
@@ -50,8 +50,11 @@ pub(crate) async fn call(State(admin): State<Admin>, request: Body) -> Result<Re
 
 /// Why no tool can be called under that name, with the name that was probably meant.
 fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
-    let message = match snapshot.entry(name) {
-        Some(entry) if entry.tool.is_some() => {
+    let message = match snapshot.entry(name).map(|entry| &**entry) {
+        Some(Entry { name, item: Some(item), .. }) if !matches!(item, Item::Tool(_)) => {
+            format!("{name:?} is {}, not a tool; GET /mcp/tools lists the tools", item.word())
+        }
+        Some(entry) if entry.item.is_some() => {
             format!(
                 "the tool {:?} is switched off; POST /admin/tools/{}/enable switches it on",
                 entry.name, entry.name
