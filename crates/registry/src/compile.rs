@@ -83,9 +83,11 @@ impl Compiler {
             Some(Made::Template(offered)) => {
                 Item::Template(Arc::new(Resource::template(offered).defined_by(text)))
             }
-            Some(Made::Upstream(upstream)) => {
-                Item::Upstream { kind: definition.kind.as_str().into(), upstream: Arc::clone(upstream) }
-            }
+            Some(Made::Upstream(upstream)) => Item::Upstream {
+                kind: definition.kind.as_str().into(),
+                document: Arc::clone(text),
+                upstream: Arc::clone(upstream),
+            },
         };
         refuse_tool_fields(&definition, &item, problems);
         Some(item)

@@ -138,9 +138,9 @@ fn keep_last_good(entry: &mut Entry, before: &Entry) {
 /// A definition that was only moved or written again keeps its upstream, and so the connection to it. One that was
 /// switched off has lost it.
 fn keep_upstream(entry: &mut Entry, before: &Entry) {
-    let same = entry.document == before.document && entry.enabled && before.enabled;
-    if let (true, Some(Item::Upstream { .. }), Some(kept @ Item::Upstream { .. })) =
-        (same, &entry.item, &before.item)
+    if let (Some(Item::Upstream { document, .. }), Some(kept @ Item::Upstream { document: old, .. })) =
+        (entry.live(), before.live())
+        && document == old
     {
         entry.item = Some(kept.clone());
     }

@@ -79,7 +79,9 @@ impl Entry {
     pub fn tool(&self) -> Option<&Arc<Tool>> {
         match &self.item {
             Some(Item::Tool(tool)) => Some(tool),
-            Some(Item::Prompt(_) | Item::Resource(_) | Item::Template(_) | Item::Upstream { .. }) | None => None,
+            Some(Item::Prompt(_) | Item::Resource(_) | Item::Template(_) | Item::Upstream { .. }) | None => {
+                None
+            }
         }
     }
 

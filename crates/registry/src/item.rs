@@ -22,6 +22,8 @@ pub enum Item {
     Upstream {
         /// The kind that reaches it.
         kind: Arc<str>,
+        /// The definition it was made from.
+        document: Arc<str>,
         /// The server.
         upstream: Arc<dyn Upstream>,
     },

@@ -90,8 +90,20 @@ fn meta_of(definition: &Definition) -> Map<String, Value> {
 /// The output schema for legacy clients, where it differs: they take only objects as structured content, so any other
 /// value goes under `result`.
 pub(crate) fn wrapped(schema: &Value) -> Option<Value> {
-    let is_object = schema.get("type").is_some_and(|kind| kind == "object");
-    (!is_object).then(|| json!({"type": "object", "properties": {"result": schema}, "required": ["result"]}))
+    if schema.get("type").is_some_and(|kind| kind == "object") {
+        return None;
+    }
+    let mut inner = schema.clone();
+    let mut outer = Map::new();
+    // References such as `#/$defs/item` are from the root.
+    for shared in ["$schema", "$defs", "definitions"] {
+        let moved = inner.as_object_mut().and_then(|members| members.shift_remove(shared));
+        outer.extend(moved.map(|moved| (shared.to_owned(), moved)));
+    }
+    outer.insert("type".into(), "object".into());
+    outer.insert("properties".into(), json!({"result": inner}));
+    outer.insert("required".into(), json!(["result"]));
+    Some(Value::Object(outer))
 }
 
 /// Cuts entries into pages of at most `most_entries` entries and about `most_bytes` bytes.

@@ -24,7 +24,7 @@ pub(crate) fn merge(sources: &[Tracked], upstreams: &mut Upstreams) -> Contents 
     let mut offerers = upstreams.natives.clone();
     for entry in &others(&contents.entries) {
         let name = entry.name.clone();
-        if let Some(Item::Upstream { kind, upstream }) = entry.live() {
+        if let Some(Item::Upstream { kind, upstream, .. }) = entry.live() {
             let (kind, upstream) = (Arc::clone(kind), Arc::clone(upstream));
             let origin = entry.origin.clone();
             offerers.push(Offerer { name, kind, source: SourceId::Upstream, origin, upstream });
@@ -101,11 +101,15 @@ fn add_offer(followed: &Followed, entries: &mut Entries, shelves: &mut Shelves) 
     let mut left_out: Vec<String> = Vec::new();
     for (key, entry) in &followed.tools {
         let taken = add_tool(entries, key, entry);
-        left_out.extend(taken.map(|by| format!("the tool {:?} is left out: {by} has that name; {rename}", entry.name)));
+        left_out.extend(
+            taken.map(|by| format!("the tool {:?} is left out: {by} has that name; {rename}", entry.name)),
+        );
     }
     for prompt in &followed.prompts {
         let taken = shelves.prompts.add(prompt, &holder);
-        left_out.extend(taken.map(|by| format!("the prompt {:?} is left out: {by} has that name; {rename}", prompt.name)));
+        left_out.extend(
+            taken.map(|by| format!("the prompt {:?} is left out: {by} has that name; {rename}", prompt.name)),
+        );
     }
     for resource in &followed.resources {
         left_out.extend(shelves.resources.add(resource, &holder).map(|by| same_uri(resource, &by)));
@@ -194,12 +198,15 @@ impl Shelves {
         let holder: Arc<str> = definition_words(entry).into();
         let message = match entry.live()? {
             Item::Tool(_) | Item::Upstream { .. } => None,
-            Item::Prompt(prompt) => self
-                .prompts
-                .add(prompt, &holder)
-                .map(|by| format!("the prompt {:?} is left out: {by} has that name; rename one", prompt.name)),
-            Item::Resource(resource) => self.resources.add(resource, &holder).map(|by| same_uri(resource, &by)),
-            Item::Template(template) => self.templates.add(template, &holder).map(|by| same_uri(template, &by)),
+            Item::Prompt(prompt) => self.prompts.add(prompt, &holder).map(|by| {
+                format!("the prompt {:?} is left out: {by} has that name; rename one", prompt.name)
+            }),
+            Item::Resource(resource) => {
+                self.resources.add(resource, &holder).map(|by| same_uri(resource, &by))
+            }
+            Item::Template(template) => {
+                self.templates.add(template, &holder).map(|by| same_uri(template, &by))
+            }
         };
         message.map(|message| Problem {
             severity: Severity::Error,

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 use toolrail_core::Changed;
 
+use crate::entry::Entry;
 use crate::feed::Feed;
+use crate::item::Item;
 use crate::merge::merge;
 use crate::registry::{Registry, State};
 use crate::snapshot::Snapshot;
@@ -65,10 +67,31 @@ impl Registry {
     }
 
     fn publish(&self, state: &mut State) {
+        self.let_go_of_shadowed(state);
         let contents = merge(&state.sources, &mut state.upstreams);
         let limits = (self.limits.page_tools, self.limits.page_bytes);
         let snapshot = Arc::new(Snapshot::new(contents, limits));
         let before = self.current.swap(Arc::clone(&snapshot));
         snapshot.tell_changes(&before, &self.feed);
+    }
+
+    /// An upstream whose definition has lost its name to another source ends: its definition gets one that was not started.
+    fn let_go_of_shadowed(&self, state: &mut State) {
+        let State { sources, upstreams } = state;
+        for index in 1..sources.len() {
+            let (earlier, later) = sources.split_at_mut(index);
+            for (key, entry) in later.iter_mut().take(1).flat_map(|tracked| &mut tracked.entries) {
+                let Some(Item::Upstream { document, upstream, .. }) = entry.live() else {
+                    continue;
+                };
+                if upstreams.has(upstream) && earlier.iter().any(|tracked| tracked.entries.contains_key(key))
+                {
+                    let value = serde_json::from_str(document).unwrap_or_default();
+                    let (finished, _) = self.compiler.compile(&value, document);
+                    let item = finished.map(|finished| finished.item);
+                    *entry = Arc::new(Entry { item, ..Entry::clone(entry) });
+                }
+            }
+        }
     }
 }

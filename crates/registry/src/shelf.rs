@@ -74,9 +74,8 @@ impl<T: Listed> Shelf<T> {
 
     /// Whether a client would see another list.
     pub(crate) fn differs(&self, other: &Self) -> bool {
-        let same = |(one, another): (&Arc<T>, &Arc<T>)| {
-            Arc::ptr_eq(one, another) || one.entry() == another.entry()
-        };
+        let same =
+            |(one, another): (&Arc<T>, &Arc<T>)| Arc::ptr_eq(one, another) || one.entry() == another.entry();
         self.things.len() != other.things.len() || !self.things.iter().zip(&other.things).all(same)
     }
 

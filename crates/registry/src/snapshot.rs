@@ -167,7 +167,11 @@ impl Snapshot {
     pub(crate) fn tell_changes(&self, before: &Self, feed: &Feed) {
         let resources =
             self.resources.differs(&before.resources) || self.templates.differs(&before.templates);
-        feed.lists_changed(self.tools.differs(&before.tools), self.prompts.differs(&before.prompts), resources);
+        feed.lists_changed(
+            self.tools.differs(&before.tools),
+            self.prompts.differs(&before.prompts),
+            resources,
+        );
         for resource in self.resources.things() {
             let Some(old) = before.resources.find(&resource.key) else {
                 continue;

@@ -107,7 +107,9 @@ impl Tool {
         if !input.is_valid(&arguments) {
             let violations = listed(&input.violations(&arguments, MOST_VIOLATIONS));
             let name = &self.name;
-            return Err(invalid(format!("the arguments do not fit the input schema of {name}: {violations}")));
+            return Err(invalid(format!(
+                "the arguments do not fit the input schema of {name}: {violations}"
+            )));
         }
         Ok(arguments)
     }

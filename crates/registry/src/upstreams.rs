@@ -57,18 +57,21 @@ impl Upstreams {
         Self { natives: Vec::new(), followed: Vec::new(), listener }
     }
 
+    /// Whether that one is followed.
+    pub(crate) fn has(&self, upstream: &Arc<dyn Upstream>) -> bool {
+        self.followed.iter().any(|followed| Arc::ptr_eq(&followed.by.upstream, upstream))
+    }
+
     /// Follows those from now on, and no others.
     pub(crate) fn follow(&mut self, offerers: Vec<Offerer>) -> &mut [Followed] {
         let mut before = std::mem::take(&mut self.followed);
         for by in offerers {
-            let known =
-                before.iter().position(|followed| Arc::ptr_eq(&followed.by.upstream, &by.upstream));
-            let mut followed = match known {
-                Some(index) => Followed { by, ..before.swap_remove(index) },
-                None => {
-                    by.upstream.start(Arc::clone(&self.listener));
-                    Followed::new(by)
-                }
+            let known = before.iter().position(|followed| Arc::ptr_eq(&followed.by.upstream, &by.upstream));
+            let mut followed = if let Some(index) = known {
+                Followed { by, ..before.swap_remove(index) }
+            } else {
+                by.upstream.start(Arc::clone(&self.listener));
+                Followed::new(by)
             };
             followed.look();
             self.followed.push(followed);
@@ -100,9 +103,10 @@ impl Followed {
         let failure = self.by.upstream.failure();
         if failure != self.failure {
             let upstream = &self.by.name;
-            match &failure {
-                Some(failure) => tracing::warn!(upstream, failure, "upstream fails"),
-                None => tracing::info!(upstream, "upstream is well again"),
+            if let Some(failure) = &failure {
+                tracing::warn!(upstream, failure, "upstream fails");
+            } else {
+                tracing::info!(upstream, "upstream is well again");
             }
             self.failure = failure;
         }
@@ -119,7 +123,8 @@ impl Followed {
         }
         self.prompts = offer.prompts.iter().map(|offered| Arc::new(Prompt::new(offered))).collect();
         self.resources = offer.resources.iter().map(|offered| Arc::new(Resource::new(offered))).collect();
-        self.templates = offer.templates.iter().map(|offered| Arc::new(Resource::template(offered))).collect();
+        self.templates =
+            offer.templates.iter().map(|offered| Arc::new(Resource::template(offered))).collect();
         self.offer = offer;
         tracing::info!(
             upstream = self.by.name,

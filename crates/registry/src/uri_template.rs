@@ -32,7 +32,7 @@ impl UriTemplate {
 
     /// Whether the URI can have come from this template.
     pub(crate) fn matches(&self, uri: &str) -> bool {
-        uri.len() <= LONGEST_URI && self.reach(uri.as_bytes()).first().is_some_and(|first| first[0])
+        uri.len() <= LONGEST_URI && self.reach(uri).first().is_some_and(|first| first[0])
     }
 
     /// The variables of a URI that matches, decoded; none if it does not.
@@ -42,15 +42,13 @@ impl UriTemplate {
             return found;
         }
         let bytes = uri.as_bytes();
-        let reach = self.reach(bytes);
+        let reach = self.reach(uri);
         if !reach[0][0] {
             return found;
         }
         let mut at = 0;
         for (index, part) in self.parts.iter().enumerate() {
             let end = part.longest(bytes, at, &reach[index + 1]);
-            // Ends stand where a literal begins or at an ASCII byte, but a literal may begin inside a character that a
-            // template of another encoding cut; then the variable is left out.
             if let Some(text) = uri.get(at..end) {
                 part.take(text, &mut found);
             }
@@ -60,16 +58,20 @@ impl UriTemplate {
     }
 
     /// For each part, and one more: from which places of the URI the parts from there on match to the end.
-    fn reach(&self, uri: &[u8]) -> Vec<Vec<bool>> {
+    fn reach(&self, uri: &str) -> Vec<Vec<bool>> {
         let mut after = vec![false; uri.len() + 1];
         after[uri.len()] = true;
         let mut all = vec![after];
         for part in self.parts.iter().rev() {
-            let before = match all.last() {
-                Some(after) => part.starts(uri, after),
+            let mut starts = match all.last() {
+                Some(after) => part.starts(uri.as_bytes(), after),
                 None => Vec::new(),
             };
-            all.push(before);
+            // No part begins within a character.
+            for (at, start) in starts.iter_mut().enumerate() {
+                *start &= uri.is_char_boundary(at);
+            }
+            all.push(starts);
         }
         all.reverse();
         all
@@ -119,9 +121,8 @@ impl Part {
 
     fn may_have(&self, byte: u8) -> bool {
         match self {
-            Self::Segment(_) => !b"/?#".contains(&byte),
+            Self::Segment(_) | Self::Pairs(b';', _) => !b"/?#".contains(&byte),
             Self::Anything(_) | Self::Rest => true,
-            Self::Pairs(b';', _) => !b"/?#".contains(&byte),
             Self::Pairs(..) => byte != b'#',
             Self::Literal(_) => false,
         }
@@ -247,6 +248,7 @@ mod tests {
         check("file:///{path*}", "file:///a/b", Some(json!({"path": "a/b"})));
         check("x://{+a}/end", "x://1/end/2/end", Some(json!({"a": "1/end/2"})));
         check("x://h{#part}", "x://h#p", Some(json!({"part": "p"})));
+        check("x://{+a}{+b}", "x://éè", Some(json!({"a": "é", "b": "è"})));
     }
 
     #[test]

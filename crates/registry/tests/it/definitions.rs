@@ -136,7 +136,8 @@ async fn lists_are_paged_in_a_fixed_order_and_cursors_survive_changes() {
         }
     }
     assert_eq!(seen, ["t0", "t1", "t2", "t3", "t4", "t5", "t6"]);
-    let odd: Vec<Value> = serde_json::from_slice(&snapshot.page(List::Tools, Era::Modern, Some("t3x")).entries).unwrap();
+    let odd: Vec<Value> =
+        serde_json::from_slice(&snapshot.page(List::Tools, Era::Modern, Some("t3x")).entries).unwrap();
     assert_eq!(odd[0]["name"], "t4");
     assert_eq!(snapshot.page(List::Tools, Era::Legacy, Some("zzz")).entries, "[]");
 }
@@ -148,7 +149,9 @@ async fn an_output_schema_that_is_no_object_is_wrapped_for_legacy_clients() {
     let registry =
         registry(None, vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", vec![definition]))], 3);
     registry.refresh().await;
-    let list = |era| serde_json::from_slice::<Value>(&registry.snapshot().page(List::Tools, era, None).entries).unwrap();
+    let list = |era| {
+        serde_json::from_slice::<Value>(&registry.snapshot().page(List::Tools, era, None).entries).unwrap()
+    };
     assert_eq!(list(Era::Modern)[0]["outputSchema"], json!({"type": "array"}));
     assert_eq!(list(Era::Legacy)[0]["outputSchema"]["properties"]["result"], json!({"type": "array"}));
     let refused = call(&registry, "a", "{}").await.unwrap_err();

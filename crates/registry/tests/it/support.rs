@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolrail_core::{
-    ArgumentUse, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json, Kind, Made,
-    Mute, Outcome, Payload, Preview, Principal, Problems, Store, ToolResult, async_trait,
+    ArgumentUse, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json, Kind,
+    Made, Mute, Outcome, Payload, Preview, Principal, Problems, Store, ToolResult, async_trait,
 };
 use toolrail_registry::{Compiler, FileSource, Registry, RegistryLimits, Source};
 
@@ -50,7 +50,11 @@ impl Kind for Echo {
     }
 }
 
-pub(crate) fn registry(store: Option<Arc<dyn Store>>, sources: Vec<Arc<dyn Source>>, page_tools: usize) -> Registry {
+pub(crate) fn registry(
+    store: Option<Arc<dyn Store>>,
+    sources: Vec<Arc<dyn Source>>,
+    page_tools: usize,
+) -> Registry {
     let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
     let limits = RegistryLimits { page_tools, ..RegistryLimits::default() };
     Registry::new(compiler, store, sources, limits)
