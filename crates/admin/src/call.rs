@@ -75,7 +75,7 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
 }
 
 fn answer(result: ToolResult) -> Result<Response, Failure> {
-    if result.is_error {
+    if result.is_error || matches!(result.payload, Payload::InputRequired(_)) {
         return Err(CallError::new(ErrorCode::UpstreamInvalid, told(&result)).into());
     }
     let mut body = b"{\"ok\":true,\"result\":".to_vec();
@@ -99,13 +99,12 @@ fn told(result: &ToolResult) -> String {
         Payload::Blocks(blocks) => blocks
             .iter()
             .filter_map(|block| match block {
-                Block::Text(text) => Some(text.as_str()),
-                Block::TextResource { text, .. } => Some(text.as_str()),
+                Block::Text(text) | Block::TextResource { text, .. } => Some(text.as_str()),
                 Block::Image { .. } | Block::Audio { .. } | Block::Resource { .. } => None,
             })
             .collect::<Vec<_>>()
             .join("\n"),
-        Payload::Whole(json) => json.text().to_owned(),
+        Payload::Whole(json) => texts_of(&json.to_value()).unwrap_or_else(|| json.text().to_owned()),
         Payload::InputRequired(_) => ASKS.to_owned(),
         Payload::Empty => String::new(),
     };
@@ -117,16 +116,22 @@ fn told(result: &ToolResult) -> String {
         .join("; ")
 }
 
+/// The text blocks of a result in MCP's form, if it has any.
+fn texts_of(result: &Value) -> Option<String> {
+    let blocks = result.get("content")?.as_array()?;
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
 fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
     match payload {
-        Payload::Json(json) => body.extend_from_slice(json.bytes()),
+        Payload::Json(json) | Payload::Whole(json) => body.extend_from_slice(json.bytes()),
         Payload::Text(text) => write_json_string(body, text),
         Payload::Blocks(blocks) => {
             body.extend_from_slice(b"{\"content\":[");
             write_list(body, blocks, write_block);
             body.extend_from_slice(b"]}");
         }
-        Payload::Whole(json) => body.extend_from_slice(json.bytes()),
         // Refused before this.
         Payload::Empty | Payload::InputRequired(_) => body.extend_from_slice(b"null"),
     }
