@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_core::{Block, CallError, ErrorCode, Mute, Payload, Principal, ToolResult, write_json_string};
 use toolrail_registry::{Entry, Item, Snapshot};

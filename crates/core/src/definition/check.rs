@@ -16,7 +16,7 @@ use crate::{AnyKind, Compiled, ToolName};
 
 /// Fields and values that a later release brings; refused so that nothing is stored and ignored.
 const NOT_YET: &[(&str, &[&str])] = &[
-    ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "script"]),
+    ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "script", "mcp_server", "mcpServer"]),
     ("/auth", &["clientId", "clientSecret", "tokenUrl", "scopes"]),
     (
         "/policy",

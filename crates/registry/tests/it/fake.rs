@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -61,12 +62,14 @@ impl Kind for Note {
     }
 }
 
+type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
+
 /// A server in this process.
 #[derive(Default)]
 pub(crate) struct Server {
     offer: Mutex<Arc<Offer>>,
     failure: Mutex<Option<String>>,
-    listener: Mutex<Option<Arc<dyn Fn(Changed) + Send + Sync>>>,
+    listener: Mutex<Option<Listener>>,
     /// How often somebody began to follow it.
     pub(crate) started: AtomicUsize,
     /// How many follow it now.
@@ -113,7 +116,7 @@ impl Connection {
 }
 
 impl Upstream for Connection {
-    fn start(&self, changed: Arc<dyn Fn(Changed) + Send + Sync>) {
+    fn start(&self, changed: Listener) {
         if self.is_started.swap(1, Ordering::SeqCst) == 0 {
             *self.server.listener.lock().unwrap() = Some(changed);
             self.server.started.fetch_add(1, Ordering::SeqCst);
@@ -161,11 +164,7 @@ impl Kind for Far {
 pub(crate) fn registry_of(servers: &[Arc<Server>], sources: Vec<Arc<dyn Source>>) -> Registry {
     let form = DefinitionForm::new(vec![Arc::new(Echo), Arc::new(Note), Arc::new(Far(servers.to_vec()))]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
-    let limits = RegistryLimits {
-        poll: std::time::Duration::from_secs(3600),
-        page_tools: 3,
-        ..RegistryLimits::default()
-    };
+    let limits = RegistryLimits { poll: Duration::from_hours(1), page_tools: 3, ..RegistryLimits::default() };
     Registry::new(compiler, None, sources, limits)
 }
 
