@@ -1,11 +1,11 @@
-//! What the kinds `prompt` and `resource` share: their entry in a list, the fields that mean nothing for them, texts that
-//! clients read (`text`), content that is fetched (`fetch`) and values to choose from (`choices`).
+//! What the kinds `prompt` and `resource` share: their entry in a list, the checks of their blocks, texts that clients
+//! read (`text`), content that is fetched (`fetch`) and values to choose from (`choices`).
 
 mod choices;
 mod fetch;
 mod text;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use toolrail_core::{
     ArgumentUse, Auth, CallError, Definition, ErrorCode, Problems, ResponseMapping, RpcError, closest,
 };
@@ -16,7 +16,7 @@ pub(crate) use choices::Choices;
 pub(crate) use fetch::{Fetch, Fetched};
 pub(crate) use text::{Wanted, check_length, client_text, encoded, is_absolute, media_type, render};
 
-/// The beginning of an entry in a list: `name`, `title` and `description`.
+/// What every entry in a list has: `name`, `title` and `description`.
 pub(crate) fn entry(definition: &Definition) -> Map<String, Value> {
     let mut entry = Map::new();
     entry.insert("name".into(), definition.name.as_str().into());
@@ -28,39 +28,12 @@ pub(crate) fn entry(definition: &Definition) -> Map<String, Value> {
     entry
 }
 
-/// The end of an entry in a list: its `_meta`, if there is any.
-pub(crate) fn with_meta(mut entry: Map<String, Value>, definition: &Definition) -> Value {
-    let mut meta = Map::new();
-    if let Some(category) = &definition.category {
-        meta.insert("toolrail/category".into(), category.as_str().into());
-    }
-    if !definition.tags.is_empty() {
-        meta.insert("toolrail/tags".into(), json!(definition.tags));
-    }
-    if !meta.is_empty() {
-        entry.insert("_meta".into(), Value::Object(meta));
-    }
-    Value::Object(entry)
-}
-
-/// Notes fields that only tools have, and those that only a request has where there is none.
+/// Notes fields that only a request has where there is none. Those that only tools have are the registry's business.
 pub(crate) fn check_fields(definition: &Definition, http: Option<&HttpSettings>, problems: &mut Problems) {
-    let kind = &definition.kind;
-    let of_tools = [
-        ("inputSchema", definition.input_schema.is_some()),
-        ("outputSchema", definition.output_schema.is_some()),
-        ("annotations", definition.annotations.is_some()),
-        ("deferLoading", definition.defer_loading.is_some()),
-    ];
-    for (field, _) in of_tools.into_iter().filter(|(_, there)| *there) {
-        problems.error(
-            format!("/{field}"),
-            format!("belongs to tools and has no effect in a definition of type {kind:?}; remove it"),
-        );
-    }
     if http.is_some() {
         return;
     }
+    let kind = &definition.kind;
     let of_requests = [
         ("auth", definition.auth != Auth::None),
         ("responseMapping", definition.response_mapping != ResponseMapping::Passthrough),

@@ -15,7 +15,7 @@ use toolrail_core::{
 
 use crate::http::HttpBlock;
 use crate::kinds::Runtime;
-use crate::offered::{Fetch, Wanted, check_fields, check_one_of, check_used, entry, publish_http, with_meta};
+use crate::offered::{Fetch, Wanted, check_fields, check_one_of, check_used, entry, publish_http};
 use crate::template::Compiler;
 use arguments::Arguments;
 use fetched::Answered;
@@ -67,11 +67,10 @@ impl Kind for Prompt {
         if !declared.is_empty() {
             entry.insert("arguments".into(), arguments::listed(declared));
         }
-        let entry = with_meta(entry, definition);
         let description = definition.description.clone();
         let executor = Arc::new(Prompter { arguments, source: source?, description });
         let key = definition.name.as_str().to_owned();
-        let made = Made::Prompt(Offered { key, entry, executor });
+        let made = Made::Prompt(Offered { key, entry: Value::Object(entry), executor });
         Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false })
     }
 }

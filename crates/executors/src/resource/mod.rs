@@ -13,9 +13,7 @@ use toolrail_core::{
 };
 
 use crate::kinds::Runtime;
-use crate::offered::{
-    Choices, check_fields, check_one_of, check_used, entry, media_type, publish_http, with_meta,
-};
+use crate::offered::{Choices, check_fields, check_one_of, check_used, entry, media_type, publish_http};
 use crate::template::{Compiler, child};
 use address::Address;
 use content::Content;
@@ -133,7 +131,7 @@ fn list_entry(
     if let (Address::Uri(_), Some(size)) = (address, size) {
         entry.insert("size".into(), size.into());
     }
-    with_meta(entry, definition)
+    Value::Object(entry)
 }
 
 struct Reader {

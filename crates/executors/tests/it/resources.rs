@@ -25,14 +25,12 @@ fn pages(settings: Value) -> Listed {
 async fn a_text_is_listed_with_its_size_and_read() {
     let handbook = listed(&json!({
         "name": "handbook", "type": "resource", "title": "Staff handbook", "description": "How we work.",
-        "category": "docs", "tags": ["staff"],
         "resource": {"uri": "docs://handbook", "mimeType": "text/markdown", "text": "# Héllo {{x}}"}
     }));
     assert_eq!((handbook.sort, handbook.offered.key.as_str()), (Sort::Resource, "docs://handbook"));
     let expected = json!({
         "uri": "docs://handbook", "name": "handbook", "title": "Staff handbook", "description": "How we work.",
-        "mimeType": "text/markdown", "size": 14,
-        "_meta": {"toolrail/category": "docs", "toolrail/tags": ["staff"]}
+        "mimeType": "text/markdown", "size": 14
     });
     assert_eq!(handbook.offered.entry, expected);
     assert_eq!(handbook.problems, []);
@@ -233,7 +231,7 @@ fn faults_of_a_template_are_told_with_their_place() {
 }
 
 #[test]
-fn fields_without_effect_are_refused() {
+fn auth_and_mapping_are_refused_where_nothing_is_fetched() {
     let text = json!({"uri": "docs://a", "text": "a"});
     let cases = [
         (json!({"auth": {"type": "bearer", "token": "{{secrets.KEY}}"}}), "/auth", "nothing is fetched"),
@@ -242,10 +240,6 @@ fn fields_without_effect_are_refused() {
             "/responseMapping",
             "nothing is fetched",
         ),
-        (json!({"inputSchema": {"type": "object"}}), "/inputSchema", "belongs to tools"),
-        (json!({"outputSchema": {}}), "/outputSchema", "belongs to tools"),
-        (json!({"annotations": {"readOnlyHint": true}}), "/annotations", "belongs to tools"),
-        (json!({"deferLoading": true}), "/deferLoading", "belongs to tools"),
     ];
     for (mut definition, pointer, words) in cases {
         definition["resource"] = text.clone();
