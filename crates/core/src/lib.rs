@@ -24,7 +24,7 @@ pub use definition::{
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
     Block, Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult,
-    ValueOrigin,
+    Tools, ValueOrigin,
 };
 pub use json::{Json, NotJson, Root, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made};
