@@ -122,7 +122,8 @@ fn call(described: &Described<'_>) -> TokenStream {
 /// Everything else that is known about the tool, as calls of its builder.
 fn settings(described: &Described<'_>) -> TokenStream {
     let options = described.options;
-    let text = options.description.as_ref().map(LitStr::value).or_else(|| documentation(described.attributes));
+    let text =
+        options.description.as_ref().map(LitStr::value).or_else(|| documentation(described.attributes));
     let description = text.map(|text| quote!(.description(#text)));
     let title = options.title.as_ref().map(|title| quote!(.title(#title)));
     let category = options.category.as_ref().map(|category| quote!(.category(#category)));

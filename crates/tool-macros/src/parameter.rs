@@ -40,7 +40,8 @@ pub(crate) fn take(signature: &mut Signature) -> syn::Result<Vec<Parameter>> {
     let has_struct = parameters.iter().any(|parameter| matches!(parameter, Parameter::Struct(_)));
     let named = parameters.iter().filter(|parameter| matches!(parameter, Parameter::Argument(_))).count();
     if has_struct && named > 0 {
-        let message = "`args` stands for all arguments; put the others into its struct, or give it another name";
+        let message =
+            "`args` stands for all arguments; put the others into its struct, or give it another name";
         return Err(syn::Error::new_spanned(&signature.inputs, message));
     }
     Ok(parameters)
@@ -72,11 +73,7 @@ fn take_one(parameter: &mut PatType) -> syn::Result<Parameter> {
         return Ok(Parameter::Struct(parameter.ty.clone()));
     }
     let borrowed = is_str(&parameter.ty);
-    let ty = if borrowed {
-        parse_quote!(::std::string::String)
-    } else {
-        (*parameter.ty).clone()
-    };
+    let ty = if borrowed { parse_quote!(::std::string::String) } else { (*parameter.ty).clone() };
     Ok(Parameter::Argument(Box::new(Argument { ident, ty, borrowed, attributes, options })))
 }
 

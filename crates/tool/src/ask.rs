@@ -1,8 +1,8 @@
 //! Questions to the client's user and model, and their answers.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use toolrail_core::{Question, Questions, Unanswered};
 
@@ -130,8 +130,13 @@ pub struct Elicited {
     /// What the user did.
     pub action: Action,
     /// What was filled in, if it was accepted.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "or_empty")]
     pub content: Map<String, Value>,
+}
+
+/// Some clients write `null` where nothing was filled in.
+fn or_empty<'de, D: Deserializer<'de>>(content: D) -> Result<Map<String, Value>, D::Error> {
+    Option::deserialize(content).map(Option::unwrap_or_default)
 }
 
 /// What a user may do with a form.

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde_json::Value;
-use toolrail_core::{CallError, ErrorCode, InputRequired, Outcome, Payload, RpcError, ToolResult, Unanswered};
+use toolrail_core::{
+    CallError, ErrorCode, InputRequired, Outcome, Payload, RpcError, ToolResult, Unanswered,
+};
 
 /// A call that has no result. Anything that can be displayed becomes a failure of the tool by `?`, which the model reads;
 /// like `anyhow::Error`, it can therefore not be displayed itself.

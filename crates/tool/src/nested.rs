@@ -3,7 +3,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolrail_core::{Caller, CallError, LogLevel, Questions, ToolName, Unanswered, async_trait};
+use toolrail_core::{CallError, Caller, LogLevel, Questions, ToolName, Unanswered, async_trait};
 
 use crate::ask;
 use crate::{Context, ToolError, ToolOutput};
@@ -101,8 +101,7 @@ impl Caller for Nested<'_> {
     }
 
     fn remembered(&self) -> Result<Option<Value>, CallError> {
-        let remembered =
-            self.context.memory.with(self.caller(), |state| state.calls.get(&self.key).cloned());
+        let remembered = self.context.memory.with(self.caller(), |state| state.calls.get(&self.key).cloned());
         remembered.map_err(|error| match error.into_unanswered() {
             Unanswered::Never(error) => error,
             Unanswered::Later(_) => CallError::invalid_params("the request state cannot be read"),

@@ -143,11 +143,7 @@ pub(crate) struct Completers(Vec<(String, Completer)>);
 type Completer = Arc<dyn Fn(&str) -> Vec<String> + Send + Sync>;
 
 impl Completers {
-    pub(crate) fn add(
-        &mut self,
-        name: &str,
-        complete: impl Fn(&str) -> Vec<String> + Send + Sync + 'static,
-    ) {
+    pub(crate) fn add(&mut self, name: &str, complete: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) {
         self.0.push((name.to_owned(), Arc::new(complete)));
     }
 

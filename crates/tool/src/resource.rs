@@ -170,12 +170,8 @@ impl Parts {
         let mut entry = Map::new();
         entry.insert(key_name.into(), Value::String(key.clone()));
         entry.extend(self.entry);
-        let executor = NativeResource {
-            mime: self.mime,
-            completers: self.completers,
-            handler: self.handler,
-            offering,
-        };
+        let executor =
+            NativeResource { mime: self.mime, completers: self.completers, handler: self.handler, offering };
         Offered { key, entry: Value::Object(entry), executor: Arc::new(executor) }
     }
 }

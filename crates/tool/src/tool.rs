@@ -8,7 +8,8 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    ArgumentCheck, Call, CallError, Executor, OfferedTool, Outcome, Preview, TaskSupport, ToolName, async_trait,
+    ArgumentCheck, Call, CallError, Executor, OfferedTool, Outcome, Preview, TaskSupport, ToolName,
+    async_trait,
 };
 
 use crate::offering::{Refused, WeakOffering};
