@@ -27,7 +27,7 @@ pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn finished(expanded: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
-    expanded.unwrap_or_else(|error| error.into_compile_error()).into()
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 fn tool_of_function(

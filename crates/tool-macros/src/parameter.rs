@@ -122,8 +122,9 @@ impl Argument {
 
 /// A text may stand for a `String`.
 fn default_value(value: &Expr) -> TokenStream {
-    match value {
-        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => quote!(::core::convert::From::from(#value)),
-        _ => quote!(#value),
+    if matches!(value, Expr::Lit(ExprLit { lit: Lit::Str(_), .. })) {
+        quote!(::core::convert::From::from(#value))
+    } else {
+        quote!(#value)
     }
 }
