@@ -9,6 +9,7 @@ use serde_json::Value;
 use toolrail_executors::outbound::{Client, ClientLimits, Outgoing, SendLimits, Sensitive};
 
 use super::Hinted;
+use crate::identity;
 
 const LIMITS: SendLimits = SendLimits {
     connect: Duration::from_secs(5),
@@ -66,7 +67,7 @@ impl Remote {
             }
             Hinted::error(
                 format!("no server answers at {}: {failure}", self.base),
-                "start one with `toolrail serve`, or name another with --url",
+                format!("start one with `{} serve`, or name another with --url", identity::name()),
             )
         })?;
         if answer.cut.is_some() {
