@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-use toolrail_core::{Changed, Offer, Tools, Upstream};
+use toolrail_core::{Changed, Offer, Offered, Tools, Upstream};
 
 use crate::{Prompt, Resource, ResourceTemplate, Tool};
 
@@ -75,7 +75,14 @@ impl Offering {
 
     /// Adds a tool, prompt, resource or resource template.
     pub fn add(&self, item: impl Into<Item>) -> Result<(), Refused> {
-        self.put(item.into())?;
+        self.put(item.into(), Taken::Refuse)?;
+        self.tell(Changed::Offer);
+        Ok(())
+    }
+
+    /// Adds it in place of what has the same name or URI now, if anything has.
+    pub fn set(&self, item: impl Into<Item>) -> Result<(), Refused> {
+        self.put(item.into(), Taken::Replace)?;
         self.tell(Changed::Offer);
         Ok(())
     }
@@ -114,27 +121,32 @@ impl Offering {
 
     fn add_all(&self, tools: Vec<Tool>) {
         for tool in tools {
-            if let Err(Refused(why)) = self.put(tool.into()) {
+            if let Err(Refused(why)) = self.put(tool.into(), Taken::Refuse) {
                 self.lock().refused.push(why);
             }
         }
         self.tell(Changed::Offer);
     }
 
-    fn put(&self, item: Item) -> Result<(), Refused> {
+    fn put(&self, item: Item, taken: Taken) -> Result<(), Refused> {
         let weak = WeakOffering(Arc::downgrade(&self.0));
         let mut now = self.lock();
         let mut offer = copy_of(&now.offer);
         match item.0 {
             Kind::Tool(tool) => {
                 let tool = tool.offered(weak)?;
-                let taken = |other: &toolrail_core::OfferedTool| other.name.folded() == tool.name.folded();
-                unique("tool", tool.name.as_str(), offer.tools.iter().any(taken))?;
-                offer.tools.push(tool);
+                let folded = tool.name.folded();
+                let place = offer.tools.iter().position(|other| other.name.folded() == folded);
+                check(place, taken, "tool", tool.name.as_str())?;
+                put_at(&mut offer.tools, tool, place);
             }
-            Kind::Prompt(prompt) => put_into(&mut offer.prompts, "prompt", prompt.offered(weak))?,
-            Kind::Resource(resource) => put_into(&mut offer.resources, "resource", resource.offered(weak))?,
-            Kind::Template(template) => put_into(&mut offer.templates, "template", template.offered(weak))?,
+            Kind::Prompt(prompt) => put_offered(&mut offer.prompts, "prompt", prompt.offered(weak), taken)?,
+            Kind::Resource(resource) => {
+                put_offered(&mut offer.resources, "resource", resource.offered(weak), taken)?;
+            }
+            Kind::Template(template) => {
+                put_offered(&mut offer.templates, "template", template.offered(weak), taken)?;
+            }
         }
         now.offer = Arc::new(offer);
         Ok(())
@@ -233,21 +245,32 @@ fn copy_of(offer: &Offer) -> Offer {
     }
 }
 
-fn put_into(
-    list: &mut Vec<toolrail_core::Offered>,
-    what: &str,
-    item: toolrail_core::Offered,
-) -> Result<(), Refused> {
-    unique(what, &item.key, list.iter().any(|other| other.key == item.key))?;
-    list.push(item);
+/// What happens to something that has the same name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Refuse,
+    Replace,
+}
+
+fn put_offered(list: &mut Vec<Offered>, what: &str, item: Offered, taken: Taken) -> Result<(), Refused> {
+    let place = list.iter().position(|other| other.key == item.key);
+    check(place, taken, what, &item.key)?;
+    put_at(list, item, place);
     Ok(())
 }
 
-fn unique(what: &str, name: &str, taken: bool) -> Result<(), Refused> {
-    if taken {
+fn check(place: Option<usize>, taken: Taken, what: &str, name: &str) -> Result<(), Refused> {
+    if place.is_some() && taken == Taken::Refuse {
         return Err(Refused(format!("there are two native {what}s {name:?}; rename one")));
     }
     Ok(())
+}
+
+fn put_at<T>(list: &mut Vec<T>, item: T, place: Option<usize>) {
+    match place {
+        Some(place) => list[place] = item,
+        None => list.push(item),
+    }
 }
 
 fn remove_where<T>(list: &mut Vec<T>, mut wanted: impl FnMut(&T) -> bool) -> bool {
