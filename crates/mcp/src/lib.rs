@@ -22,4 +22,4 @@ mod state;
 mod transport;
 
 pub use server::{Server, ServerInfo};
-pub use transport::{Body, BridgeError, ENDPOINT, Posted, Remote, bridge, routes, serve_stream};
+pub use transport::{Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream};

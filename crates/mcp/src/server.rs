@@ -116,8 +116,8 @@ impl Server {
                 Said::Nothing
             }
             Ok(Message::Response(response)) => {
-                let known = response.id.zip(peer.session.live.as_ref());
-                match known.is_some_and(|(id, live)| live.asks.answer(id, response.result)) {
+                let Some(live) = &peer.session.live else { return Said::Nothing };
+                match response.id.is_some_and(|id| live.asks.answer(id, response.result)) {
                     true => Said::Nothing,
                     false => Said::Unexpected,
                 }

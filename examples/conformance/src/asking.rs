@@ -16,7 +16,7 @@ pub(crate) fn to_model(text: &str, most_tokens: u32) -> Value {
 
 /// Needs a client that can be asked for samples.
 #[tool]
-async fn test_missing_capability(ctx: &Context) -> Result<String, ToolError> {
+fn test_missing_capability(ctx: &Context) -> Result<String, ToolError> {
     if !ctx.client_can("sampling") {
         return Err(ToolError::missing_capability("sampling"));
     }

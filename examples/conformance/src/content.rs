@@ -4,9 +4,14 @@ use toolrail_tool::serde_json::{Value, json};
 use toolrail_tool::{Content, Context, ResourceContents, ToolError, tool};
 
 /// One red pixel.
-pub(crate) const PIXEL: &[u8] = include_bytes!("pixel.png");
+pub(crate) const PIXEL: &[u8] =
+    b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x02\x00\
+      \x00\x00\x90wS\xde\x00\x00\x00\x0cIDATx\x9cc\xf8\xcf\xc0\x00\x00\x03\x01\x01\x00\xc9\xfe\
+      \x92\xef\x00\x00\x00\x00IEND\xaeB`\x82";
 /// A millisecond of silence.
-const SILENCE: &[u8] = include_bytes!("silence.wav");
+const SILENCE: &[u8] =
+    b"RIFF,\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00@\x1f\x00\x00@\x1f\x00\x00\x01\
+      \x00\x08\x00data\x08\x00\x00\x00\x80\x80\x80\x80\x80\x80\x80\x80";
 
 /// Answers with a text.
 #[tool]
@@ -29,11 +34,7 @@ fn test_audio_content() -> Content {
 /// Answers with a resource.
 #[tool]
 fn test_embedded_resource() -> ResourceContents {
-    ResourceContents::text(
-        "test://embedded-resource",
-        "text/plain",
-        "This is an embedded resource content.",
-    )
+    ResourceContents::text("test://embedded-resource", "text/plain", "This is an embedded resource content.")
 }
 
 /// Answers with several kinds of content.

@@ -43,5 +43,7 @@ fn template() -> ResourceTemplate {
     })
     .description("Data for any id")
     .mime("application/json")
-    .completes("id", |typed| ["1", "12", "123"].iter().filter(|id| id.starts_with(typed)).map(ToString::to_string).collect())
+    .completes("id", |typed| {
+        ["1", "12", "123"].iter().filter(|id| id.starts_with(typed)).map(ToString::to_string).collect()
+    })
 }

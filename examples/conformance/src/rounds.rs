@@ -50,8 +50,7 @@ async fn test_input_required_result_multiple_inputs(ctx: &Context) -> Result<Str
 async fn test_input_required_result_multi_round(ctx: &Context) -> Result<String, ToolError> {
     let first = ctx.questions().elicit("step1", "Step 1: What is your name?", text_form("name"));
     let first = first.remember(1).ask().await?.elicited("step1")?;
-    let second =
-        ctx.questions().elicit("step2", "Step 2: What is your favorite color?", text_form("color"));
+    let second = ctx.questions().elicit("step2", "Step 2: What is your favorite color?", text_form("color"));
     let second = second.remember(2).ask().await?.elicited("step2")?;
     let color = second.content.get("color").and_then(Value::as_str).unwrap_or("no color");
     Ok(format!("{} likes {color}", name(&first.content)))

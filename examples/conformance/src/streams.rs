@@ -32,7 +32,7 @@ async fn test_tool_with_logging(ctx: &Context) -> &'static str {
 
 /// Logs, for clients that asked for it with the request.
 #[tool]
-async fn test_logging_tool(ctx: &Context) -> &'static str {
+fn test_logging_tool(ctx: &Context) -> &'static str {
     ctx.info("Logged by test_logging_tool");
     "Logging tool executed"
 }

@@ -7,7 +7,8 @@ use std::pin::Pin;
 use bytes::Bytes;
 use clap::Args;
 use http::{HeaderMap, Method};
-use toolrail_mcp::{BridgeError, Posted};
+use toolrail_executors::outbound::Streamed;
+use toolrail_mcp::{BridgeError, Incoming, Reply};
 
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
@@ -82,16 +83,44 @@ async fn bridge(url: &str) -> anyhow::Result<()> {
 /// The MCP endpoint of a server.
 struct Endpoint(Remote);
 
+/// The body of one of its answers.
+struct Answer(Streamed);
+
+type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
+
+/// The longest message that is passed on.
+const LONGEST: usize = 256 * 1024 * 1024;
+
 impl toolrail_mcp::Remote for Endpoint {
-    fn post<'a>(
-        &'a self,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Pin<Box<dyn Future<Output = Result<Posted, BridgeError>> + Send + 'a>> {
+    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply> {
         Box::pin(async move {
-            let sent = self.0.send(Method::POST, "/mcp", headers, body).await;
-            let (status, body) = sent.map_err(|error| BridgeError(told(&error)))?;
-            Ok(Posted { status: status.as_u16(), body })
+            let sent = self.0.open(method, toolrail_mcp::ENDPOINT, headers, body).await;
+            let answer = sent.map_err(|error| BridgeError(told(&error)))?;
+            let text = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok());
+            Ok(Reply {
+                status: answer.status.as_u16(),
+                session: text("mcp-session-id").map(str::to_owned),
+                events: text("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")),
+                body: Box::new(Answer(answer)),
+            })
         })
+    }
+}
+
+impl Incoming for Answer {
+    fn whole(self: Box<Self>) -> Pending<'static, Bytes> {
+        Box::pin(async move {
+            match self.0.rest(LONGEST).await {
+                Ok((body, None)) => Ok(body),
+                Ok((_, Some(_))) => {
+                    Err(BridgeError("the answer of the gateway is too large to read".to_owned()))
+                }
+                Err(error) => Err(BridgeError(error.to_string())),
+            }
+        })
+    }
+
+    fn line(&mut self) -> Pending<'_, Option<Bytes>> {
+        Box::pin(async { self.0.line(LONGEST).await.map_err(|error| BridgeError(error.to_string())) })
     }
 }

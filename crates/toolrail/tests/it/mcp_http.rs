@@ -88,7 +88,7 @@ async fn notifications_and_responses_get_202_and_other_methods_405() {
         assert_eq!((reply.status, reply.body.len()), (202, 0));
     }
     let reply = gateway.get("/mcp").await.unwrap();
-    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST, GET, DELETE")));
 }
 
 #[tokio::test]
