@@ -14,11 +14,11 @@ use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
-use crate::assemble::{self, Assembly, VERSION};
+use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::demo;
 use crate::http::{self, Guard, Guarded, Socket};
 use crate::server_file::{self, Announced, ServerFile};
+use crate::{demo, identity};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -133,7 +133,8 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     {
         return Ok((None, Some(other)));
     }
-    let file = ServerFile { url: url.to_owned(), pid: std::process::id(), version: VERSION.to_owned() };
+    let file =
+        ServerFile { url: url.to_owned(), pid: std::process::id(), version: identity::version().to_owned() };
     let announced = file.announce(data).with_context(|| {
         format!(
             "{} cannot be written, by which commands find this server; make the folder writable or name another with --data",
