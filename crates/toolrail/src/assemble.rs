@@ -58,7 +58,8 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
     let compiler = compiler(&settings.secrets, secrets);
-    let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings));
+    let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings))
+        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())]);
     registry.refresh().await;
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
@@ -101,17 +102,16 @@ pub(crate) fn compiler(listed: &[String], given: Vec<(String, String)>) -> Compi
 }
 
 /// The MCP face of a registry.
-pub(crate) fn mcp_server(registry: &Arc<Registry>) -> Arc<Server> {
+pub(crate) async fn mcp_server(registry: &Arc<Registry>) -> anyhow::Result<Arc<Server>> {
     let info = ServerInfo {
         name: identity::name().to_owned(),
         title: Some(identity::title().to_owned()),
         version: identity::version().to_owned(),
         instructions: identity::instructions(),
     };
-    let mut key = [0; 32];
-    // Without random numbers sessions are not worth much, but everything else works.
-    let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut key);
-    Server::new(Arc::clone(registry), info, &key)
+    // One for all replicas on the same store, so that each knows the sessions of the others.
+    let key = registry.shared_key("mcp").await.context("the key of the sessions cannot be read")?;
+    Ok(Server::new(Arc::clone(registry), info, &key))
 }
 
 /// Every route: MCP and REST.

@@ -82,7 +82,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings.data, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, address);
+    let served = guarded(&assembly, &settings, address).await?;
     serve(&assembly, (listener, socket), served, signals).await?;
     drop(announced);
     assembly.close().await;
@@ -144,11 +144,15 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     Ok((Some(announced), None))
 }
 
-fn guarded(assembly: &Assembly, settings: &Settings, address: SocketAddr) -> Arc<Guarded> {
-    let mcp = assemble::mcp_server(&assembly.registry);
+async fn guarded(
+    assembly: &Assembly,
+    settings: &Settings,
+    address: SocketAddr,
+) -> anyhow::Result<Arc<Guarded>> {
+    let mcp = assemble::mcp_server(&assembly.registry).await?;
     let routes = assemble::routes(&mcp, &assembly.registry);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
-    Arc::new(Guarded { guard, mcp, routes })
+    Ok(Arc::new(Guarded { guard, mcp, routes }))
 }
 
 async fn serve(
