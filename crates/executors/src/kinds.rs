@@ -6,6 +6,7 @@ use toolrail_core::{AnyKind, Secrets};
 
 use crate::feign::Feign;
 use crate::http::Http;
+use crate::mcp::Mcp;
 use crate::outbound::Client;
 
 /// What the kinds need to run.
@@ -19,5 +20,9 @@ pub struct Runtime {
 
 /// Every kind there is.
 pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
-    vec![Arc::new(Http::new(runtime.clone())), Arc::new(Feign::new(runtime.clone()))]
+    vec![
+        Arc::new(Http::new(runtime.clone())),
+        Arc::new(Feign::new(runtime.clone())),
+        Arc::new(Mcp::new(runtime.clone())),
+    ]
 }

@@ -6,6 +6,7 @@ pub mod answer;
 mod feign;
 mod http;
 mod kinds;
+mod mcp;
 pub mod outbound;
 mod request;
 mod template;

@@ -199,7 +199,8 @@ impl Client {
         let Outgoing { method, uri, headers, body, limits, sensitive } = request;
         let first = uri.clone();
         let hop = Hop { method, uri, headers, body };
-        let answer = tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
+        let answer =
+            tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {
             Ok((hop, link, response)) => {
                 Ok(Streamed::new(Arc::clone(self), hop, (link, response), sensitive))
