@@ -18,7 +18,7 @@ use super::pool::Lease;
 use super::wire::Exchange;
 
 /// The longest that a call may take in all, however lively its progress.
-const LONGEST: Duration = Duration::from_secs(3600);
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// A request that was sent.
 pub(super) struct Conversation {

@@ -117,11 +117,11 @@ impl Remote {
 fn completion_of(payload: Payload) -> Result<Completion, CallError> {
     #[derive(Deserialize)]
     struct Answer {
-        completion: Values,
+        completion: Listed,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Values {
+    struct Listed {
         values: Vec<String>,
         #[serde(default)]
         total: Option<u64>,
@@ -133,7 +133,7 @@ fn completion_of(payload: Payload) -> Result<Completion, CallError> {
         return Err(unusable());
     };
     let Answer { completion } = serde_json::from_str(json.text()).map_err(|_| unusable())?;
-    let Values { mut values, total, has_more } = completion;
+    let Listed { mut values, total, has_more } = completion;
     values.truncate(MOST_VALUES);
     Ok(Completion { values, total, has_more })
 }

@@ -17,7 +17,7 @@ use super::wire::{Exchange, Unsolicited};
 /// The pause before a stream that ended is opened again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// A stream may be dead without anybody noticing, so it is opened anew once in a while.
-const OLDEST: Duration = Duration::from_secs(600);
+const OLDEST: Duration = Duration::from_mins(10);
 
 /// What is heard from a server.
 pub(super) enum Heard {
@@ -107,7 +107,7 @@ impl Following {
                         Some(Heard::ListsChanged)
                     }
                     Streamed::Ended(failure) => {
-                        self.stream = self.after(failure);
+                        self.stream = after(failure);
                         None
                     }
                 },
@@ -146,15 +146,16 @@ impl Following {
             Err(_) => Stream::Closed(Instant::now() + AGAIN),
         }
     }
+}
 
-    fn after(&self, failure: Option<Failure>) -> Stream {
-        match failure {
-            Some(Failure::Call(error)) if error.rpc.is_some() => {
-                tracing::debug!(reason = %error, "the server cannot be listened to");
-                Stream::None
-            }
-            _ => Stream::Closed(Instant::now() + AGAIN),
+/// What becomes of a stream that ended.
+fn after(failure: Option<Failure>) -> Stream {
+    match failure {
+        Some(Failure::Call(error)) if error.rpc.is_some() => {
+            tracing::debug!(reason = %error, "the server cannot be listened to");
+            Stream::None
         }
+        _ => Stream::Closed(Instant::now() + AGAIN),
     }
 }
 

@@ -91,7 +91,7 @@ impl Connector {
 
     fn start(&self, command: &Command) -> Result<(Arc<Wire>, Unsolicited), Failure> {
         let (process, unasked) = Process::start(command, self.limits.message_bytes, self.farewells.clone())?;
-        let wire = Wire::new(WireKind::Stdio(process), self.farewells.clone());
+        let wire = Wire::new(WireKind::Stdio(Box::new(process)), self.farewells.clone());
         Ok((wire, Unsolicited::Lines(unasked)))
     }
 

@@ -50,7 +50,7 @@ pub(super) struct Posted {
 enum Answer {
     Nothing,
     Message(Message),
-    Stream(EventStream),
+    Stream(Box<EventStream>),
 }
 
 /// Messages on one stream.
@@ -118,7 +118,7 @@ impl HttpSession {
         let kind = streamed.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if status.is_success() && kind == "text/event-stream" {
-            return Ok(Answer::Stream(self.stream(streamed, Decoder::default())));
+            return Ok(Answer::Stream(Box::new(self.stream(streamed, Decoder::default()))));
         }
         let most = self.endpoint.limits.message_bytes;
         let (body, cut) = streamed.rest(most).await.map_err(CallError::from)?;
@@ -230,7 +230,7 @@ impl HttpExchange {
                     self.named_session = self.named_session.take().or(session);
                     match answer {
                         Answer::Message(message) => return Ok(message),
-                        Answer::Stream(stream) => self.state = State::Reading(Box::new(stream)),
+                        Answer::Stream(stream) => self.state = State::Reading(stream),
                         Answer::Nothing => return Err(self.silent()),
                     }
                 }
@@ -250,17 +250,16 @@ impl HttpExchange {
         let State::Reading(stream) = std::mem::replace(&mut self.state, State::Done) else {
             return Err(self.silent());
         };
-        let Decoder { last_id, retry, .. } = stream.decoder;
+        let decoder = stream.decoder.resuming();
         self.resumed += 1;
-        if self.session.is_modern || last_id.is_none() || self.resumed > MOST_RESUMED {
+        if self.session.is_modern || decoder.last_id.is_none() || self.resumed > MOST_RESUMED {
             return Err(broken.map_or_else(|| self.silent(), Failure::Lost));
         }
         let session = Arc::clone(&self.session);
-        let decoder = Decoder { last_id, retry, ..Decoder::default() };
         self.state = State::Opening(Box::pin(async move {
             tokio::time::sleep(decoder.retry.unwrap_or(RETRY)).await;
             let stream = session.get(decoder).await?;
-            Ok(Posted { session: None, answer: Answer::Stream(stream) })
+            Ok(Posted { session: None, answer: Answer::Stream(Box::new(stream)) })
         }));
         Ok(())
     }

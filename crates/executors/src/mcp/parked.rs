@@ -14,7 +14,7 @@ use toolrail_core::{CallError, ErrorCode, Principal, Question};
 use super::conversation::Conversation;
 
 const MOST: usize = 256;
-const KEPT: Duration = Duration::from_secs(300);
+const KEPT: Duration = Duration::from_mins(5);
 
 /// Calls that wait.
 #[derive(Default)]

@@ -16,7 +16,7 @@ use super::wire::Unsolicited;
 /// How many processes, and how many HTTP sessions, there are at most beside the shared one.
 const MOST_PROCESSES: usize = 8;
 const MOST_SESSIONS: usize = 32;
-const KEPT: Duration = Duration::from_secs(60);
+const KEPT: Duration = Duration::from_mins(1);
 
 /// For whom a connection was made.
 #[derive(Clone, Debug, PartialEq)]

@@ -15,7 +15,7 @@ use super::sse::Decoder;
 const READY_WITHIN: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A stream on which nothing came for so long may be dead without anybody having noticed.
-const SILENCE: Duration = Duration::from_secs(600);
+const SILENCE: Duration = Duration::from_mins(10);
 /// After so many failures in a row the session counts as gone.
 const MOST_FAILURES: u32 = 3;
 
@@ -93,8 +93,7 @@ impl SessionStream {
             State::Reading(stream) => stream.decoder,
             State::Opening(_) | State::Absent | State::Gone => Decoder::default(),
         };
-        self.state =
-            self.opening(Decoder { last_id: decoder.last_id, retry: decoder.retry, ..Decoder::default() });
+        self.state = self.opening(decoder.resuming());
     }
 
     fn opening(&mut self, decoder: Decoder) -> State {

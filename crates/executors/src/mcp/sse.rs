@@ -51,6 +51,11 @@ impl Decoder {
         None
     }
 
+    /// The decoder of the stream that takes up where this one ended.
+    pub(super) fn resuming(self) -> Self {
+        Self { last_id: self.last_id, retry: self.retry, ..Self::default() }
+    }
+
     /// How many bytes of an unfinished event are held.
     pub(super) fn held(&self) -> usize {
         self.data.len()

@@ -23,7 +23,7 @@ pub(super) struct Wire {
 
 pub(super) enum WireKind {
     Http(Arc<HttpSession>),
-    Stdio(Process),
+    Stdio(Box<Process>),
 }
 
 /// A request on its way out.
