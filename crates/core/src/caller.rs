@@ -180,6 +180,11 @@ pub trait Caller: Send + Sync {
         Ok(None)
     }
 
+    /// The tools that called one another up to this request, the first one first; empty if a client made it.
+    fn chain(&self) -> &[String] {
+        &[]
+    }
+
     /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.
     fn hang_up(&self) {}
 }

@@ -12,6 +12,7 @@ use toolrail_executors::outbound::{
 };
 
 use super::Hinted;
+use crate::identity;
 
 const LIMITS: SendLimits = SendLimits {
     connect: Duration::from_secs(5),
@@ -97,7 +98,7 @@ impl Remote {
         }
         Hinted::error(
             format!("no server answers at {}: {failure}", self.base),
-            "start one with `toolrail serve`, or name another with --url",
+            format!("start one with `{} serve`, or name another with --url", identity::name()),
         )
     }
 }

@@ -14,11 +14,11 @@ use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
-use crate::assemble::{self, Assembly, VERSION};
+use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::demo;
 use crate::http::{self, Guard, Guarded, Socket};
 use crate::server_file::{self, Announced, ServerFile};
+use crate::{demo, identity};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -82,7 +82,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings.data, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, address);
+    let served = guarded(&assembly, &settings, address).await?;
     serve(&assembly, (listener, socket), served, signals).await?;
     drop(announced);
     assembly.close().await;
@@ -133,7 +133,8 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     {
         return Ok((None, Some(other)));
     }
-    let file = ServerFile { url: url.to_owned(), pid: std::process::id(), version: VERSION.to_owned() };
+    let file =
+        ServerFile { url: url.to_owned(), pid: std::process::id(), version: identity::version().to_owned() };
     let announced = file.announce(data).with_context(|| {
         format!(
             "{} cannot be written, by which commands find this server; make the folder writable or name another with --data",
@@ -143,11 +144,15 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     Ok((Some(announced), None))
 }
 
-fn guarded(assembly: &Assembly, settings: &Settings, address: SocketAddr) -> Arc<Guarded> {
-    let mcp = assemble::mcp_server(&assembly.registry);
+async fn guarded(
+    assembly: &Assembly,
+    settings: &Settings,
+    address: SocketAddr,
+) -> anyhow::Result<Arc<Guarded>> {
+    let mcp = assemble::mcp_server(&assembly.registry).await?;
     let routes = assemble::routes(&mcp, &assembly.registry);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
-    Arc::new(Guarded { guard, mcp, routes })
+    Ok(Arc::new(Guarded { guard, mcp, routes }))
 }
 
 async fn serve(

@@ -15,7 +15,7 @@ use super::remote::Remote;
 use super::{shell_word, told};
 use crate::assemble;
 use crate::config::{ConfigFile, Settings};
-use crate::{demo, print};
+use crate::{demo, identity, print};
 
 #[derive(Args)]
 pub(super) struct StdioArgs {
@@ -39,12 +39,16 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
     let demo = if args.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
     let assembly = assemble::assemble(&settings, built_in).await?;
-    print::note(format!("Toolrail {} speaks MCP on standard input and output", assemble::VERSION));
+    print::note(format!(
+        "{} {} speaks MCP on standard input and output",
+        identity::title(),
+        identity::version()
+    ));
     let note = demo.as_ref().and_then(|demo| demo.note.clone());
     for line in gateway::summary(&assembly.registry, &look_at_problems(&settings)).into_iter().chain(note) {
         print::note(format!("  {line}"));
     }
-    let server = assemble::mcp_server(&assembly.registry);
+    let server = assemble::mcp_server(&assembly.registry).await?;
     let following = gateway::follow(&assembly.registry);
     toolrail_mcp::serve_stream(server, tokio::io::stdin(), tokio::io::stdout()).await?;
     drop((following, demo));
@@ -54,20 +58,22 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
 
 /// No server can be asked, so the folders are looked at.
 fn look_at_problems(settings: &Settings) -> String {
+    let program = identity::name();
     let word = |folder: &PathBuf| shell_word(&folder.to_string_lossy());
-    let stored = format!("`toolrail tools problems --data {}`", word(&settings.data));
+    let stored = format!("`{program} tools problems --data {}`", word(&settings.data));
     if settings.tools.is_empty() {
         return format!("{stored} shows them");
     }
     let folders: Vec<String> = settings.tools.iter().map(word).collect();
-    format!("`toolrail validate {}` and {stored} show them", folders.join(" "))
+    format!("`{program} validate {}` and {stored} show them", folders.join(" "))
 }
 
 async fn bridge(url: &str) -> anyhow::Result<()> {
     let remote = Endpoint(Remote::new(url)?);
     print::note(format!(
-        "Toolrail {} bridges standard input and output to {}/mcp",
-        assemble::VERSION,
+        "{} {} bridges standard input and output to {}/mcp",
+        identity::title(),
+        identity::version(),
         remote.0.base
     ));
     toolrail_mcp::bridge(&remote, tokio::io::stdin(), tokio::io::stdout()).await?;
