@@ -108,6 +108,16 @@ async fn unknown_tasks_are_refused_wherever_they_might_be() {
 }
 
 #[tokio::test]
+async fn a_task_of_an_upstream_is_asked_for_there() {
+    let server = server().await;
+    let id = json!("fixture~7~a");
+    let task = of_task(&server, "tasks/update", &id, json!({"inputResponses": {"k": 1.0}})).await.unwrap();
+    assert_eq!(task["asked"], r#"tasks/update {"inputResponses":{"k":1.0}}"#);
+    assert_eq!((&task["taskId"], &task["ttlMs"]), (&id, &json!(5)));
+    assert_eq!(task["resultType"], "complete");
+}
+
+#[tokio::test]
 async fn questions_of_a_task_are_answered_one_by_one_and_no_key_is_used_twice() {
     let server = server().await;
     let id = call(&server, "confirms").await.unwrap()["taskId"].take();
