@@ -6,6 +6,7 @@ mod admin;
 mod cli;
 mod cli_errors;
 mod clients;
+mod conformance;
 mod demo;
 mod examples;
 mod guard;
