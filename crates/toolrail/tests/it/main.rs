@@ -10,6 +10,7 @@ mod conformance;
 mod demo;
 mod examples;
 mod guard;
+mod hardening;
 mod mcp_http;
 mod mcp_stdio;
 mod mcp_websocket;
