@@ -22,6 +22,8 @@ pub(crate) enum Code {
     /// A header that must repeat something of the body does not.
     HeaderMismatch,
     UnsupportedVersion,
+    /// For legacy clients; later ones get [`Code::InvalidParams`].
+    ResourceNotFound,
 }
 
 impl Code {
@@ -34,6 +36,7 @@ impl Code {
             Self::CallFailed => -32000,
             Self::HeaderMismatch => -32020,
             Self::UnsupportedVersion => -32022,
+            Self::ResourceNotFound => -32002,
         }
     }
 }
@@ -53,7 +56,7 @@ impl Fault {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let status = match code {
             Code::ParseError | Code::InvalidRequest | Code::HeaderMismatch | Code::UnsupportedVersion => 400,
-            Code::MethodNotFound | Code::InvalidParams | Code::CallFailed => 200,
+            Code::MethodNotFound | Code::InvalidParams | Code::CallFailed | Code::ResourceNotFound => 200,
         };
         Self { code, message: message.into(), data: None, status }
     }
@@ -175,6 +178,37 @@ impl Pieces {
         }
     }
 
+    /// Appends a few bytes that never change.
+    pub(crate) fn push_static(&mut self, piece: &'static [u8]) {
+        self.pieces.push_back(Bytes::from_static(piece));
+    }
+
+    /// Appends all of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.pieces.append(&mut other.pieces);
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// All of it in one piece and on one line: JSON text has no raw line breaks inside strings, so any that are there
+    /// mean nothing.
+    pub(crate) fn into_line(self) -> Bytes {
+        if let [only] = self.pieces.as_slices().0
+            && self.pieces.len() == 1
+            && memchr::memchr2(b'\n', b'\r', only).is_none()
+        {
+            return only.clone();
+        }
+        let mut line = Vec::with_capacity(self.left());
+        for piece in &self.pieces {
+            line.extend(piece.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+        }
+        line.into()
+    }
+
     fn left(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
@@ -183,15 +217,11 @@ impl Pieces {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Bytes> {
         self.pieces.iter()
     }
+}
 
-    /// All of it as text, for transports that frame whole messages.
-    pub(crate) fn into_text(self) -> String {
-        let mut bytes = Vec::with_capacity(self.left());
-        for piece in &self.pieces {
-            bytes.extend_from_slice(piece);
-        }
-        // Every piece is JSON made of checked text.
-        String::from_utf8(bytes).unwrap_or_default()
+impl From<Bytes> for Pieces {
+    fn from(bytes: Bytes) -> Self {
+        Self { pieces: VecDeque::from([bytes]) }
     }
 }
 

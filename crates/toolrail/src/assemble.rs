@@ -84,7 +84,10 @@ pub(crate) fn mcp_server(registry: &Arc<Registry>) -> Arc<Server> {
         version: VERSION.to_owned(),
         instructions: None,
     };
-    Server::new(Arc::clone(registry), info)
+    let mut key = [0; 32];
+    // Without random numbers sessions are not worth much, but everything else works.
+    let _ = ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut key);
+    Server::new(Arc::clone(registry), info, &key)
 }
 
 /// Every route: MCP and REST.

@@ -2,7 +2,10 @@
 
 mod discover;
 mod initialize;
+mod listen;
+mod logging;
 mod ping;
+mod subscribe;
 mod tools_call;
 mod tools_describe;
 mod tools_list;
@@ -10,6 +13,7 @@ mod tools_list;
 use std::future::Future;
 use std::pin::Pin;
 
+use serde_json::value::RawValue;
 use toolrail_core::{Caller, ErrorCode};
 
 use crate::dialect::Dialect;
@@ -23,6 +27,8 @@ pub(crate) struct Context<'a> {
     pub(crate) server: &'a Server,
     pub(crate) peer: &'a Peer<'a>,
     pub(crate) dialect: Dialect,
+    /// The id of the request.
+    pub(crate) id: &'a RawValue,
     pub(crate) params: &'a Params<'a>,
     /// The client, as those who carry the request out see it.
     pub(crate) caller: &'a dyn Caller,
@@ -51,6 +57,18 @@ pub(crate) enum Speakers {
     All,
     /// Only those of a revision up to 2025-11-25, and plain ones: later revisions removed it.
     UpTo2025,
+    /// Only those of 2026-07-28 and later.
+    Since2026,
+}
+
+impl Speakers {
+    fn include(self, dialect: Dialect) -> bool {
+        match self {
+            Self::All => true,
+            Self::UpTo2025 => dialect != Dialect::Modern,
+            Self::Since2026 => dialect == Dialect::Modern,
+        }
+    }
 }
 
 const METHODS: &[Method] = &[
@@ -59,6 +77,14 @@ const METHODS: &[Method] = &[
     method("tools/list", Speakers::All, Handle::Now(tools_list::handle)),
     method("tools/describe", Speakers::All, Handle::Now(tools_describe::handle)),
     method("server/discover", Speakers::All, Handle::Now(discover::handle)),
+    method(
+        "subscriptions/listen",
+        Speakers::Since2026,
+        Handle::Later(|context| Box::pin(listen::handle(context))),
+    ),
+    method("logging/setLevel", Speakers::UpTo2025, Handle::Now(logging::handle)),
+    method("resources/subscribe", Speakers::UpTo2025, Handle::Now(subscribe::subscribe)),
+    method("resources/unsubscribe", Speakers::UpTo2025, Handle::Now(subscribe::unsubscribe)),
     method("initialize", Speakers::UpTo2025, Handle::Now(initialize::handle)),
     method("ping", Speakers::UpTo2025, Handle::Now(ping::handle)),
 ];
@@ -75,10 +101,7 @@ impl Method {
 
 /// The method of that name, if a client of that dialect may use it.
 pub(crate) fn find(name: &str, dialect: Dialect) -> Option<&'static Method> {
-    METHODS
-        .iter()
-        .find(|method| method.name == name)
-        .filter(|method| method.speakers == Speakers::All || dialect != Dialect::Modern)
+    METHODS.iter().find(|method| method.name == name).filter(|method| method.speakers.include(dialect))
 }
 
 impl Context<'_> {

@@ -82,7 +82,7 @@ async fn exchange(remote: &dyn Remote, line: Bytes, negotiated: &OnceLock<String
                 Code::CallFailed,
                 format!("the gateway answered status {} without a message", posted.status),
             );
-            Answer::write(Some(id), Err(fault)).body.into_text().into()
+            Answer::write(Some(id), Err(fault)).body.into_line()
         }),
         Ok(posted) => {
             if is_initialize && let Some(revision) = revision_of(&posted.body) {
@@ -91,10 +91,7 @@ async fn exchange(remote: &dyn Remote, line: Bytes, negotiated: &OnceLock<String
             Some(one_line(posted.body))
         }
         Err(error) => id.map(|id| {
-            Answer::write(Some(id), Err(Fault::new(Code::CallFailed, error.to_string())))
-                .body
-                .into_text()
-                .into()
+            Answer::write(Some(id), Err(Fault::new(Code::CallFailed, error.to_string()))).body.into_line()
         }),
     }
 }
@@ -106,7 +103,7 @@ fn headers_for(message: Option<&Message<'_>>, negotiated: Option<&String>) -> He
     let (method, params) = match message {
         Some(Message::Request(request)) => (&request.method, &request.params),
         Some(Message::Notification(notification)) => (&notification.method, &notification.params),
-        Some(Message::Response) | None => return headers,
+        Some(Message::Response(_)) | None => return headers,
     };
     let named = params.meta.as_ref().and_then(|meta| meta.protocol_version);
     let modern = Params::text("protocolVersion", named).ok().flatten();

@@ -1,6 +1,7 @@
 //! The HTTP listener: bounded connections, slow clients cut off, requests guarded, and an orderly end. It knows
 //! nothing of what the routes do.
 
+mod answered;
 mod guard;
 
 use std::convert::Infallible;
@@ -24,9 +25,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_mcp::{Pieces, Server};
+use toolrail_mcp::Server;
 use tower::Service;
 
+use answered::Answered;
 pub(crate) use guard::Guard;
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
@@ -75,6 +77,7 @@ pub(crate) async fn serve(
         });
     }
     drop(listener);
+    served.mcp.close();
     stopping.cancel();
     tracker.close();
     tokio::select! {
@@ -95,7 +98,7 @@ struct Connection {
 
 /// What a connection has done, for telling one that is used from one that only takes up room.
 #[derive(Default)]
-struct Activity {
+pub(crate) struct Activity {
     begun: AtomicU64,
     ended: AtomicU64,
 }
@@ -110,8 +113,7 @@ impl Connection {
             async move {
                 activity.begun.fetch_add(1, Ordering::Relaxed);
                 let answer = served.answer(request).await;
-                activity.ended.fetch_add(1, Ordering::Relaxed);
-                answer
+                Ok::<_, Infallible>(Answered::new(answer, activity))
             }
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
@@ -183,14 +185,14 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Either<Pieces, Body>>, Infallible> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Either<toolrail_mcp::Body, Body>> {
         if let Err(refusal) = self.guard.check(request.headers()) {
-            return Ok(refusal.into_response().map(Either::Right));
+            return refusal.into_response().map(Either::Right);
         }
         if request.uri().path() == toolrail_mcp::ENDPOINT {
-            return Ok(self.mcp.answer_http(request).await.map(Either::Left));
+            return self.mcp.answer_http(request).await.map(Either::Left);
         }
         let Ok(response) = self.routes.clone().call(request).await;
-        Ok(response.map(Either::Right))
+        response.map(Either::Right)
     }
 }
