@@ -264,15 +264,15 @@ async fn upgraded(gateway: &Gateway) -> RawConnection {
 async fn broken_websocket_frames_end_their_connection_only() {
     let gateway = gateway().start().await.unwrap();
     for frame in [
-        &[0x81, 0x02, b'{', b'}'][..],         // not masked
-        &[0xf1, 0x80, 0, 0, 0, 0],             // reserved bits
-        &[0x83, 0x80, 0, 0, 0, 0],             // an opcode that does not exist
-        &[0x09, 0x80, 0, 0, 0, 0],             // a ping in pieces
-        &[0x89, 0xfe, 0x00, 0x80, 0, 0, 0, 0], // a ping that is too long
-        &[0x80, 0x80, 0, 0, 0, 0],             // a continuation of nothing
+        &[0x81, 0x02, b'{', b'}'][..],                                    // not masked
+        &[0xf1, 0x80, 0, 0, 0, 0],                                        // reserved bits
+        &[0x83, 0x80, 0, 0, 0, 0],                                        // an opcode that does not exist
+        &[0x09, 0x80, 0, 0, 0, 0],                                        // a ping in pieces
+        &[&[0x89, 0xfe, 0x00, 0x80, 0, 0, 0, 0][..], &[0; 128]].concat(), // a ping that is too long
+        &[0x80, 0x80, 0, 0, 0, 0],                                        // a continuation of nothing
         &[0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0], // endless
-        &[0x81, 0xff, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0], // two gigabytes
-        &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe], // a text that is none
+        &[0x81, 0xff, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0],    // two gigabytes
+        &[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe],                            // a text that is none
     ] {
         let mut connection = upgraded(&gateway).await;
         connection.send(frame).await.unwrap();

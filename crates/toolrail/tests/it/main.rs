@@ -18,4 +18,5 @@ mod readme;
 mod rest;
 mod serving;
 mod sources;
+mod subscriptions;
 mod support;
