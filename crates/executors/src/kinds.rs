@@ -7,6 +7,8 @@ use toolrail_core::{AnyKind, Secrets};
 use crate::feign::Feign;
 use crate::http::Http;
 use crate::outbound::Client;
+use crate::prompt::Prompt;
+use crate::resource::Resource;
 
 /// What the kinds need to run.
 #[derive(Clone, Debug)]
@@ -19,5 +21,10 @@ pub struct Runtime {
 
 /// Every kind there is.
 pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
-    vec![Arc::new(Http::new(runtime.clone())), Arc::new(Feign::new(runtime.clone()))]
+    vec![
+        Arc::new(Http::new(runtime.clone())),
+        Arc::new(Feign::new(runtime.clone())),
+        Arc::new(Prompt::new(runtime.clone())),
+        Arc::new(Resource::new(runtime.clone())),
+    ]
 }

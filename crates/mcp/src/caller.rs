@@ -172,7 +172,7 @@ impl<'a> RequestCaller<'a> {
 }
 
 /// Whether this can be an answer: each is an object, and that of an elicitation says what the user did.
-fn is_answer(question: &Question, answer: &Value) -> bool {
+pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
     match question.method.as_str() {
         "elicitation/create" => answer.get("action").is_some_and(Value::is_string),
         _ => answer.is_object(),

@@ -289,7 +289,7 @@ fn unreadable(error: &serde_json::Error) -> Fault {
 mod tests {
     use super::*;
 
-    fn code(text: &str) -> i32 {
+    fn code(text: &str) -> i64 {
         parse(text.as_bytes()).err().map_or(0, |(_, fault)| fault.code.number())
     }
 

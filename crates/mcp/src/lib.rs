@@ -4,9 +4,11 @@
 mod asks;
 mod batch;
 mod caller;
+mod capabilities;
 mod content;
 mod dialect;
 mod envelope;
+mod finish;
 mod follower;
 mod headers;
 mod live;
@@ -19,7 +21,10 @@ mod server;
 mod session;
 mod sign;
 mod state;
+mod tasks;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 pub use server::{Server, ServerInfo};
-pub use transport::{Body, BridgeError, ENDPOINT, Posted, Remote, bridge, routes, serve_stream};
+pub use transport::{Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream};

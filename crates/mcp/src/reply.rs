@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_core::write_json_string;
+use toolrail_core::{RpcError, write_json_string};
 
 /// The JSON-RPC codes we send, in one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,14 @@ pub(crate) enum Code {
     UnsupportedVersion,
     /// For legacy clients; later ones get [`Code::InvalidParams`].
     ResourceNotFound,
+    /// A fault of ours, or of whoever was to carry the request out.
+    Internal,
+    /// A number that whoever carried the request out chose.
+    Other(i64),
 }
 
 impl Code {
-    pub(crate) const fn number(self) -> i32 {
+    pub(crate) const fn number(self) -> i64 {
         match self {
             Self::ParseError => -32700,
             Self::InvalidRequest => -32600,
@@ -37,6 +41,8 @@ impl Code {
             Self::HeaderMismatch => -32020,
             Self::UnsupportedVersion => -32022,
             Self::ResourceNotFound => -32002,
+            Self::Internal => -32603,
+            Self::Other(number) => number,
         }
     }
 }
@@ -46,7 +52,7 @@ impl Code {
 pub(crate) struct Fault {
     pub(crate) code: Code,
     pub(crate) message: String,
-    pub(crate) data: Option<Value>,
+    pub(crate) data: Option<Box<Value>>,
     /// The HTTP status where the answer travels over HTTP.
     pub(crate) status: u16,
 }
@@ -55,10 +61,24 @@ impl Fault {
     /// A fault in the message itself (status 400) or in what it asks for (200, in band).
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let status = match code {
-            Code::ParseError | Code::InvalidRequest | Code::HeaderMismatch | Code::UnsupportedVersion => 400,
-            Code::MethodNotFound | Code::InvalidParams | Code::CallFailed | Code::ResourceNotFound => 200,
+            Code::ParseError
+            | Code::InvalidRequest
+            | Code::HeaderMismatch
+            | Code::UnsupportedVersion
+            | Code::Other(RpcError::MISSING_CAPABILITY) => 400,
+            Code::MethodNotFound
+            | Code::InvalidParams
+            | Code::CallFailed
+            | Code::ResourceNotFound
+            | Code::Internal
+            | Code::Other(_) => 200,
         };
         Self { code, message: message.into(), data: None, status }
+    }
+
+    /// The error that whoever carried the request out wants told.
+    pub(crate) fn told(error: RpcError) -> Self {
+        Self { data: error.data.map(Box::new), ..Self::new(Code::Other(error.code), error.message) }
     }
 
     pub(crate) fn with_status(self, status: u16) -> Self {
@@ -66,7 +86,7 @@ impl Fault {
     }
 
     pub(crate) fn with_data(self, data: Value) -> Self {
-        Self { data: Some(data), ..self }
+        Self { data: Some(Box::new(data)), ..self }
     }
 }
 
@@ -94,6 +114,19 @@ impl Outcome {
         } else {
             self.before.push((std::mem::take(&mut self.out), json.clone()));
         }
+    }
+}
+
+impl Outcome {
+    /// All of it in one piece.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.out.len());
+        for (head, shared) in self.before {
+            bytes.extend_from_slice(&head);
+            bytes.extend_from_slice(&shared);
+        }
+        bytes.extend_from_slice(&self.out);
+        bytes
     }
 }
 

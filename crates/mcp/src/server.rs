@@ -18,6 +18,7 @@ use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
 use crate::reply::{Answer, Code, Fault, Reply};
 use crate::sign::Signer;
+use crate::tasks::Tasks;
 use crate::transport::Mailboxes;
 
 /// How the server introduces itself.
@@ -49,6 +50,8 @@ pub struct Server {
     pub(crate) closing: CancellationToken,
     /// Calls that go on although their client has lost the connection.
     pub(crate) tracker: TaskTracker,
+    /// Calls that run on while their clients ask for them now and then.
+    pub(crate) tasks: Tasks,
 }
 
 /// What becomes of a message.
@@ -80,6 +83,7 @@ impl Server {
             mailboxes: Mailboxes::default(),
             closing: CancellationToken::new(),
             tracker: TaskTracker::new(),
+            tasks: Tasks::default(),
         })
     }
 
@@ -116,8 +120,8 @@ impl Server {
                 Said::Nothing
             }
             Ok(Message::Response(response)) => {
-                let known = response.id.zip(peer.session.live.as_ref());
-                match known.is_some_and(|(id, live)| live.asks.answer(id, response.result)) {
+                let Some(live) = &peer.session.live else { return Said::Nothing };
+                match response.id.is_some_and(|id| live.asks.answer(id, response.result)) {
                     true => Said::Nothing,
                     false => Said::Unexpected,
                 }
@@ -204,10 +208,11 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
         let message = format!("the header Mcp-Method must repeat the method, {:?}", method.name);
         return Err(Fault::new(Code::HeaderMismatch, message));
     }
-    if !method.named {
+    let Some(name_in) = method.name_in else {
         return Ok(());
-    }
-    let Ok(Some(name)) = Params::text("name", request.params.name) else {
+    };
+    let field = name_in.field();
+    let Ok(Some(name)) = Params::text(field, name_in.of(&request.params)) else {
         return Ok(()); // Its own check tells that better.
     };
     if claims.name.and_then(decode).as_deref() == Some(&*name) {
@@ -215,7 +220,7 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
     }
     Err(Fault::new(
         Code::HeaderMismatch,
-        format!("the header Mcp-Name must repeat params.name, {:?}", shortened(&name)),
+        format!("the header Mcp-Name must repeat params.{field}, {:?}", shortened(&name)),
     ))
 }
 

@@ -49,7 +49,7 @@ pub(super) async fn read(
 }
 
 /// The next piece that is not empty; trailers are passed over.
-async fn next(link: &mut Link, body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+pub(super) async fn next(link: &mut Link, body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
     while let Some(frame) = link.drive(|context| Pin::new(&mut *body).poll_frame(context)).await {
         match frame?.into_data() {
             Ok(data) if !data.is_empty() => return Ok(Some(data)),

@@ -7,8 +7,10 @@ mod failure;
 mod pool;
 mod redirect;
 mod sensitive;
+mod streamed;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +25,7 @@ use connect::Connector;
 use pool::{Link, Pool};
 
 pub use sensitive::Sensitive;
+pub use streamed::Streamed;
 
 /// What holds for all requests of a client.
 #[derive(Clone, Debug)]
@@ -112,6 +115,20 @@ pub struct OutboundError {
     pub connected: bool,
 }
 
+impl SendLimits {
+    /// Where both limits are the same, an upstream that cannot be reached shall be reported as that.
+    fn reaching(self) -> Self {
+        Self { connect: self.connect.min(self.total / 10 * 9), ..self }
+    }
+}
+
+impl OutboundError {
+    fn masked(mut self, sensitive: &Sensitive) -> Self {
+        self.error.message = sensitive.mask_text(self.error.message);
+        self
+    }
+}
+
 impl From<OutboundError> for CallError {
     fn from(failure: OutboundError) -> Self {
         failure.error
@@ -165,17 +182,31 @@ impl Client {
         let Outgoing { method, uri, headers, body, limits, sensitive } = request;
         let first = uri.clone();
         let hop = Hop { method, uri, headers, body };
-        // Where both limits are the same, an upstream that cannot be reached shall be reported as that.
-        let connect = limits.connect.min(limits.total / 10 * 9);
-        let exchange = self.follow(hop, SendLimits { connect, ..limits }, &sensitive);
+        let exchange = async {
+            let (hop, link, response) = self.follow(hop, limits.reaching(), &sensitive).await?;
+            self.receive(hop, link, response, limits.max_response_bytes, &sensitive).await
+        };
         let outcome = match tokio::time::timeout(limits.total, exchange).await {
             Ok(outcome) => outcome,
             Err(_) => Err(failure::total_timeout(&first, limits.total)),
         };
-        outcome.map_err(|mut failure| {
-            failure.error.message = sensitive.mask_text(failure.error.message);
-            failure
-        })
+        outcome.map_err(|failure| failure.masked(&sensitive))
+    }
+
+    /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Dropping
+    /// the answer aborts the exchange.
+    pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
+        let Outgoing { method, uri, headers, body, limits, sensitive } = request;
+        let first = uri.clone();
+        let hop = Hop { method, uri, headers, body };
+        let answer =
+            tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
+        match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {
+            Ok((hop, link, response)) => {
+                Ok(Streamed::new(Arc::clone(self), hop, (link, response), sensitive))
+            }
+            Err(failure) => Err(failure.masked(&sensitive)),
+        }
     }
 
     fn with_connector(limits: ClientLimits, connector: Connector) -> Self {
@@ -187,14 +218,14 @@ impl Client {
         mut hop: Hop,
         limits: SendLimits,
         sensitive: &Sensitive,
-    ) -> Result<Incoming, OutboundError> {
+    ) -> Result<(Hop, Link, Response<Streaming>), OutboundError> {
         let mut followed = 0;
         loop {
             check_target(&hop.uri)?;
             let (link, response) = self.exchange(&hop, limits.connect).await?;
             let location = redirect::location(response.status(), response.headers());
             let Some(location) = location.filter(|_| limits.redirects > 0) else {
-                return self.receive(hop, link, response, limits.max_response_bytes, sensitive).await;
+                return Ok((hop, link, response));
             };
             if followed == limits.redirects {
                 return Err(failure::invalid(format!(

@@ -6,6 +6,9 @@
 mod echo;
 mod feign;
 mod http;
+mod offered;
 mod previews;
 mod problems;
+mod prompts;
+mod resources;
 mod tool;

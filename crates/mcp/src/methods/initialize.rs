@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::dialect;
 use crate::envelope::Params;
 use crate::reply::Reply;
+use crate::{capabilities, dialect};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let requested = Params::text("protocolVersion", context.params.protocol_version)?;
@@ -34,7 +34,7 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
 fn standard(context: &Context<'_>, revision: &str) -> Value {
     json!({
         "protocolVersion": revision,
-        "capabilities": {"tools": {}},
+        "capabilities": capabilities::legacy(revision),
         "serverInfo": context.server.implementation(),
     })
 }

@@ -2,10 +2,13 @@
 
 use std::any::Any;
 
+use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Context;
+use super::as_task::{declared, missing_extension};
 use crate::follower::{Follower, Wanted, Watched};
 use crate::reply::{Code, Fault, Outcome, Reply};
 
@@ -20,6 +23,7 @@ struct Filter {
     prompts_list_changed: bool,
     resources_list_changed: bool,
     resource_subscriptions: Vec<String>,
+    task_ids: Vec<String>,
 }
 
 pub(super) async fn handle(context: Context<'_>) -> Reply {
@@ -41,6 +45,10 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if !filter.resource_subscriptions.is_empty() {
         accepted["resourceSubscriptions"] = json!(filter.resource_subscriptions);
     }
+    let mut tasks = context.server.tasks.follow(&filter.task_ids, context.peer.principal);
+    if !filter.task_ids.is_empty() {
+        accepted["taskIds"] = json!(tasks.ids());
+    }
     let _watches = watches_of(&context, &filter.resource_subscriptions);
     let wanted = Wanted {
         tools: filter.tools_list_changed,
@@ -55,6 +63,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     loop {
         tokio::select! {
             message = follower.next() => { outbox.push(message); }
+            params = tasks.next(context.server) => { outbox.push(told(params, context.id)); }
             () = context.server.closing.cancelled() => break,
         }
     }
@@ -71,10 +80,23 @@ fn filter_of(context: &Context<'_>) -> Result<Filter, Fault> {
     }
     let filter: Filter = serde_json::from_str(raw.get())
         .map_err(|error| invalid(format!("\"notifications\" cannot be read: {error}")))?;
-    if filter.resource_subscriptions.len() > MOST_WATCHED {
-        return Err(invalid(format!("a subscription watches at most {MOST_WATCHED} resources")));
+    if filter.resource_subscriptions.len() > MOST_WATCHED || filter.task_ids.len() > MOST_WATCHED {
+        return Err(invalid(format!("a subscription watches at most {MOST_WATCHED} resources and tasks")));
+    }
+    if !filter.task_ids.is_empty() && !declared(context) {
+        return Err(missing_extension(context));
     }
     Ok(filter)
+}
+
+/// `notifications/tasks`, given its parameters without their last brace.
+fn told(mut params: Vec<u8>, subscription: &RawValue) -> Bytes {
+    let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":"[..]);
+    message.append(&mut params);
+    let meta =
+        format!(",\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{}}}}}}}", subscription.get());
+    message.extend_from_slice(meta.as_bytes());
+    message.into()
 }
 
 /// Keeps upstream resources watched as long as what comes back lives.

@@ -16,7 +16,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 pub use body::Body;
-pub use bridge::{BridgeError, Posted, Remote, bridge};
+pub use bridge::{BridgeError, Incoming, Remote, Reply, bridge};
 pub(crate) use http_sse::Mailboxes;
 pub use stream::serve_stream;
 

@@ -3,6 +3,7 @@
 
 mod answered;
 mod guard;
+mod listen;
 
 use std::convert::Infallible;
 use std::io;
@@ -21,7 +22,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,6 +31,7 @@ use tower::Service;
 
 use answered::Answered;
 pub(crate) use guard::Guard;
+pub(crate) use listen::{Listen, Socket};
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
 /// at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
@@ -53,8 +55,8 @@ pub(crate) fn raise_file_limit() {
 }
 
 /// Serves until `stop`, then lets requests under way finish unless `hurry` comes first.
-pub(crate) async fn serve(
-    listener: TcpListener,
+pub(crate) async fn serve<L: Listen>(
+    listener: L,
     served: Arc<Guarded>,
     stop: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
@@ -90,8 +92,8 @@ pub(crate) async fn serve(
 }
 
 /// One connection of a client.
-struct Connection {
-    stream: TcpStream,
+struct Connection<S> {
+    stream: S,
     served: Arc<Guarded>,
     builder: http1::Builder,
 }
@@ -103,7 +105,7 @@ pub(crate) struct Activity {
     ended: AtomicU64,
 }
 
-impl Connection {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
     async fn serve(self, stopping: CancellationToken) {
         let Self { stream, served, builder } = self;
         let activity = Arc::new(Activity::default());
@@ -153,16 +155,14 @@ impl Activity {
 }
 
 /// The next connection. Running out of file descriptors passes, so it is waited out rather than treated as the end.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+async fn accept<L: Listen>(
+    listener: &L,
+    slots: &Arc<Semaphore>,
+) -> (L::Stream, Option<OwnedSemaphorePermit>) {
     let slot = Arc::clone(slots).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was refused");
-                }
-                return (stream, slot);
-            }
+            Ok(stream) => return (stream, slot),
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "connection could not be accepted");
