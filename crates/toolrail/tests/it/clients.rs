@@ -195,13 +195,19 @@ async fn the_inspector_works_over_stdio() {
 /// Prompts, resources, completion, progress, logs, questions to the client and list changes.
 async fn check_everything(client: Client, mode: &str, revision: &str) {
     let server = fixtures().await;
-    let url = format!("{}/mcp", server.url());
-    let gateway = in_front_of(json!({"url": url, "prefix": ""})).await;
-    for server in [&server, &gateway] {
-        let mut command = client.script("extended", Some(mode));
-        let told = told_by(command.args(["http", &format!("{}/mcp", server.url())])).await;
-        assert_everything(&told, revision);
-    }
+    everything(client, mode, &server, revision).await;
+}
+
+async fn check_everything_through_a_gateway(client: Client, mode: &str, revision: &str) {
+    let server = fixtures().await;
+    let gateway = in_front_of(json!({"url": format!("{}/mcp", server.url()), "prefix": ""})).await;
+    everything(client, mode, &gateway, revision).await;
+}
+
+async fn everything(client: Client, mode: &str, server: &Gateway, revision: &str) {
+    let mut command = client.script("extended", Some(mode));
+    let told = told_by(command.args(["http", &format!("{}/mcp", server.url())])).await;
+    assert_everything(&told, revision);
 }
 
 fn assert_everything(told: &Value, revision: &str) {
@@ -242,4 +248,24 @@ async fn the_typescript_client_has_everything_in_a_session() {
 #[tokio::test]
 async fn the_typescript_client_has_everything_without_a_session() {
     check_everything(Client::TypeScript, "2026-07-28", "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn the_python_client_has_everything_in_a_session_through_a_gateway() {
+    check_everything_through_a_gateway(Client::Python, "legacy", "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn the_python_client_has_everything_without_a_session_through_a_gateway() {
+    check_everything_through_a_gateway(Client::Python, "auto", "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn the_typescript_client_has_everything_in_a_session_through_a_gateway() {
+    check_everything_through_a_gateway(Client::TypeScript, "legacy", "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn the_typescript_client_has_everything_without_a_session_through_a_gateway() {
+    check_everything_through_a_gateway(Client::TypeScript, "2026-07-28", "2026-07-28").await;
 }

@@ -20,8 +20,9 @@ struct Suite {
     floor: usize,
 }
 
+/// The suite's own reference counts one more: it streams lists, whose check is no more than a remark where they are JSON.
 const NEWEST_REVISION: Suite =
-    Suite { package: "conformance02", arguments: ["--requirements", "2026-07-28"], floor: 197 };
+    Suite { package: "conformance02", arguments: ["--requirements", "2026-07-28"], floor: 196 };
 const SESSION_REVISION: Suite =
     Suite { package: "conformance02", arguments: ["--requirements", "2025-11-25"], floor: 83 };
 const EVERYTHING: Suite = Suite { package: "conformance02", arguments: ["--suite", "all"], floor: 233 };

@@ -15,6 +15,7 @@ mod mcp_http;
 mod mcp_stdio;
 mod mcp_websocket;
 mod readme;
+mod replicas;
 mod rest;
 mod serving;
 mod sources;
