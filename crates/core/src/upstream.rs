@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::{Executor, ToolName};
+use crate::{CallError, Caller, Executor, Outcome, Principal, ToolName};
 
 /// Something that offers tools, prompts and resources.
+#[async_trait]
 pub trait Upstream: Send + Sync {
     /// Begins to follow it, if it has to be followed; `changed` is called whenever the offer or the state has changed.
     /// Calling it again does nothing. What was begun ends when the upstream is dropped.
@@ -18,6 +21,27 @@ pub trait Upstream: Send + Sync {
 
     /// Why it offers nothing, or not everything; nothing while all is well.
     fn failure(&self) -> Option<String>;
+
+    /// Carries out a request about a task that a call here has become (extension `io.modelcontextprotocol/tasks`). The ids
+    /// of such tasks are `<name of the definition>~<the upstream's own id>`.
+    async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
+        Err(CallError::invalid_params(format!("there is no task {:?}", request.id)))
+    }
+}
+
+/// A request about a task of an upstream.
+#[derive(Clone, Copy)]
+pub struct TaskRequest<'a> {
+    /// `tasks/get`, `tasks/update` or `tasks/cancel`.
+    pub method: &'a str,
+    /// The id of the task, as clients see it.
+    pub id: &'a str,
+    /// `params` as sent.
+    pub params: Option<&'a RawValue>,
+    /// Who asks.
+    pub principal: &'a Principal,
+    /// The client at the other end.
+    pub caller: &'a dyn Caller,
 }
 
 /// What has changed at an upstream.

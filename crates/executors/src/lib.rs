@@ -7,6 +7,7 @@ pub mod answer;
 mod feign;
 mod http;
 mod kinds;
+mod mcp;
 mod offered;
 pub mod outbound;
 mod prompt;

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use toolrail_core::TaskRequest;
+use toolrail_registry::Item;
 
 use super::Context;
 use super::as_task::{declared, missing_extension};
 use crate::envelope::Params;
+use crate::finish::Cache;
 use crate::reply::{Code, Fault, Reply};
 use crate::server::shortened;
 use crate::tasks::{self, Task};
@@ -53,21 +57,33 @@ async fn find(context: &Context<'_>, method: &str) -> Result<Place, Fault> {
     let Some(id) = Params::text("taskId", context.params.task_id)? else {
         return Err(Fault::new(Code::InvalidParams, "\"taskId\" is missing: the id of the task, a string"));
     };
-    if let Some((definition, theirs)) = id.split_once('~') {
-        return ask_upstream(context, method, (definition, theirs)).await.map(Place::Upstream);
+    if let Some((definition, _)) = id.split_once('~') {
+        return ask_upstream(context, (method, &id), definition).await.map(Place::Upstream);
     }
     let task = context.server.tasks.find(&id, context.peer.principal);
     task.map(Place::Here).ok_or_else(|| unknown_task(&id))
 }
 
 /// The one place where a task at an upstream server is asked for: `<definition>~<its id there>`.
-#[expect(clippy::unused_async, reason = "asking an upstream will wait for it")]
 async fn ask_upstream(
-    _context: &Context<'_>,
-    _method: &str,
-    (definition, theirs): (&str, &str),
+    context: &Context<'_>,
+    request: (&str, &str),
+    definition: &str,
 ) -> Result<Reply, Fault> {
-    Err(unknown_task(&format!("{definition}~{theirs}")))
+    let (method, id) = request;
+    let snapshot = context.server.registry.snapshot();
+    let Some(Item::Upstream { upstream, .. }) = snapshot.entry(definition).and_then(|entry| entry.live())
+    else {
+        return Err(unknown_task(id));
+    };
+    let answers = context.params.input_responses.map(|raw| json!({"inputResponses": raw}).to_string());
+    let params = answers.and_then(|text| RawValue::from_string(text).ok());
+    let principal = context.peer.principal;
+    let request = TaskRequest { method, id, params: params.as_deref(), principal, caller: context.caller };
+    Ok(match context.settle_strictly(upstream.task(&request).await, Cache::Silent) {
+        Ok(_) => Err(Fault::new(Code::Internal, "the upstream's answer about its task is no result of MCP")),
+        Err(reply) => reply,
+    })
 }
 
 /// `params.inputResponses`.

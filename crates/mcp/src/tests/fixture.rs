@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{
     ArgumentCheck, Block, Call, CallError, Changed, Compiled, Completing, Completion, Definition, ErrorCode,
     Executor, InputRequired, Json, Kind, Made, Offer, Offered, OfferedTool, Outcome, Payload, Preview,
-    Problems, Progress, Question, Questions, RpcError, TaskSupport, ToolName, ToolResult, Unanswered,
-    Upstream, async_trait,
+    Problems, Progress, Question, Questions, RpcError, TaskRequest, TaskSupport, ToolName, ToolResult,
+    Unanswered, Upstream, async_trait,
 };
 
 pub(super) struct Fixture;
@@ -33,6 +33,7 @@ impl Kind for Fixture {
 
 struct Everything(Arc<Offer>);
 
+#[async_trait]
 impl Upstream for Everything {
     fn start(&self, _: Arc<dyn Fn(Changed) + Send + Sync>) {}
 
@@ -42,6 +43,12 @@ impl Upstream for Everything {
 
     fn failure(&self) -> Option<String> {
         None
+    }
+
+    async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
+        let params = request.params.map_or("", |raw| raw.get());
+        let told = json!({"taskId": request.id, "asked": format!("{} {params}", request.method), "ttlMs": 5});
+        Ok(ToolResult::good(Payload::Whole(Json::from_value(&told))))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::capabilities::TASKS;
 use crate::dialect::Dialect;
 use crate::envelope::{self, Message};
 use crate::methods::{self, Context, Handle};
+use crate::outbox::Outbox;
 use crate::peer::{Peer, Session};
 use crate::reply::{Answer, Fault};
 use crate::server::{Server, ServerInfo};
@@ -40,18 +41,26 @@ fn filled(registry: Registry) -> Registry {
     registry
 }
 
-/// The result, or the error, of one request.
-async fn ask(server: &Server, dialect: Dialect, method: &str, params: Value) -> Result<Value, Value> {
-    ask_as(server, dialect, &Mute, (method, params)).await
+/// Who asks.
+struct Client<'a> {
+    dialect: Dialect,
+    caller: &'a dyn Caller,
+    outbox: Option<&'a Outbox>,
 }
 
-async fn ask_as(
-    server: &Server,
-    dialect: Dialect,
-    caller: &dyn Caller,
-    request: (&str, Value),
-) -> Result<Value, Value> {
-    let (status, text) = answer_as(server, dialect, caller, request).await;
+impl Client<'_> {
+    fn of(dialect: Dialect) -> Self {
+        Self { dialect, caller: &Mute, outbox: None }
+    }
+}
+
+/// The result, or the error, of one request.
+async fn ask(server: &Server, dialect: Dialect, method: &str, params: Value) -> Result<Value, Value> {
+    ask_as(&Client::of(dialect), server, method, params).await
+}
+
+async fn ask_as(client: &Client<'_>, server: &Server, method: &str, params: Value) -> Result<Value, Value> {
+    let (status, text) = answer_to(client, server, method, params).await;
     let mut answer: Value = serde_json::from_str(&text).expect("an answer is JSON");
     if let Some(result) = answer.get_mut("result") {
         return Ok(result.take());
@@ -61,16 +70,12 @@ async fn ask_as(
 }
 
 /// The status and the text of an answer.
-async fn answer_as(
-    server: &Server,
-    dialect: Dialect,
-    caller: &dyn Caller,
-    (method, params): (&str, Value),
-) -> (u16, String) {
+async fn answer_to(client: &Client<'_>, server: &Server, method: &str, params: Value) -> (u16, String) {
+    let Client { dialect, caller, outbox } = *client;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let Ok(Message::Request(request)) = envelope::parse(body.as_bytes()) else { panic!("{body}") };
     let session = Session::default();
-    let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous, outbox: None };
+    let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous, outbox };
     let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {
         Some(Handle::Now(handle)) => handle(context),

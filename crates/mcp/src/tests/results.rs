@@ -9,8 +9,8 @@ async fn call(dialect: Dialect, tool: &str) -> Result<Value, Value> {
 }
 
 async fn text_of(dialect: Dialect, tool: &str) -> String {
-    let request = ("tools/call", json!({"name": tool}));
-    let (_, text) = answer_as(&*server().await, dialect, &Mute, request).await;
+    let (_, text) =
+        answer_to(&Client::of(dialect), &*server().await, "tools/call", json!({"name": tool})).await;
     text.trim_start_matches(r#"{"jsonrpc":"2.0","id":1,"result":"#).to_owned()
 }
 

@@ -108,6 +108,16 @@ async fn unknown_tasks_are_refused_wherever_they_might_be() {
 }
 
 #[tokio::test]
+async fn a_task_of_an_upstream_is_asked_for_there() {
+    let server = server().await;
+    let id = json!("fixture~7~a");
+    let task = of_task(&server, "tasks/update", &id, json!({"inputResponses": {"k": 1.0}})).await.unwrap();
+    assert_eq!(task["asked"], r#"tasks/update {"inputResponses":{"k":1.0}}"#);
+    assert_eq!((&task["taskId"], &task["ttlMs"]), (&id, &json!(5)));
+    assert_eq!(task["resultType"], "complete");
+}
+
+#[tokio::test]
 async fn questions_of_a_task_are_answered_one_by_one_and_no_key_is_used_twice() {
     let server = server().await;
     let id = call(&server, "confirms").await.unwrap()["taskId"].take();
@@ -155,8 +165,9 @@ impl Caller for ComesAgain {
 async fn what_is_asked_first_is_asked_before_there_is_a_task() {
     let server = server().await;
     let call = async |brings| {
-        let request = ("tools/call", json!({"name": "asks_first", "_meta": with_tasks()}));
-        ask_as(&server, Dialect::Modern, &ComesAgain { brings }, request).await.unwrap()
+        let client = Client { caller: &ComesAgain { brings }, ..Client::of(Dialect::Modern) };
+        let params = json!({"name": "asks_first", "_meta": with_tasks()});
+        ask_as(&client, &server, "tools/call", params).await.unwrap()
     };
     let first = call(false).await;
     assert_eq!((&first["resultType"], first.get("taskId")), (&json!("input_required"), None));
@@ -183,6 +194,47 @@ async fn whoever_follows_a_task_hears_where_it_stands_and_of_its_end() {
         of_task(&server, "tasks/cancel", &id, json!({})).await.unwrap();
     }
     assert!(followed.ids().is_empty());
+}
+
+#[tokio::test]
+async fn a_subscription_hears_of_the_tasks_it_names() {
+    let server = server().await;
+    let id = call(&server, "slow").await.unwrap()["taskId"].take();
+    let outbox = Outbox::default();
+    let client = Client { outbox: Some(&outbox), ..Client::of(Dialect::Modern) };
+    let listen = |meta| {
+        let notifications = json!({"taskIds": [id, "nope"]});
+        ask_as(
+            &client,
+            &server,
+            "subscriptions/listen",
+            json!({"notifications": notifications, "_meta": meta}),
+        )
+    };
+    assert_eq!(listen(modern(json!({}))).await.unwrap_err()["code"], -32021);
+    let read = async {
+        let heard = async || loop {
+            match outbox.take() {
+                Some(message) => return serde_json::from_slice::<Value>(&message).unwrap(),
+                None => tokio::task::yield_now().await,
+            }
+        };
+        let accepted = heard().await;
+        assert_eq!(accepted["params"]["notifications"], json!({"taskIds": [id]}));
+        for status in ["working", "cancelled"] {
+            let told = heard().await;
+            assert_eq!(
+                (&told["method"], &told["params"]["status"]),
+                (&json!("notifications/tasks"), &json!(status))
+            );
+            assert_eq!(told["params"]["_meta"][format!("{META}/subscriptionId")], 1);
+            of_task(&server, "tasks/cancel", &id, json!({})).await.unwrap();
+        }
+        server.close();
+    };
+    let both = async { tokio::join!(listen(with_tasks()), read) };
+    let (ended, ()) = tokio::time::timeout(Duration::from_secs(10), both).await.expect("it ends");
+    assert_eq!(ended.unwrap()["resultType"], "complete");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,119 @@
+//! A connection to a server: the era it speaks, what it can do, and our own requests on it (lists, subscriptions). Calls
+//! of clients run in `run`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use toolrail_core::{Json, LogLevel};
+
+use super::failure::Failure;
+use super::message::{self, Message, Writer};
+use super::meta;
+use super::wire::{Exchange, Request, Wire, WireKind};
+
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// 2026-07-28.
+    Modern,
+    /// An older revision, which began with `initialize`.
+    Legacy,
+}
+
+/// A connection on which the handshake is done.
+pub(super) struct Connection {
+    pub(super) wire: Arc<Wire>,
+    pub(super) era: Era,
+    /// What the server declared that it can do.
+    pub(super) capabilities: Value,
+    /// How long an answer may take.
+    pub(super) patience: Duration,
+    /// The least grave log messages that a legacy server was asked for.
+    pub(super) level: Mutex<Option<LogLevel>>,
+}
+
+impl Connection {
+    /// Whether the server declared that capability, such as `/resources/subscribe`.
+    pub(super) fn can(&self, pointer: &str) -> bool {
+        self.capabilities.pointer(pointer).is_some_and(|value| *value != Value::Bool(false))
+    }
+
+    /// Whether it is a child process, on which everything shares one channel.
+    pub(super) fn is_process(&self) -> bool {
+        matches!(self.wire.kind(), WireKind::Stdio(_))
+    }
+
+    /// Begins a request of our own.
+    pub(super) fn begin(&self, method: &'static str, mut params: Writer) -> Result<Exchange, Failure> {
+        if let Some(meta) = meta::our_own(self.era) {
+            params.raw("_meta", &meta);
+        }
+        self.wire.begin(Request {
+            id: self.wire.next_id(),
+            method,
+            name: None,
+            params: params.finish(),
+            params_in_headers: Vec::new(),
+        })
+    }
+
+    /// Makes a request of our own and waits for the result.
+    pub(super) async fn ask(&self, method: &'static str, params: Writer) -> Result<Json, Failure> {
+        answer_of(self.begin(method, params)?, self.patience).await
+    }
+
+    /// Sees to it that a legacy server sends log messages of that level.
+    pub(super) async fn lower_level(&self, wanted: Option<LogLevel>) {
+        let Some(wanted) = wanted.filter(|_| self.era == Era::Legacy && self.can("/logging")) else {
+            return;
+        };
+        {
+            let mut level = self.level.lock().unwrap_or_else(PoisonError::into_inner);
+            if level.is_some_and(|level| level <= wanted) {
+                return;
+            }
+            *level = Some(wanted);
+        }
+        let mut params = Writer::new();
+        params.text("level", wanted.word());
+        if let Err(failure) = self.ask("logging/setLevel", params).await {
+            tracing::debug!(reason = %failure.into_error(), "the server keeps its log level");
+        }
+    }
+}
+
+/// Waits for the answer to a request of our own; whatever the server asks meanwhile is refused.
+pub(super) async fn answer_of(mut exchange: Exchange, patience: Duration) -> Result<Json, Failure> {
+    let place = exchange.wire().place();
+    let waiting = async {
+        loop {
+            match exchange.next().await? {
+                Message::Answer { outcome, .. } => {
+                    return outcome.map_err(|error| Failure::Call(message::refused(error)));
+                }
+                Message::Request { id, method, .. } => {
+                    exchange.wire().send(answer_unasked(&id, &method)).await?;
+                }
+                Message::Notice { .. } => {}
+            }
+        }
+    };
+    match tokio::time::timeout(patience, waiting).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Failure::late(format!(
+            "{place} did not answer within {} ms; raise timeoutMs if it needs longer",
+            patience.as_millis()
+        ))),
+    }
+}
+
+/// What a server gets that asks something where nobody can answer.
+pub(super) fn answer_unasked(id: &[u8], method: &str) -> Bytes {
+    if method == "ping" {
+        return message::answer(id, Ok(&json!({})));
+    }
+    let message = format!("{method} is not available here: no client that could answer is concerned");
+    message::answer(id, Err(&toolrail_core::RpcError { code: -32601, message, data: None }))
+}

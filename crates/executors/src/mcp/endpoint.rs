@@ -1,0 +1,104 @@
+//! A server that is reached by its URL: the request that carries each message, compiled from the definition.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method};
+use serde_json::Map;
+use toolrail_core::{CallError, Definition};
+
+use super::settings::{Limits, McpSettings};
+use crate::kinds::Runtime;
+use crate::outbound::{OutboundError, Streamed};
+use crate::request::{Base, Request, Target, Written, split_url};
+use crate::template::{Braces, Compiler, Rendering, scan};
+
+const URL: &str = "/mcp/url";
+
+/// Where messages go, and what goes with them.
+pub(super) struct Endpoint {
+    runtime: Runtime,
+    request: Request,
+    target: Target,
+    pub(super) limits: Limits,
+}
+
+impl Endpoint {
+    /// Compiles `url`, `headers` and `auth`, noting every fault.
+    pub(super) fn compile(
+        url: &str,
+        settings: &McpSettings,
+        definition: &Definition,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<(Request, Target)> {
+        let pieces = match scan(url, Braces::Double) {
+            Ok(pieces) => pieces,
+            Err(fault) => {
+                compiler.problems.error(URL, fault);
+                return None;
+            }
+        };
+        let split = split_url(&pieces);
+        if split.fragment {
+            compiler.problems.error(URL, "what follows # is never sent; remove it");
+        }
+        let base = Base::compile(&split.base, url, URL, compiler);
+        let written = Written { path: split.path, query: split.query, pointer: URL.to_owned() };
+        let request = Request::compile(&written, &settings.request(), &definition.auth, compiler)?;
+        let target = Target::new(base?, request.fixed());
+        Some((request, target))
+    }
+
+    pub(super) fn new(runtime: Runtime, compiled: (Request, Target), limits: Limits) -> Self {
+        let (request, target) = compiled;
+        Self { runtime, request, target, limits }
+    }
+
+    /// Its address for messages.
+    pub(super) fn name(&self) -> String {
+        self.target.name().unwrap_or_else(|| "the server".to_owned())
+    }
+
+    /// Its address for previews, secrets masked.
+    pub(super) fn shown(&self) -> Result<String, CallError> {
+        let arguments = Map::new();
+        let mut rendering = Rendering::to_show(&arguments, &self.runtime.secrets);
+        let rest = self.request.draft(&mut rendering)?.rest;
+        self.target.shown(rest.as_deref().or(self.request.fixed()).unwrap_or_default(), &mut rendering)
+    }
+
+    /// Sends one message.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        method: Method,
+        body: Bytes,
+        headers: HeaderMap,
+    ) -> Result<Streamed, CallError> {
+        let outgoing = {
+            let arguments = Map::new();
+            let mut rendering = Rendering::to_send(&arguments, &self.runtime.secrets);
+            let draft = self.request.draft(&mut rendering)?;
+            let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
+            let uri = self.target.uri(rest, &mut rendering)?;
+            let mut outgoing = draft.into_outgoing(uri);
+            outgoing.headers.insert(ACCEPT, accepted(&method));
+            if !body.is_empty() {
+                outgoing.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            }
+            outgoing.headers.extend(headers);
+            outgoing.method = method;
+            outgoing.body = body;
+            outgoing
+        };
+        self.runtime.client.open(outgoing).await.map_err(OutboundError::into)
+    }
+}
+
+fn accepted(method: &Method) -> HeaderValue {
+    HeaderValue::from_static(if method == Method::GET {
+        "text/event-stream"
+    } else {
+        "application/json, text/event-stream"
+    })
+}

@@ -1,0 +1,211 @@
+//! How changes at a server are heard of: a legacy server sends them by itself and is asked for single resources; a modern
+//! one sends them on the stream of `subscriptions/listen`, which names everything that is wanted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::connection::{Connection, Era};
+use super::failure::Failure;
+use super::message::{Message, Writer};
+use super::wire::{Exchange, Unsolicited};
+
+/// The pause before a stream that ended is opened again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// A stream may be dead without anybody noticing, so it is opened anew once in a while.
+const OLDEST: Duration = Duration::from_mins(10);
+
+/// What is heard from a server.
+pub(super) enum Heard {
+    ListsChanged,
+    Resource(String),
+    Question {
+        id: Bytes,
+        method: String,
+    },
+    /// The connection is gone.
+    Gone,
+}
+
+/// Follows one connection.
+pub(super) struct Following {
+    connection: Arc<Connection>,
+    unsolicited: Unsolicited,
+    stream: Stream,
+    watched: Vec<String>,
+}
+
+/// The stream of a modern server.
+enum Stream {
+    /// There is none: a legacy server, or nothing to listen for.
+    None,
+    Open(Box<Exchange>, Instant),
+    /// To be opened at that time.
+    Closed(Instant),
+}
+
+impl Following {
+    pub(super) async fn begin(
+        connection: &Arc<Connection>,
+        unsolicited: Unsolicited,
+        watched: Vec<String>,
+    ) -> Self {
+        let mut following = Self {
+            connection: Arc::clone(connection),
+            unsolicited,
+            stream: Stream::None,
+            watched: Vec::new(),
+        };
+        following.stream = following.listen(&watched);
+        following.watch(watched).await;
+        following
+    }
+
+    /// Follows exactly those resources from now on.
+    pub(super) async fn watch(&mut self, uris: Vec<String>) {
+        if uris == self.watched || !self.connection.can("/resources/subscribe") {
+            return;
+        }
+        match self.connection.era {
+            // The new stream stands beside the old one until that is dropped, so that nothing is missed.
+            Era::Modern => self.stream = self.listen(&uris),
+            Era::Legacy => {
+                let gone = self.watched.iter().filter(|uri| !uris.contains(uri));
+                let new = uris.iter().filter(|uri| !self.watched.contains(uri));
+                let requests = gone
+                    .map(|uri| ("resources/unsubscribe", uri))
+                    .chain(new.map(|uri| ("resources/subscribe", uri)));
+                for (method, uri) in requests {
+                    let mut params = Writer::new();
+                    params.text("uri", uri);
+                    if let Err(failure) = self.connection.ask(method, params).await {
+                        tracing::debug!(method, uri, reason = %failure.into_error(), "the server does not follow");
+                    }
+                }
+            }
+        }
+        self.watched = uris;
+    }
+
+    /// What is heard next. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Heard {
+        loop {
+            let heard = tokio::select! {
+                message = self.unsolicited.next() => match message {
+                    Some(message) => heard_in(message),
+                    None => Some(Heard::Gone),
+                },
+                ended = self.stream.next() => match ended {
+                    Streamed::Message(message) => heard_in(message),
+                    Streamed::Open => {
+                        self.stream = self.listen(&self.watched);
+                        // Whatever happened in between was not heard.
+                        Some(Heard::ListsChanged)
+                    }
+                    Streamed::Ended(failure) => {
+                        self.stream = after(failure);
+                        None
+                    }
+                },
+            };
+            if let Some(heard) = heard {
+                return heard;
+            }
+        }
+    }
+
+    /// Opens the stream of a modern server for all that it can tell.
+    fn listen(&self, watched: &[String]) -> Stream {
+        if self.connection.era == Era::Legacy {
+            return Stream::None;
+        }
+        let mut wanted = Map::new();
+        for (capability, name) in [
+            ("/tools/listChanged", "toolsListChanged"),
+            ("/prompts/listChanged", "promptsListChanged"),
+            ("/resources/listChanged", "resourcesListChanged"),
+        ] {
+            if self.connection.can(capability) {
+                wanted.insert(name.into(), Value::Bool(true));
+            }
+        }
+        if !watched.is_empty() && self.connection.can("/resources/subscribe") {
+            wanted.insert("resourceSubscriptions".into(), watched.into());
+        }
+        if wanted.is_empty() {
+            return Stream::None;
+        }
+        let mut params = Writer::new();
+        params.value("notifications", &Value::Object(wanted));
+        match self.connection.begin("subscriptions/listen", params) {
+            Ok(exchange) => Stream::Open(Box::new(exchange), Instant::now() + OLDEST),
+            Err(_) => Stream::Closed(Instant::now() + AGAIN),
+        }
+    }
+}
+
+/// What becomes of a stream that ended.
+fn after(failure: Option<Failure>) -> Stream {
+    match failure {
+        Some(Failure::Call(error)) if error.rpc.is_some() => {
+            tracing::debug!(reason = %error, "the server cannot be listened to");
+            Stream::None
+        }
+        _ => Stream::Closed(Instant::now() + AGAIN),
+    }
+}
+
+enum Streamed {
+    Message(Message),
+    /// It is time to open it.
+    Open,
+    Ended(Option<Failure>),
+}
+
+impl Stream {
+    async fn next(&mut self) -> Streamed {
+        match self {
+            Self::None => std::future::pending().await,
+            Self::Closed(at) => {
+                tokio::time::sleep_until(*at).await;
+                Streamed::Open
+            }
+            Self::Open(exchange, until) => tokio::select! {
+                () = tokio::time::sleep_until(*until) => Streamed::Open,
+                message = exchange.next() => match message {
+                    Ok(Message::Answer { outcome: Err(error), .. }) => {
+                        Streamed::Ended(Some(Failure::Call(super::message::refused(error))))
+                    }
+                    Ok(Message::Answer { .. }) => Streamed::Ended(None),
+                    Ok(message) => Streamed::Message(message),
+                    Err(failure) => Streamed::Ended(Some(failure)),
+                },
+            },
+        }
+    }
+}
+
+fn heard_in(message: Message) -> Option<Heard> {
+    #[derive(Deserialize)]
+    struct Updated {
+        uri: String,
+    }
+    match message {
+        Message::Answer { .. } => None,
+        Message::Request { id, method, .. } => Some(Heard::Question { id, method }),
+        Message::Notice { method, params } => match method.as_str() {
+            "notifications/tools/list_changed"
+            | "notifications/prompts/list_changed"
+            | "notifications/resources/list_changed" => Some(Heard::ListsChanged),
+            "notifications/resources/updated" => {
+                let Updated { uri } = serde_json::from_slice(&params?).ok()?;
+                Some(Heard::Resource(uri))
+            }
+            _ => None,
+        },
+    }
+}

@@ -1,0 +1,229 @@
+//! How a connection begins: which era the server speaks is found out or given, and both sides say what they can do.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
+use toolrail_core::{CallError, ErrorCode, Json};
+
+use super::connection::{Connection, Era, answer_of};
+use super::endpoint::Endpoint;
+use super::failure::Failure;
+use super::http::HttpSession;
+use super::message::{self, Writer};
+use super::meta::{self, LEGACY, MODERN};
+use super::process::{Command, Process};
+use super::session_stream::SessionStream;
+use super::settings::{Limits, Protocol};
+use super::wire::{Exchange, Request, Unsolicited, Wire, WireKind};
+
+/// Makes connections to one server.
+pub(super) struct Connector {
+    pub(super) way: Way,
+    pub(super) protocol: Protocol,
+    pub(super) limits: Limits,
+    /// Where connections say goodbye after they were dropped.
+    pub(super) farewells: TaskTracker,
+    /// What was found out.
+    pub(super) found: Mutex<Option<Era>>,
+}
+
+/// How a server is reached.
+pub(super) enum Way {
+    Http(Arc<Endpoint>),
+    Stdio(Command),
+}
+
+/// What a legacy server answers to `initialize`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+    #[serde(default)]
+    capabilities: Value,
+}
+
+/// What a modern server answers to `server/discover`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    capabilities: Value,
+}
+
+type Made = (Connection, Unsolicited);
+
+impl Connector {
+    /// The server in messages.
+    pub(super) fn place(&self) -> String {
+        match &self.way {
+            Way::Http(endpoint) => endpoint.name(),
+            Way::Stdio(command) => format!("{:?}", command.name()),
+        }
+    }
+
+    /// A new connection; `capabilities` are what a legacy server is told about the client.
+    pub(super) async fn connect(&self, capabilities: &Value) -> Result<Made, CallError> {
+        let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = match (self.protocol, found) {
+            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => self.modern().await,
+            (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => self.legacy(capabilities).await,
+            (Protocol::Auto, None) => match self.modern().await {
+                Err(failure) if self.may_be_legacy(&failure) => {
+                    let legacy = self.legacy(capabilities).await;
+                    // What a server says about a handshake it does not know tells less than about the one it does.
+                    legacy.map_err(|second| if is_unknown_method(&second) { failure } else { second })
+                }
+                made => made,
+            },
+        };
+        let era = made.as_ref().ok().map(|(connection, _)| connection.era);
+        // After a failure everything is found out anew: the server may have been replaced.
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = era;
+        made.map_err(Failure::into_error)
+    }
+
+    fn wire(&self, session: HttpSession) -> Arc<Wire> {
+        Wire::new(WireKind::Http(Arc::new(session)), self.farewells.clone())
+    }
+
+    fn start(&self, command: &Command) -> Result<(Arc<Wire>, Unsolicited), Failure> {
+        let (process, unasked) = Process::start(command, self.limits.message_bytes, self.farewells.clone())?;
+        let wire = Wire::new(WireKind::Stdio(Box::new(process)), self.farewells.clone());
+        Ok((wire, Unsolicited::Lines(unasked)))
+    }
+
+    async fn modern(&self) -> Result<Made, Failure> {
+        let (wire, unsolicited) = match &self.way {
+            Way::Http(endpoint) => {
+                let endpoint = Arc::clone(endpoint);
+                let session = HttpSession { endpoint, version: Some(MODERN), session: None, is_modern: true };
+                (self.wire(session), Unsolicited::None)
+            }
+            Way::Stdio(command) => self.start(command)?,
+        };
+        let mut params = Writer::new();
+        if let Some(meta) = meta::our_own(Era::Modern) {
+            params.raw("_meta", &meta);
+        }
+        let exchange = begin(&wire, "server/discover", params)?;
+        let discovered: Discovered = read(&answer_of(exchange, self.limits.connect).await?, &wire)?;
+        if !discovered.supported_versions.iter().any(|version| version == MODERN) {
+            return Err(Failure::Status(400, unsupported(&wire, &discovered.supported_versions.join(", "))));
+        }
+        Ok((self.connection(wire, Era::Modern, discovered.capabilities), unsolicited))
+    }
+
+    async fn legacy(&self, capabilities: &Value) -> Result<Made, Failure> {
+        let mut params = Writer::new();
+        params.text("protocolVersion", LEGACY[0]).value("capabilities", capabilities);
+        params.value("clientInfo", &meta::client_info());
+        match &self.way {
+            Way::Http(endpoint) => {
+                let first = HttpSession {
+                    endpoint: Arc::clone(endpoint),
+                    version: None,
+                    session: None,
+                    is_modern: false,
+                };
+                let wire = self.wire(first);
+                let (initialized, session) = self.initialize(&wire, params).await?;
+                let version = version_of(&initialized, &wire)?;
+                let session = Arc::new(HttpSession {
+                    endpoint: Arc::clone(endpoint),
+                    version: Some(version),
+                    session,
+                    is_modern: false,
+                });
+                let wire = Wire::new(WireKind::Http(Arc::clone(&session)), self.farewells.clone());
+                wire.send(message::notice("notifications/initialized", None)).await?;
+                let stream = Unsolicited::Stream(Box::new(SessionStream::open(session)));
+                Ok((self.connection(wire, Era::Legacy, initialized.capabilities), stream))
+            }
+            Way::Stdio(command) => {
+                let (wire, unsolicited) = self.start(command)?;
+                let (initialized, _) = self.initialize(&wire, params).await?;
+                version_of(&initialized, &wire)?;
+                wire.send(message::notice("notifications/initialized", None)).await?;
+                Ok((self.connection(wire, Era::Legacy, initialized.capabilities), unsolicited))
+            }
+        }
+    }
+
+    async fn initialize(
+        &self,
+        wire: &Arc<Wire>,
+        params: Writer,
+    ) -> Result<(Initialized, Option<http::HeaderValue>), Failure> {
+        let mut exchange = begin(wire, "initialize", params)?;
+        let waiting = async {
+            loop {
+                if let message::Message::Answer { outcome, .. } = exchange.next().await? {
+                    return outcome.map_err(|error| Failure::Call(message::refused(error)));
+                }
+            }
+        };
+        let waited = tokio::time::timeout(self.limits.connect, waiting).await;
+        let result = waited.unwrap_or_else(|_| {
+            Err(Failure::late(format!(
+                "{} did not answer initialize within {} ms; raise connectTimeoutMs if it needs longer to start",
+                wire.place(),
+                self.limits.connect.as_millis()
+            )))
+        })?;
+        Ok((read(&result, wire)?, exchange.named_session()))
+    }
+
+    /// Whether a server that refused `server/discover` like this may still know `initialize`. What it says about a request
+    /// it does not know is up to it, so everything but an unreachable server and bad credentials counts.
+    fn may_be_legacy(&self, failure: &Failure) -> bool {
+        match failure {
+            Failure::Status(status, _) => !matches!(status, 401 | 403 | 502..=504),
+            // A child may have ended over the unknown request; it is started again.
+            Failure::Lost(_) => matches!(self.way, Way::Stdio(_)),
+            Failure::Call(error) => error.code != ErrorCode::SecretMissing,
+            Failure::SessionGone => true,
+        }
+    }
+
+    fn connection(&self, wire: Arc<Wire>, era: Era, capabilities: Value) -> Connection {
+        Connection { wire, era, capabilities, patience: self.limits.answer, level: Mutex::default() }
+    }
+}
+
+fn begin(wire: &Arc<Wire>, method: &'static str, params: Writer) -> Result<Exchange, Failure> {
+    let id = wire.next_id();
+    wire.begin(Request { id, method, name: None, params: params.finish(), params_in_headers: Vec::new() })
+}
+
+fn read<'j, T: Deserialize<'j>>(result: &'j Json, wire: &Wire) -> Result<T, Failure> {
+    serde_json::from_str(result.text()).map_err(|error| {
+        Failure::unusable(format!("{} began with something that is not MCP ({error})", wire.place()))
+    })
+}
+
+fn version_of(initialized: &Initialized, wire: &Wire) -> Result<&'static str, Failure> {
+    let version = &initialized.protocol_version;
+    let known = LEGACY.iter().find(|known| *known == version);
+    known.copied().ok_or_else(|| Failure::Call(unsupported(wire, version)))
+}
+
+fn unsupported(wire: &Wire, versions: &str) -> CallError {
+    let message = format!(
+        "{} speaks only revisions of MCP that are not known here ({versions}); known are {MODERN}, {}",
+        wire.place(),
+        LEGACY.join(", ")
+    );
+    CallError::new(ErrorCode::UpstreamInvalid, message)
+}
+
+fn is_unknown_method(failure: &Failure) -> bool {
+    matches!(failure, Failure::Call(error) if error.rpc.as_ref().is_some_and(|rpc| rpc.code == -32601))
+}
+
+/// What a legacy server is told where nobody can be asked anything.
+pub(super) fn nothing() -> Value {
+    json!({})
+}

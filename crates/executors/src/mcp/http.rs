@@ -1,0 +1,320 @@
+//! Streamable HTTP, both eras: each request is a POST whose answer is one message or a stream of them; a legacy session
+//! also has a stream of its own (GET) and an end (DELETE).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use toolrail_core::{CallError, ErrorCode};
+
+use super::endpoint::Endpoint;
+use super::failure::Failure;
+use super::message::Message;
+use super::sse::Decoder;
+use super::wire::Request;
+use crate::outbound::Streamed;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+
+/// The pause before a stream is resumed where the server does not name one.
+pub(super) const RETRY: Duration = Duration::from_millis(500);
+/// How often the stream of one request is resumed at most.
+const MOST_RESUMED: u32 = 1000;
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What every message to the server carries.
+pub(super) struct HttpSession {
+    pub(super) endpoint: Arc<Endpoint>,
+    /// The protocol revision, once it is known.
+    pub(super) version: Option<&'static str>,
+    /// The session, if a legacy server gave one.
+    pub(super) session: Option<HeaderValue>,
+    /// Whether requests repeat their method and name in headers (2026-07-28).
+    pub(super) is_modern: bool,
+}
+
+/// What came back for one POST.
+pub(super) struct Posted {
+    /// The session that the answer names.
+    pub(super) session: Option<HeaderValue>,
+    answer: Answer,
+}
+
+enum Answer {
+    Nothing,
+    Message(Message),
+    Stream(Box<EventStream>),
+}
+
+/// Messages on one stream.
+pub(super) struct EventStream {
+    streamed: Streamed,
+    pub(super) decoder: Decoder,
+    most: usize,
+    place: String,
+}
+
+/// One request and its answer on the way.
+pub(super) struct HttpExchange {
+    session: Arc<HttpSession>,
+    state: State,
+    resumed: u32,
+    /// The session that the first answer named.
+    pub(super) named_session: Option<HeaderValue>,
+}
+
+enum State {
+    Opening(BoxFuture<'static, Result<Posted, Failure>>),
+    Reading(Box<EventStream>),
+    Done,
+}
+
+impl HttpSession {
+    /// Sends a message that is not a request; the server only accepts it.
+    pub(super) async fn notify(&self, message: Bytes) -> Result<(), Failure> {
+        self.post(message, HeaderMap::new()).await.map(|_| ())
+    }
+
+    /// Begins a request.
+    pub(super) fn begin(self: &Arc<Self>, request: Request) -> HttpExchange {
+        let headers = if self.is_modern { modern_headers(&request) } else { HeaderMap::new() };
+        let session = Arc::clone(self);
+        let message = request.message();
+        let opening = Box::pin(async move { session.post(message, headers).await });
+        HttpExchange {
+            session: Arc::clone(self),
+            state: State::Opening(opening),
+            resumed: 0,
+            named_session: None,
+        }
+    }
+
+    /// Ends a legacy session, as far as the server cares.
+    pub(super) async fn end(&self) {
+        if self.session.is_some() {
+            let goodbye = self.endpoint.send(Method::DELETE, Bytes::new(), self.headers());
+            // Best effort: the server forgets it by itself in time.
+            drop(tokio::time::timeout(FAREWELL, goodbye).await);
+        }
+    }
+
+    async fn post(&self, message: Bytes, mut headers: HeaderMap) -> Result<Posted, Failure> {
+        headers.extend(self.headers());
+        let streamed = self.endpoint.send(Method::POST, message, headers).await?;
+        let session = streamed.headers.get(SESSION).cloned();
+        let answer = self.answer(streamed).await?;
+        Ok(Posted { session, answer })
+    }
+
+    async fn answer(&self, streamed: Streamed) -> Result<Answer, Failure> {
+        let status = streamed.status;
+        let kind = streamed.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        if status.is_success() && kind == "text/event-stream" {
+            return Ok(Answer::Stream(Box::new(self.stream(streamed, Decoder::default()))));
+        }
+        let most = self.endpoint.limits.message_bytes;
+        let (body, cut) = streamed.rest(most).await.map_err(CallError::from)?;
+        if cut.is_some() {
+            return Err(Failure::unusable(format!(
+                "{} sent a message of more than {most} bytes, which is the limit; raise maxResponseBytes or ask it for less",
+                self.endpoint.name()
+            )));
+        }
+        if let Ok(message) = Message::parse(&body)
+            && (status.is_success() || matches!(message, Message::Answer { outcome: Err(_), .. }))
+            && !(status == StatusCode::NOT_FOUND && self.session.is_some())
+        {
+            return Ok(Answer::Message(message));
+        }
+        if status == StatusCode::ACCEPTED || (status.is_success() && body.is_empty()) {
+            return Ok(Answer::Nothing);
+        }
+        Err(self.refused(status, &kind))
+    }
+
+    fn refused(&self, status: StatusCode, kind: &str) -> Failure {
+        if status == StatusCode::NOT_FOUND && self.session.is_some() {
+            return Failure::SessionGone;
+        }
+        let place = self.endpoint.name();
+        let message = match status.as_u16() {
+            200..=299 => {
+                return Failure::unusable(format!(
+                    "{place} answered with {kind:?} and not with a message; check that the URL is its MCP endpoint"
+                ));
+            }
+            401 | 403 => format!("{place} answered {status}; check auth and headers of the definition"),
+            404 | 405 => format!("{place} answered {status}; check that the URL is its MCP endpoint"),
+            _ => format!("{place} answered {status}; look into its log"),
+        };
+        let error = CallError::new(ErrorCode::UpstreamStatus, message);
+        Failure::Status(status.as_u16(), error)
+    }
+
+    /// Opens the stream of a legacy session, or resumes one.
+    pub(super) async fn get(&self, decoder: Decoder) -> Result<EventStream, Failure> {
+        let mut headers = self.headers();
+        if let Some(id) = decoder.last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT, id);
+        }
+        let streamed = self.endpoint.send(Method::GET, Bytes::new(), headers).await?;
+        let kind = streamed.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        if streamed.status.is_success() && kind.starts_with("text/event-stream") {
+            return Ok(self.stream(streamed, decoder));
+        }
+        if streamed.status.is_success() {
+            let error = CallError::new(ErrorCode::UpstreamInvalid, "the server has no stream of its own");
+            return Err(Failure::Status(405, error));
+        }
+        Err(self.refused(streamed.status, ""))
+    }
+
+    fn stream(&self, streamed: Streamed, decoder: Decoder) -> EventStream {
+        EventStream {
+            streamed,
+            decoder,
+            most: self.endpoint.limits.message_bytes,
+            place: self.endpoint.name(),
+        }
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(version) = self.version {
+            headers.insert(VERSION, HeaderValue::from_static(version));
+        }
+        if let Some(session) = &self.session {
+            headers.insert(SESSION, session.clone());
+        }
+        headers
+    }
+}
+
+impl EventStream {
+    /// The next message; nothing when the server ended the stream. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Result<Option<Message>, Failure> {
+        while let Some(line) = self.streamed.line(self.most).await.map_err(CallError::from)? {
+            if self.decoder.held() > self.most {
+                return Err(Failure::unusable(format!(
+                    "{} sent a message of more than {} bytes, which is the limit; raise maxResponseBytes or ask it for less",
+                    self.place, self.most
+                )));
+            }
+            let Some(data) = self.decoder.line(&line) else { continue };
+            match Message::parse(&data) {
+                Ok(message) => return Ok(Some(message)),
+                Err(fault) => tracing::debug!(server = self.place, fault, "passed over an event"),
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl HttpExchange {
+    /// The next message for this request; after the answer there is none.
+    pub(super) async fn next(&mut self) -> Result<Message, Failure> {
+        loop {
+            match &mut self.state {
+                State::Opening(opening) => {
+                    let posted = opening.as_mut().await;
+                    self.state = State::Done;
+                    let Posted { session, answer } = posted?;
+                    self.named_session = self.named_session.take().or(session);
+                    match answer {
+                        Answer::Message(message) => return Ok(message),
+                        Answer::Stream(stream) => self.state = State::Reading(stream),
+                        Answer::Nothing => return Err(self.silent()),
+                    }
+                }
+                State::Reading(stream) => match stream.next().await {
+                    Ok(Some(message)) => return Ok(message),
+                    Ok(None) => self.resume(None)?,
+                    Err(Failure::Lost(error)) => self.resume(Some(error))?,
+                    Err(failure) => return Err(failure),
+                },
+                State::Done => return Err(self.silent()),
+            }
+        }
+    }
+
+    /// Comes back for the rest of a stream that ended too early, where the server said how (2025-11-25).
+    fn resume(&mut self, broken: Option<CallError>) -> Result<(), Failure> {
+        let State::Reading(stream) = std::mem::replace(&mut self.state, State::Done) else {
+            return Err(self.silent());
+        };
+        let decoder = stream.decoder.resuming();
+        self.resumed += 1;
+        if self.session.is_modern || decoder.last_id.is_none() || self.resumed > MOST_RESUMED {
+            return Err(broken.map_or_else(|| self.silent(), Failure::Lost));
+        }
+        let session = Arc::clone(&self.session);
+        self.state = State::Opening(Box::pin(async move {
+            tokio::time::sleep(decoder.retry.unwrap_or(RETRY)).await;
+            let stream = session.get(decoder).await?;
+            Ok(Posted { session: None, answer: Answer::Stream(Box::new(stream)) })
+        }));
+        Ok(())
+    }
+
+    fn silent(&self) -> Failure {
+        let place = self.session.endpoint.name();
+        Failure::Call(CallError::new(
+            ErrorCode::UpstreamUnreachable,
+            format!("{place} ended its answer before it had given one; look into its log"),
+        ))
+    }
+}
+
+fn modern_headers(request: &Request) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let mut add = |name: HeaderName, text: &str| headers.insert(name, encoded(text));
+    add(HeaderName::from_static("mcp-method"), request.method);
+    if let Some(name) = &request.name {
+        add(HeaderName::from_static("mcp-name"), name);
+    }
+    for (header, value) in &request.params_in_headers {
+        if let Ok(name) = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes()) {
+            add(name, value);
+        }
+    }
+    headers
+}
+
+/// A header value; what a header cannot carry as it is goes as base64 (2026-07-28, "Value Encoding").
+fn encoded(text: &str) -> HeaderValue {
+    let is_plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
+        && text.trim() == text
+        && !(text.starts_with("=?base64?") && text.ends_with("?="));
+    let plain = is_plain.then(|| HeaderValue::from_str(text).ok()).flatten();
+    plain.unwrap_or_else(|| {
+        let wrapped = format!("=?base64?{}?=", STANDARD.encode(text));
+        HeaderValue::from_str(&wrapped).unwrap_or_else(|_| HeaderValue::from_static(""))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_values_are_encoded_as_the_specification_shows() {
+        let cases = [
+            ("us-west1", "us-west1"),
+            ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(encoded(text), expected);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! JSON-RPC messages: what a server sent, taken apart only as far as needed, and what we send, put together from raw JSON.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolrail_core::{CallError, ErrorCode, Json, RpcError, write_json_string};
+
+/// A message of a server.
+#[derive(Clone, Debug)]
+pub(super) enum Message {
+    /// The answer to a request of ours; without an id where it could not be told which.
+    Answer { id: Option<u64>, outcome: Result<Json, RpcError> },
+    /// A request to us; the id is written back as it came.
+    Request { id: Bytes, method: String, params: Option<Bytes> },
+    /// A notification.
+    Notice { method: String, params: Option<Bytes> },
+}
+
+#[derive(Deserialize)]
+struct Envelope<'m> {
+    #[serde(borrow, default)]
+    id: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Cow<'m, str>>,
+    #[serde(borrow, default)]
+    params: Option<&'m RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'m RawValue>,
+    #[serde(default)]
+    error: Option<ErrorBody>,
+}
+
+#[derive(Deserialize)]
+struct ErrorBody {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    data: Option<Value>,
+}
+
+impl Message {
+    /// Takes a message apart; the fault comes in words.
+    pub(super) fn parse(text: &Bytes) -> Result<Self, String> {
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(text).map_err(|error| format!("not a JSON-RPC message ({error})"))?;
+        let part = |raw: &RawValue| text.slice_ref(raw.get().as_bytes());
+        let id = envelope.id.filter(|id| id.get() != "null");
+        if let Some(method) = envelope.method {
+            let (method, params) = (method.into_owned(), envelope.params.map(part));
+            return Ok(match id {
+                Some(id) => Self::Request { id: part(id), method, params },
+                None => Self::Notice { method, params },
+            });
+        }
+        let id = id.and_then(|id| id.get().trim_matches('"').parse().ok());
+        if let Some(ErrorBody { code, message, data }) = envelope.error {
+            return Ok(Self::Answer { id, outcome: Err(RpcError { code, message, data }) });
+        }
+        let result = envelope.result.ok_or("a message with neither method nor result nor error")?;
+        let result = Json::parse(part(result)).map_err(|error| error.to_string())?;
+        Ok(Self::Answer { id, outcome: Ok(result) })
+    }
+}
+
+/// The members of a JSON object as they were written, in their order.
+pub(super) struct Members<'m>(pub(super) Vec<(Cow<'m, str>, &'m RawValue)>);
+
+impl<'de: 'm, 'm> Deserialize<'de> for Members<'m> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor<'m>(std::marker::PhantomData<&'m ()>);
+        impl<'de: 'm, 'm> serde::de::Visitor<'de> for Visitor<'m> {
+            type Value = Members<'m>;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Members<'m>, A::Error> {
+                #[derive(Deserialize)]
+                struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
+                let mut members = Vec::new();
+                while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                    members.push((key, value));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Visitor(std::marker::PhantomData))
+    }
+}
+
+impl<'m> Members<'m> {
+    /// The members of `text`; none if it is no object.
+    pub(super) fn of(text: &'m str) -> Self {
+        serde_json::from_str(text).unwrap_or(Self(Vec::new()))
+    }
+}
+
+/// A JSON object being written, from members that are JSON already.
+#[derive(Debug)]
+pub(super) struct Writer(Vec<u8>);
+
+impl Writer {
+    pub(super) fn new() -> Self {
+        Self(b"{".to_vec())
+    }
+
+    /// Adds a member that is JSON text.
+    pub(super) fn raw(&mut self, key: &str, json: &[u8]) -> &mut Self {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        write_json_string(&mut self.0, key);
+        self.0.push(b':');
+        self.0.extend_from_slice(json);
+        self
+    }
+
+    /// Adds a text.
+    pub(super) fn text(&mut self, key: &str, text: &str) -> &mut Self {
+        let mut quoted = Vec::with_capacity(text.len() + 2);
+        write_json_string(&mut quoted, text);
+        self.raw(key, &quoted)
+    }
+
+    /// Adds a value.
+    pub(super) fn value(&mut self, key: &str, value: &Value) -> &mut Self {
+        self.raw(key, value.to_string().as_bytes())
+    }
+
+    pub(super) fn finish(mut self) -> Bytes {
+        self.0.push(b'}');
+        self.0.into()
+    }
+}
+
+/// A request.
+pub(super) fn request(id: u64, method: &str, params: &[u8]) -> Bytes {
+    let mut writer = Writer::new();
+    writer.text("jsonrpc", "2.0").raw("id", id.to_string().as_bytes()).text("method", method);
+    writer.raw("params", params);
+    writer.finish()
+}
+
+/// A notification.
+pub(super) fn notice(method: &str, params: Option<&Value>) -> Bytes {
+    let mut writer = Writer::new();
+    writer.text("jsonrpc", "2.0").text("method", method);
+    if let Some(params) = params {
+        writer.value("params", params);
+    }
+    writer.finish()
+}
+
+/// The answer to a request of the server.
+pub(super) fn answer(id: &[u8], outcome: Result<&Value, &RpcError>) -> Bytes {
+    let mut writer = Writer::new();
+    writer.text("jsonrpc", "2.0").raw("id", id);
+    match outcome {
+        Ok(result) => writer.value("result", result),
+        Err(error) => {
+            let mut body = Writer::new();
+            body.raw("code", error.code.to_string().as_bytes()).text("message", &error.message);
+            if let Some(data) = &error.data {
+                body.value("data", data);
+            }
+            writer.raw("error", &body.finish())
+        }
+    };
+    writer.finish()
+}
+
+/// The error of a server as the outcome of a call; MCP clients get it as it came.
+pub(super) fn refused(error: RpcError) -> CallError {
+    let code = match error.code {
+        -32700..=-32600 => ErrorCode::InvalidRequest,
+        _ => ErrorCode::UpstreamInvalid,
+    };
+    CallError::new(code, error.message.clone()).with_rpc(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_keeps_its_bytes() {
+        let text = Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"z\":1.50,\"a\" : [ ]}}");
+        let Message::Answer { id: Some(7), outcome: Ok(result) } = Message::parse(&text).unwrap() else {
+            panic!("no answer");
+        };
+        assert_eq!(result.text(), "{\"z\":1.50,\"a\" : [ ]}");
+    }
+
+    #[test]
+    fn requests_notices_and_errors_are_told_apart() {
+        let parse = |text: &str| Message::parse(&Bytes::copy_from_slice(text.as_bytes()));
+        assert!(
+            matches!(parse(r#"{"id":"a","method":"ping"}"#), Ok(Message::Request { id, .. }) if id == "\"a\"")
+        );
+        assert!(matches!(parse(r#"{"method":"x","params":{}}"#), Ok(Message::Notice { .. })));
+        let refused = parse(r#"{"id":null,"error":{"code":-32601,"message":"no","data":[1]}}"#).unwrap();
+        let Message::Answer { id: None, outcome: Err(error) } = refused else { panic!("{refused:?}") };
+        assert_eq!((error.code, error.data), (-32601, Some(serde_json::json!([1]))));
+        for bad in ["", "[]", "{}", "{\"id\":1}", "nul", "{\"method\":5}"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn members_keep_their_order_and_spelling() {
+        let members = Members::of("{\"b\": 1.0, \"\\u0061\":{\"x\":[ 1 ]}}");
+        let seen: Vec<_> = members.0.iter().map(|(key, raw)| (&**key, raw.get())).collect();
+        assert_eq!(seen, [("b", "1.0"), ("a", "{\"x\":[ 1 ]}")]);
+    }
+}

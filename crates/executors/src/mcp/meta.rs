@@ -1,0 +1,101 @@
+//! The `_meta` of requests to a server: what the client sent, as far as it concerns the server, and what the server's era
+//! wants to know about us.
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use toolrail_core::{Caller, LogLevel};
+
+use super::connection::Era;
+use super::message::{Members, Writer};
+
+/// The revision we speak with modern servers.
+pub(super) const MODERN: &str = "2026-07-28";
+/// The revisions we speak with legacy servers, newest first.
+pub(super) const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The extension by which a call becomes a task.
+pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// What holds between two neighbours only.
+const OF_ONE_HOP: &[&str] =
+    &[VERSION, CLIENT, CAPABILITIES, LEVEL, "progressToken", "io.modelcontextprotocol/subscriptionId"];
+/// What a client can be asked, which is what makes its capabilities matter.
+const ASKABLE: &[&str] = &["elicitation", "sampling", "roots"];
+
+/// How we introduce ourselves.
+pub(super) fn client_info() -> Value {
+    json!({"name": "toolrail", "title": "Toolrail", "version": env!("CARGO_PKG_VERSION")})
+}
+
+/// The `_meta` of a request of our own; nothing for legacy servers.
+pub(super) fn our_own(era: Era) -> Option<Bytes> {
+    (era == Era::Modern).then(|| {
+        let mut writer = Writer::new();
+        write_modern(&mut writer, &json!({}), None);
+        writer.finish()
+    })
+}
+
+/// The `_meta` of a request of a client's; `token` is what the server names in its reports of progress.
+pub(super) fn of_client(era: Era, caller: &dyn Caller, token: u64) -> Option<Bytes> {
+    let mut writer = Writer::new();
+    let given = caller.meta().map_or(Members(Vec::new()), |meta| Members::of(meta.get()));
+    let mut any = false;
+    for (key, value) in given.0 {
+        if !OF_ONE_HOP.contains(&&*key) {
+            writer.raw(&key, value.get().as_bytes());
+            any = true;
+        }
+    }
+    if caller.wants_progress() {
+        writer.raw("progressToken", token.to_string().as_bytes());
+        any = true;
+    }
+    if era == Era::Modern {
+        write_modern(&mut writer, &bridged(caller), caller.log_level());
+        any = true;
+    }
+    any.then(|| writer.finish())
+}
+
+fn write_modern(writer: &mut Writer, capabilities: &Value, level: Option<LogLevel>) {
+    writer.text(VERSION, MODERN).value(CLIENT, &client_info()).value(CAPABILITIES, capabilities);
+    if let Some(level) = level {
+        writer.text(LEVEL, level.word());
+    }
+}
+
+/// The client's capabilities as far as we can pass on what they promise.
+fn bridged(caller: &dyn Caller) -> Value {
+    let mut capabilities = askable(caller);
+    let declared = caller.capabilities().get("extensions").and_then(Value::as_object);
+    let extensions: Map<String, Value> = declared
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| matches!(name.as_str(), TASKS | "io.modelcontextprotocol/ui"))
+        .map(|(name, settings)| (name.clone(), settings.clone()))
+        .collect();
+    if !extensions.is_empty() {
+        capabilities.insert("extensions".into(), Value::Object(extensions));
+    }
+    Value::Object(capabilities)
+}
+
+/// What the client can be asked.
+pub(super) fn askable(caller: &dyn Caller) -> Map<String, Value> {
+    let declared = caller.capabilities().as_object();
+    let mut capabilities: Map<String, Value> = declared
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| ASKABLE.contains(&name.as_str()))
+        .map(|(name, settings)| (name.clone(), settings.clone()))
+        .collect();
+    if let Some(Value::Object(roots)) = capabilities.get_mut("roots") {
+        // Changes of the client's roots are not passed on.
+        roots.shift_remove("listChanged");
+    }
+    capabilities
+}

@@ -1,0 +1,172 @@
+//! Kind `mcp`: another MCP server, whose tools, prompts and resources are listed beside ours.
+//!
+//! `settings` is what the user writes. `handshake` makes a `connection` over a `wire`, which is an HTTP session (`http`,
+//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists` and makes the `offer`, and
+//! hears of changes (`following`). A call runs in `run` as a `conversation`, on the shared connection or on one of the `pool`;
+//! while its client fetches an answer it may be `parked`. What all calls share is in the `hub`.
+
+mod connection;
+mod conversation;
+mod endpoint;
+mod executor;
+mod failure;
+mod following;
+mod handshake;
+mod header_params;
+mod http;
+mod hub;
+mod lists;
+mod message;
+mod meta;
+mod offer;
+mod parked;
+mod pattern;
+mod pool;
+mod process;
+mod run;
+mod session_stream;
+mod settings;
+mod sse;
+mod supervisor;
+mod task;
+mod wire;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use toolrail_core::{
+    Auth, Changed, Compiled, Definition, Kind, Made, Offer, Outcome, Problems, ResponseMapping, TaskRequest,
+    Upstream, async_trait,
+};
+
+use crate::kinds::Runtime;
+use crate::template::Compiler;
+use endpoint::Endpoint;
+use handshake::{Connector, Way};
+use hub::Hub;
+use process::Command;
+use settings::{McpSettings, Selection};
+use supervisor::{Published, Supervisor};
+
+/// The kind `mcp`.
+#[derive(Debug)]
+pub(crate) struct Mcp {
+    runtime: Runtime,
+    /// What connections that were dropped still have to say.
+    farewells: TaskTracker,
+}
+
+impl Mcp {
+    /// The kind, running its calls with `runtime`.
+    pub(crate) fn new(runtime: Runtime) -> Self {
+        Self { runtime, farewells: TaskTracker::new() }
+    }
+
+    fn way(
+        &self,
+        settings: &McpSettings,
+        definition: &Definition,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Way> {
+        if let Some(url) = &settings.url {
+            let compiled = Endpoint::compile(url, settings, definition, compiler)?;
+            let endpoint = Endpoint::new(self.runtime.clone(), compiled, settings.limits());
+            return Some(Way::Http(Arc::new(endpoint)));
+        }
+        let program = settings.command.as_deref()?;
+        Command::compile(program, settings, &self.runtime.secrets, compiler).map(Way::Stdio)
+    }
+}
+
+impl Kind for Mcp {
+    const NAME: &'static str = "mcp";
+    type Settings = McpSettings;
+
+    fn compile(
+        &self,
+        settings: McpSettings,
+        definition: &Definition,
+        problems: &mut Problems,
+    ) -> Option<Compiled> {
+        settings.check_way(problems);
+        check_effect(&settings, definition, problems);
+        let selection = settings.selection(definition.name.as_str(), problems);
+        let mut compiler = Compiler::new(problems, &self.runtime.secrets);
+        let way = self.way(&settings, definition, &mut compiler);
+        for argument in std::mem::take(&mut compiler.arguments) {
+            compiler.problems.error(
+                argument.pointer,
+                "a server is the same for every call, so there are no arguments here; use {{secrets.KEY}} or write the value",
+            );
+        }
+        let connector = Connector {
+            way: way?,
+            protocol: settings.protocol.unwrap_or_default(),
+            limits: settings.limits(),
+            farewells: self.farewells.clone(),
+            found: Mutex::default(),
+        };
+        let server = Server {
+            hub: Arc::new(Hub::new(definition.name.as_str().to_owned(), connector)),
+            selection,
+            published: Arc::default(),
+            following: Mutex::default(),
+        };
+        let made = Made::Upstream(Arc::new(server));
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true })
+    }
+}
+
+/// Notes what has no effect on a server.
+fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut Problems) {
+    if settings.command.is_some() && definition.auth != Auth::None {
+        problems.error("/auth", "has no effect with mcp.command; give the program its secrets in env");
+    }
+    if definition.response_mapping != ResponseMapping::Passthrough {
+        problems
+            .error("/responseMapping", "has no effect on a server, whose answers are passed on; remove it");
+    }
+    if definition.policy.timeout_ms.is_some() {
+        problems.error("/policy/timeoutMs", "has no effect on a server; use mcp.timeoutMs");
+    }
+}
+
+/// An MCP server that is listed here.
+struct Server {
+    hub: Arc<Hub>,
+    selection: Selection,
+    published: Arc<Published>,
+    following: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+#[async_trait]
+impl Upstream for Server {
+    fn start(&self, changed: Arc<dyn Fn(Changed) + Send + Sync>) {
+        let mut following = self.following.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            tracing::error!(server = self.hub.name, "cannot be followed outside of the runtime");
+            return;
+        };
+        following.get_or_insert_with(|| {
+            let supervisor = Supervisor {
+                hub: Arc::clone(&self.hub),
+                selection: self.selection.clone(),
+                published: Arc::clone(&self.published),
+                changed,
+            };
+            AbortOnDropHandle::new(runtime.spawn(supervisor.run()))
+        });
+    }
+
+    fn offer(&self) -> Arc<Offer> {
+        self.published.offer()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.published.failure()
+    }
+
+    async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
+        task::ask(&self.hub, request).await
+    }
+}

@@ -1,0 +1,109 @@
+//! The stream that a legacy session has beside those of its requests (GET): it is opened again whenever it ends, as long
+//! as the server is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+
+use super::failure::Failure;
+use super::http::{EventStream, HttpSession, RETRY};
+use super::message::Message;
+use super::sse::Decoder;
+
+/// How long a call waits for the stream to stand.
+const READY_WITHIN: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A stream on which nothing came for so long may be dead without anybody having noticed.
+const SILENCE: Duration = Duration::from_mins(10);
+/// After so many failures in a row the session counts as gone.
+const MOST_FAILURES: u32 = 3;
+
+/// The stream of one session.
+pub(super) struct SessionStream {
+    session: Arc<HttpSession>,
+    state: State,
+    failures: u32,
+}
+
+enum State {
+    Opening(BoxFuture<'static, Result<EventStream, Failure>>),
+    Reading(Box<EventStream>),
+    /// The server has no such stream.
+    Absent,
+    Gone,
+}
+
+impl SessionStream {
+    pub(super) fn open(session: Arc<HttpSession>) -> Self {
+        let opening = Arc::clone(&session);
+        let state = State::Opening(Box::pin(async move { opening.get(Decoder::default()).await }));
+        Self { session, state, failures: 0 }
+    }
+
+    /// Waits until it stands, or it is clear that it never will, but no longer than a moment.
+    pub(super) async fn ready(&mut self) {
+        let standing = async {
+            while let State::Opening(opening) = &mut self.state {
+                let opened = opening.as_mut().await;
+                self.opened(opened);
+            }
+        };
+        // A server that is slow here may still answer.
+        drop(tokio::time::timeout(READY_WITHIN, standing).await);
+    }
+
+    /// The next message; waits for ever where the server has no such stream, and nothing once the session is gone.
+    pub(super) async fn next(&mut self) -> Option<Message> {
+        loop {
+            match &mut self.state {
+                State::Opening(opening) => {
+                    let opened = opening.as_mut().await;
+                    self.opened(opened);
+                }
+                State::Reading(stream) => match tokio::time::timeout(SILENCE, stream.next()).await {
+                    Ok(Ok(Some(message))) => {
+                        self.failures = 0;
+                        return Some(message);
+                    }
+                    Ok(Ok(None)) | Err(_) => self.reopen(),
+                    Ok(Err(failure)) => {
+                        tracing::debug!(reason = %failure.into_error(), "the server's own stream broke");
+                        self.reopen();
+                    }
+                },
+                State::Absent => std::future::pending().await,
+                State::Gone => return None,
+            }
+        }
+    }
+
+    fn opened(&mut self, opened: Result<EventStream, Failure>) {
+        self.state = match opened {
+            Ok(stream) => State::Reading(Box::new(stream)),
+            Err(Failure::Status(..)) => State::Absent,
+            Err(Failure::SessionGone) => State::Gone,
+            Err(Failure::Call(_) | Failure::Lost(_)) if self.failures >= MOST_FAILURES => State::Gone,
+            Err(Failure::Call(_) | Failure::Lost(_)) => self.opening(Decoder::default()),
+        };
+    }
+
+    fn reopen(&mut self) {
+        let decoder = match std::mem::replace(&mut self.state, State::Gone) {
+            State::Reading(stream) => stream.decoder,
+            State::Opening(_) | State::Absent | State::Gone => Decoder::default(),
+        };
+        self.state = self.opening(decoder.resuming());
+    }
+
+    fn opening(&mut self, decoder: Decoder) -> State {
+        let session = Arc::clone(&self.session);
+        let pause =
+            decoder.retry.unwrap_or(RETRY).saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
+        self.failures += 1;
+        State::Opening(Box::pin(async move {
+            tokio::time::sleep(pause).await;
+            session.get(decoder).await
+        }))
+    }
+}

@@ -1,0 +1,95 @@
+//! Server-sent events, line by line: what one event carries, and where to resume.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+/// The longest pause that a server may ask for before it is asked again.
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// Puts events together from lines.
+#[derive(Debug, Default)]
+pub(super) struct Decoder {
+    data: BytesMut,
+    has_data: bool,
+    /// The id of the last event, by which a stream is resumed.
+    pub(super) last_id: Option<String>,
+    /// The pause before resuming that the server asked for.
+    pub(super) retry: Option<Duration>,
+}
+
+impl Decoder {
+    /// Takes one line; an empty one ends an event, whose data comes back. Events of other types than `message` carry
+    /// nothing for us.
+    pub(super) fn line(&mut self, line: &Bytes) -> Option<Bytes> {
+        if line.is_empty() {
+            let has_data = std::mem::take(&mut self.has_data);
+            let data = self.data.split().freeze();
+            return has_data.then_some(data).filter(|data| !data.is_empty());
+        }
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let field = &line[..colon];
+        let value = line.get(colon + 1..).unwrap_or_default();
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => {
+                if self.has_data {
+                    self.data.extend_from_slice(b"\n");
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"id" if !value.contains(&0) => {
+                self.last_id = Some(String::from_utf8_lossy(value).into_owned());
+            }
+            b"retry" => {
+                let millis = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+                self.retry = millis.map(|millis| Duration::from_millis(millis).min(LONGEST_RETRY));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The decoder of the stream that takes up where this one ended.
+    pub(super) fn resuming(self) -> Self {
+        Self { last_id: self.last_id, retry: self.retry, ..Self::default() }
+    }
+
+    /// How many bytes of an unfinished event are held.
+    pub(super) fn held(&self) -> usize {
+        self.data.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(text: &str) -> (Vec<String>, Decoder) {
+        let mut decoder = Decoder::default();
+        let found = text
+            .split('\n')
+            .filter_map(|line| decoder.line(&Bytes::copy_from_slice(line.as_bytes())))
+            .map(|data| String::from_utf8(data.to_vec()).unwrap())
+            .collect();
+        (found, decoder)
+    }
+
+    #[test]
+    fn events_are_put_together_from_their_lines() {
+        let (found, decoder) = events(
+            ": hello\nid: 7\nretry: 250\ndata:\n\nevent: message\ndata: {\"a\":\ndata:1}\n\ndata: lost",
+        );
+        assert_eq!(found, ["{\"a\":\n1}"]);
+        assert_eq!(decoder.last_id.as_deref(), Some("7"));
+        assert_eq!(decoder.retry, Some(Duration::from_millis(250)));
+        assert_eq!(decoder.held(), 4);
+    }
+
+    #[test]
+    fn a_pause_without_end_is_shortened() {
+        assert_eq!(events("retry: 99999999999\n").1.retry, Some(LONGEST_RETRY));
+        assert_eq!(events("retry: soon\n").1.retry, None);
+    }
+}

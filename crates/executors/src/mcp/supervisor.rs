@@ -1,0 +1,211 @@
+//! Keeps the connection to one server: connects, lists, follows changes, and begins again when the server was away.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use toolrail_core::{CallError, Changed, ErrorCode, Offer};
+
+use super::connection::{Connection, answer_unasked};
+use super::failure::Failure;
+use super::following::{Following, Heard};
+use super::handshake::nothing;
+use super::hub::Hub;
+use super::settings::Selection;
+use super::wire::Unsolicited;
+use super::{lists, offer};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Between two attempts, even if calls ask for more.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
+/// Changes that come together are looked at together.
+const SETTLE: Duration = Duration::from_millis(20);
+/// The least time between two looks at lists that the server says may change at any moment.
+const SHORTEST_TTL: Duration = Duration::from_secs(10);
+const SWEEP: Duration = Duration::from_secs(15);
+
+/// What the registry sees of a server.
+#[derive(Default)]
+pub(super) struct Published(Mutex<View>);
+
+#[derive(Default)]
+struct View {
+    offer: Arc<Offer>,
+    /// Why there is no connection, or the lists are old.
+    failure: Option<String>,
+    /// What of the lists could not be offered.
+    left_out: Option<String>,
+    /// Of the lists from which the offer was made.
+    fingerprint: u64,
+}
+
+impl Published {
+    pub(super) fn offer(&self) -> Arc<Offer> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner).offer)
+    }
+
+    pub(super) fn failure(&self) -> Option<String> {
+        let view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        view.failure.clone().or_else(|| view.left_out.clone())
+    }
+}
+
+/// Keeps the connection to one server.
+pub(super) struct Supervisor {
+    pub(super) hub: Arc<Hub>,
+    pub(super) selection: Selection,
+    pub(super) published: Arc<Published>,
+    pub(super) changed: Arc<dyn Fn(Changed) + Send + Sync>,
+}
+
+impl Supervisor {
+    /// Runs until it is dropped.
+    pub(super) async fn run(self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let began = Instant::now();
+            let error = self.one_life().await;
+            if began.elapsed() > LONGEST_PAUSE {
+                pause = FIRST_PAUSE;
+            }
+            self.fail(&error);
+            tokio::time::sleep(SHORTEST_PAUSE).await;
+            tokio::select! {
+                () = tokio::time::sleep(jittered(pause)) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = self.hub.wake.notified() => {}
+            }
+        }
+    }
+
+    /// One connection from its beginning to its end; a server that only lost it is connected again at once.
+    async fn one_life(&self) -> CallError {
+        loop {
+            let began = Instant::now();
+            let (connection, unsolicited) = match self.hub.connector.connect(&nothing()).await {
+                Ok((connection, unsolicited)) => (Arc::new(connection), unsolicited),
+                Err(error) => {
+                    self.hub.disconnected(error.clone());
+                    return error;
+                }
+            };
+            self.hub.connected(&connection);
+            let error = match self.list(&connection).await {
+                Ok(ttl) => {
+                    tracing::debug!(server = self.hub.name, "connected");
+                    self.follow(&connection, unsolicited, ttl).await
+                }
+                Err(failure) => failure.into_error(),
+            };
+            self.hub.lost(&connection, &error);
+            if began.elapsed() < FIRST_PAUSE {
+                self.hub.disconnected(error.clone());
+                return error;
+            }
+        }
+    }
+
+    /// Follows the server until the connection is gone.
+    async fn follow(
+        &self,
+        connection: &Arc<Connection>,
+        unsolicited: Unsolicited,
+        ttl: Duration,
+    ) -> CallError {
+        let mut following = Following::begin(connection, unsolicited, self.hub.watched()).await;
+        let mut sweep = tokio::time::interval(SWEEP);
+        let mut look_at = Instant::now() + ttl;
+        loop {
+            let heard = tokio::select! {
+                heard = following.next() => heard,
+                () = self.hub.lists.notified() => Heard::ListsChanged,
+                () = tokio::time::sleep_until(look_at) => {
+                    match self.list(connection).await {
+                        Ok(ttl) => look_at = Instant::now() + ttl,
+                        Err(failure @ (Failure::Lost(_) | Failure::SessionGone)) => return failure.into_error(),
+                        Err(failure) => {
+                            self.fail(&failure.into_error());
+                            look_at = Instant::now() + SHORTEST_TTL;
+                        }
+                    }
+                    continue;
+                }
+                () = self.hub.watched_changed.notified() => {
+                    following.watch(self.hub.watched()).await;
+                    continue;
+                }
+                () = self.hub.wake.notified() => {
+                    if self.hub.is_current(connection) {
+                        continue;
+                    }
+                    return self.hub.failure().unwrap_or_else(gone);
+                }
+                _ = sweep.tick() => {
+                    self.hub.pool.sweep();
+                    self.hub.parked.sweep();
+                    continue;
+                }
+            };
+            match heard {
+                Heard::ListsChanged => look_at = look_at.min(Instant::now() + SETTLE),
+                Heard::Resource(uri) => (self.changed)(Changed::Resource(uri)),
+                Heard::Question { id, method } => {
+                    // Nobody in particular is concerned, so nobody can be asked.
+                    drop(connection.wire.send(answer_unasked(&id, &method)).await);
+                }
+                Heard::Gone => return gone(),
+            }
+        }
+    }
+
+    /// Lists everything, offers it if it is new, and says when to look again.
+    async fn list(&self, connection: &Arc<Connection>) -> Result<Duration, Failure> {
+        let lists = lists::all(connection).await?;
+        let limit = self.hub.connector.limits.list_ttl;
+        let ttl = lists
+            .ttl_ms
+            .map_or(limit, |millis| Duration::from_millis(millis).clamp(SHORTEST_TTL.min(limit), limit));
+        let fingerprint = lists.fingerprint();
+        let is_new = {
+            let mut view = self.published.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_new = view.fingerprint != fingerprint;
+            if is_new {
+                let (offer, left_out) = offer::build(lists, &self.selection, &self.hub);
+                (view.offer, view.left_out) = (Arc::new(offer), left_out);
+                view.fingerprint = fingerprint;
+            }
+            view.failure.take().is_some() || is_new
+        };
+        if is_new {
+            (self.changed)(Changed::Offer);
+        }
+        Ok(ttl)
+    }
+
+    fn fail(&self, error: &CallError) {
+        let words =
+            format!("cannot use {}: {}; it is tried again by itself", self.hub.connector.place(), error);
+        let is_new = {
+            let mut view = self.published.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_new = view.failure.as_ref() != Some(&words);
+            view.failure = Some(words);
+            is_new
+        };
+        if is_new {
+            tracing::warn!(server = self.hub.name, reason = %error, "upstream server is not usable");
+            (self.changed)(Changed::Offer);
+        }
+    }
+}
+
+fn gone() -> CallError {
+    CallError::new(ErrorCode::UpstreamUnreachable, "the connection has ended")
+}
+
+/// Between half and all of the pause, so that many gateways do not come back in step.
+fn jittered(pause: Duration) -> Duration {
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let part = u32::try_from(random % 512).unwrap_or_default();
+    pause / 2 + pause * part / 1024
+}

@@ -1,0 +1,201 @@
+//! One way to a server, HTTP session or process, and the exchanges on it: a request, whatever belongs to it, its answer.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio_util::task::TaskTracker;
+
+use super::failure::Failure;
+use super::http::{HttpExchange, HttpSession};
+use super::message::{self, Message};
+use super::process::{Process, ProcessExchange, Unasked};
+use super::session_stream::SessionStream;
+
+/// A way to a server.
+pub(super) struct Wire {
+    kind: WireKind,
+    ids: AtomicU64,
+    /// Where what must be said at the end is said.
+    farewells: TaskTracker,
+}
+
+pub(super) enum WireKind {
+    Http(Arc<HttpSession>),
+    Stdio(Box<Process>),
+}
+
+/// A request on its way out.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) id: u64,
+    pub(super) method: &'static str,
+    /// The name or URI that it concerns.
+    pub(super) name: Option<String>,
+    pub(super) params: Bytes,
+    /// Arguments that are repeated in headers.
+    pub(super) params_in_headers: Vec<(String, String)>,
+}
+
+/// A request that was sent, until its answer is there. Dropping it earlier cancels the request.
+pub(super) struct Exchange {
+    wire: Arc<Wire>,
+    id: u64,
+    kind: ExchangeKind,
+    is_answered: bool,
+}
+
+enum ExchangeKind {
+    Http(HttpExchange),
+    Stdio(ProcessExchange),
+}
+
+/// What a server sends without having been asked, beside the streams of requests.
+pub(super) enum Unsolicited {
+    /// Nothing can come.
+    None,
+    Stream(Box<SessionStream>),
+    Lines(Unasked),
+}
+
+impl Request {
+    pub(super) fn message(&self) -> Bytes {
+        message::request(self.id, self.method, &self.params)
+    }
+}
+
+impl Wire {
+    pub(super) fn new(kind: WireKind, farewells: TaskTracker) -> Arc<Self> {
+        Arc::new(Self { kind, ids: AtomicU64::new(1), farewells })
+    }
+
+    pub(super) fn kind(&self) -> &WireKind {
+        &self.kind
+    }
+
+    /// The server in messages.
+    pub(super) fn place(&self) -> String {
+        match &self.kind {
+            WireKind::Http(session) => session.endpoint.name(),
+            WireKind::Stdio(process) => process.name().to_owned(),
+        }
+    }
+
+    pub(super) fn next_id(&self) -> u64 {
+        self.ids.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Begins a request.
+    pub(super) fn begin(self: &Arc<Self>, request: Request) -> Result<Exchange, Failure> {
+        let id = request.id;
+        let kind = match &self.kind {
+            WireKind::Http(session) => ExchangeKind::Http(session.begin(request)),
+            WireKind::Stdio(process) => ExchangeKind::Stdio(process.begin(&request)?),
+        };
+        Ok(Exchange { wire: Arc::clone(self), id, kind, is_answered: false })
+    }
+
+    /// Sends a message that needs no answer.
+    pub(super) async fn send(&self, message: Bytes) -> Result<(), Failure> {
+        match &self.kind {
+            WireKind::Http(session) => session.notify(message).await,
+            WireKind::Stdio(process) => process.send(message),
+        }
+    }
+
+    /// Sends a message from a place that cannot wait.
+    fn send_soon(&self, message: Bytes) {
+        match &self.kind {
+            WireKind::Http(session) => {
+                let session = Arc::clone(session);
+                self.say(async move { drop(session.notify(message).await) });
+            }
+            WireKind::Stdio(process) => drop(process.send(message)),
+        }
+    }
+
+    fn say(&self, words: impl Future<Output = ()> + Send + 'static) {
+        const WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.farewells.spawn_on(
+                async move {
+                    // Whoever does not take it in time does not want it.
+                    drop(tokio::time::timeout(WITHIN, words).await);
+                },
+                &runtime,
+            );
+        }
+    }
+
+    fn is_modern_http(&self) -> bool {
+        matches!(&self.kind, WireKind::Http(session) if session.is_modern)
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if let WireKind::Http(session) = &self.kind
+            && session.session.is_some()
+        {
+            let session = Arc::clone(session);
+            self.say(async move { session.end().await });
+        }
+    }
+}
+
+impl Exchange {
+    /// The next message that belongs to this request; the answer is the last. Nothing is lost when the future is dropped.
+    pub(super) async fn next(&mut self) -> Result<Message, Failure> {
+        let next = match &mut self.kind {
+            ExchangeKind::Http(exchange) => exchange.next().await,
+            ExchangeKind::Stdio(exchange) => exchange.next().await,
+        };
+        self.is_answered |= matches!(next, Err(_) | Ok(Message::Answer { .. }));
+        next
+    }
+
+    pub(super) fn wire(&self) -> &Arc<Wire> {
+        &self.wire
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The session that the answer named in its head.
+    pub(super) fn named_session(&self) -> Option<http::HeaderValue> {
+        match &self.kind {
+            ExchangeKind::Http(exchange) => exchange.named_session.clone(),
+            ExchangeKind::Stdio(_) => None,
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        // Over modern HTTP the closed stream says it.
+        if !self.is_answered && !self.wire.is_modern_http() {
+            let params = json!({"requestId": self.id, "reason": "the client no longer waits"});
+            self.wire.send_soon(message::notice("notifications/cancelled", Some(&params)));
+        }
+    }
+}
+
+impl Unsolicited {
+    /// Waits a moment until the server can send something, so that nothing it sends during a call is lost.
+    pub(super) async fn ready(&mut self) {
+        if let Self::Stream(stream) = self {
+            stream.ready().await;
+        }
+    }
+
+    /// The next message; waits for ever where nothing can come, and nothing when the source has ended.
+    pub(super) async fn next(&mut self) -> Option<Message> {
+        match self {
+            Self::None => std::future::pending().await,
+            Self::Stream(stream) => stream.next().await,
+            Self::Lines(lines) => lines.next().await,
+        }
+    }
+}
