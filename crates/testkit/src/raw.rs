@@ -58,6 +58,11 @@ impl RawConnection {
         self.send(body).await
     }
 
+    /// Says that nothing more will be sent; answers can still be read.
+    pub async fn finish(&mut self) -> Result<()> {
+        Ok(self.stream.shutdown().await?)
+    }
+
     /// The name to put into a `Host` header.
     pub fn host(&self) -> &str {
         &self.host
