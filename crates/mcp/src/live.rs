@@ -157,17 +157,14 @@ impl Sessions {
         }
         let now = now();
         let mut all = lock(&self.live);
-        let live = match all.get(key) {
-            Some(live) => Arc::clone(live),
-            None => {
-                self.sweep(&mut all, now);
-                let live = Arc::<Live>::default();
-                if all.len() < MOST {
-                    all.insert(key.into(), Arc::clone(&live));
-                }
-                live
+        let live = all.get(key).cloned().unwrap_or_else(|| {
+            self.sweep(&mut all, now);
+            let live = Arc::<Live>::default();
+            if all.len() < MOST {
+                all.insert(key.into(), Arc::clone(&live));
             }
-        };
+            live
+        });
         live.used.store(now, Ordering::Relaxed);
         Some(live)
     }

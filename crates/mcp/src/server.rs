@@ -121,10 +121,8 @@ impl Server {
             }
             Ok(Message::Response(response)) => {
                 let Some(live) = &peer.session.live else { return Said::Nothing };
-                match response.id.is_some_and(|id| live.asks.answer(id, response.result)) {
-                    true => Said::Nothing,
-                    false => Said::Unexpected,
-                }
+                let expected = response.id.is_some_and(|id| live.asks.answer(id, response.result));
+                if expected { Said::Nothing } else { Said::Unexpected }
             }
         }
     }

@@ -1,6 +1,8 @@
 //! `requestState`: what a request that was interrupted by questions must know when it comes again (2026-07-28). Sealed, and
 //! bound to who asked, what was asked, and when.
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -48,7 +50,7 @@ pub(crate) fn digest_of(method: &str, name: &str, arguments: Option<&str>) -> St
     let arguments: Value = arguments.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let text = format!("{method}\n{name}\n{}", sorted(&arguments));
     let hash = digest(&SHA256, text.as_bytes());
-    hash.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    URL_SAFE_NO_PAD.encode(&hash.as_ref()[..16])
 }
 
 fn sorted(value: &Value) -> Value {

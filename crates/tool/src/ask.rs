@@ -53,7 +53,7 @@ impl<'c, 'a> Asking<'c, 'a> {
     }
 }
 
-/// Asks what has not been answered in an earlier run.
+/// Asks what has not been answered yet, in this run or in an earlier one.
 pub(crate) async fn ask(
     context: &Context<'_>,
     mut questions: Questions,
@@ -82,10 +82,7 @@ pub(crate) async fn ask(
         Unanswered::Later(input) => ToolError::input_required(input),
         Unanswered::Never(error) => ToolError::of_call(error),
     })?;
-    // Somebody who is answered while the request is under way never runs again, and may ask the same once more.
-    if caller.resumed().is_some() {
-        context.memory.with(caller, |state| state.answers.extend(new.clone()))?;
-    }
+    context.memory.with(caller, |state| state.answers.extend(new.clone()))?;
     answers.extend(new);
     Ok(answers)
 }

@@ -138,7 +138,8 @@ impl<'a> Context<'a> {
 
     /// Asks the user to fill in a form with a schema of plain fields. Pass errors on with `?`: clients of 2026-07-28 answer
     /// by making the request again, and the tool then runs again from its start with the answers at hand. `key` names the
-    /// question and must be the same in every run.
+    /// question: it must be the same in every run, and asked once more it gives the same answer. In a call that runs as a
+    /// task, what is asked before anything else is waited for is asked by the request, and the task begins afterwards.
     pub async fn elicit(&self, key: &str, message: &str, schema: Value) -> Result<Elicited, ToolError> {
         self.questions().elicit(key, message, schema).ask().await?.elicited(key)
     }

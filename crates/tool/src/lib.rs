@@ -62,3 +62,8 @@ pub mod __private {
     pub use crate::offering::Annotated;
     pub use {inventory, schemars, serde};
 }
+
+/// The guide compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/native-tools.md")]
+struct Guide;

@@ -1,6 +1,6 @@
 //! Tools that ask once, as clients of 2026-07-28 answer: by making the request again (SEP-2322).
 
-use toolrail_tool::serde_json::{Value, json};
+use toolrail_tool::serde_json::{Map, Value, json};
 use toolrail_tool::{Context, ToolError, tool};
 
 /// A form with one text that must be filled in.
@@ -66,6 +66,6 @@ async fn test_input_required_result_capabilities(ctx: &Context) -> Result<String
     Ok("Asked what the client can be asked".to_owned())
 }
 
-pub(crate) fn name(content: &toolrail_tool::serde_json::Map<String, Value>) -> &str {
+pub(crate) fn name(content: &Map<String, Value>) -> &str {
     content.get("name").and_then(Value::as_str).unwrap_or("stranger")
 }

@@ -135,7 +135,7 @@ impl<'a> Bridge<'a> {
             reply = self.remote.send(Method::POST, headers, line.clone()).await?;
         }
         if method == "initialize" {
-            *self.session.lock().unwrap_or_else(PoisonError::into_inner) = reply.session.clone();
+            self.set_session(reply.session.take());
             let _ = self.introduction.set(line.clone());
         }
         if reply.events {
@@ -207,8 +207,8 @@ impl<'a> Bridge<'a> {
 
     async fn introduce_again(&self) -> Result<(), BridgeError> {
         let Some(introduction) = self.introduction.get() else { return Ok(()) };
-        let reply = self.remote.send(Method::POST, plain_headers(), introduction.clone()).await?;
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = reply.session.clone();
+        let mut reply = self.remote.send(Method::POST, plain_headers(), introduction.clone()).await?;
+        self.set_session(reply.session.take());
         let _ = reply.body.whole().await?;
         let mut headers = plain_headers();
         self.add_session(&mut headers);
@@ -225,6 +225,10 @@ impl<'a> Bridge<'a> {
             // It would find out by itself in the end.
             let _ = tokio::time::timeout(RETRY, ending).await;
         }
+    }
+
+    fn set_session(&self, session: Option<String>) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 
     fn session(&self) -> Option<String> {

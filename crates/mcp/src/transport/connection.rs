@@ -117,10 +117,8 @@ impl Connection {
             return Poll::Ready(Some(ready));
         }
         // What a call says on its way comes before its answer, which it gives last.
-        let ended = match self.running.is_empty() {
-            true => Poll::Pending,
-            false => self.running.poll_next_unpin(context),
-        };
+        let idle = self.running.is_empty();
+        let ended = if idle { Poll::Pending } else { self.running.poll_next_unpin(context) };
         if let Poll::Ready(Some(said)) = ended {
             self.follow();
             while let Some(message) = self.outbox.take() {

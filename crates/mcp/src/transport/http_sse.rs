@@ -8,6 +8,8 @@ use std::task::{Context, Poll};
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
@@ -50,7 +52,7 @@ pub(super) async fn open(State(server): State<Arc<Server>>) -> Response {
     let Some(random) = server.signer.random::<16>() else {
         return fault(Fault::new(Code::InvalidRequest, "no random numbers to be had").with_status(503));
     };
-    let id: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = URL_SAFE_NO_PAD.encode(random);
     let (sender, messages) = mpsc::channel(MOST_WAITING);
     server.mailboxes.lock().insert(id.clone(), sender);
     let mailbox = Mailbox {
