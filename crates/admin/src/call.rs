@@ -9,9 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_core::{Block, CallError, ErrorCode, Mute, Payload, Principal, ToolResult, write_json_string};
-use toolrail_registry::Snapshot;
+use toolrail_registry::{Entry, Item, Snapshot};
 
 use crate::failure::{Failure, json_bytes};
 use crate::unknown::unknown_tool;
@@ -50,8 +51,11 @@ pub(crate) async fn call(State(admin): State<Admin>, request: Body) -> Result<Re
 
 /// Why no tool can be called under that name, with the name that was probably meant.
 fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
-    let message = match snapshot.entry(name) {
-        Some(entry) if entry.tool.is_some() => {
+    let message = match snapshot.entry(name).map(|entry| &**entry) {
+        Some(Entry { name, item: Some(item), .. }) if !matches!(item, Item::Tool(_)) => {
+            format!("{name:?} is {}, not a tool; GET /mcp/tools lists the tools", item.word())
+        }
+        Some(entry) if entry.item.is_some() => {
             format!(
                 "the tool {:?} is switched off; POST /admin/tools/{}/enable switches it on",
                 entry.name, entry.name
@@ -72,7 +76,7 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
 }
 
 fn answer(result: ToolResult) -> Result<Response, Failure> {
-    if result.is_error {
+    if result.is_error || matches!(result.payload, Payload::InputRequired(_)) {
         return Err(CallError::new(ErrorCode::UpstreamInvalid, told(&result)).into());
     }
     let mut body = b"{\"ok\":true,\"result\":".to_vec();
@@ -96,13 +100,12 @@ fn told(result: &ToolResult) -> String {
         Payload::Blocks(blocks) => blocks
             .iter()
             .filter_map(|block| match block {
-                Block::Text(text) => Some(text.as_str()),
-                Block::TextResource { text, .. } => Some(text.as_str()),
+                Block::Text(text) | Block::TextResource { text, .. } => Some(text.as_str()),
                 Block::Image { .. } | Block::Audio { .. } | Block::Resource { .. } => None,
             })
             .collect::<Vec<_>>()
             .join("\n"),
-        Payload::Whole(json) => json.text().to_owned(),
+        Payload::Whole(json) => texts_of(&json.to_value()).unwrap_or_else(|| json.text().to_owned()),
         Payload::InputRequired(_) => ASKS.to_owned(),
         Payload::Empty => String::new(),
     };
@@ -114,16 +117,22 @@ fn told(result: &ToolResult) -> String {
         .join("; ")
 }
 
+/// The text blocks of a result in MCP's form, if it has any.
+fn texts_of(result: &Value) -> Option<String> {
+    let blocks = result.get("content")?.as_array()?;
+    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
 fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
     match payload {
-        Payload::Json(json) => body.extend_from_slice(json.bytes()),
+        Payload::Json(json) | Payload::Whole(json) => body.extend_from_slice(json.bytes()),
         Payload::Text(text) => write_json_string(body, text),
         Payload::Blocks(blocks) => {
             body.extend_from_slice(b"{\"content\":[");
             write_list(body, blocks, write_block);
             body.extend_from_slice(b"]}");
         }
-        Payload::Whole(json) => body.extend_from_slice(json.bytes()),
         // Refused before this.
         Payload::Empty | Payload::InputRequired(_) => body.extend_from_slice(b"null"),
     }

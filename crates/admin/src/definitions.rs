@@ -68,7 +68,7 @@ impl<'a> Shown<'a> {
     fn new(entry: &'a Entry, beside: &Beside) -> Self {
         let usage = beside.usage.get(&ToolName::fold(&entry.name));
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
-        let (kind, description) = if let Some(tool) = &entry.tool {
+        let (kind, description) = if let Some(tool) = entry.tool() {
             (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned))
         } else {
             let document = serde_json::from_str(&entry.document).unwrap_or_default();

@@ -17,7 +17,7 @@ pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
     let snapshot = admin.registry.snapshot();
     let (status, word) = if snapshot.sources.is_empty() {
         (StatusCode::SERVICE_UNAVAILABLE, "starting")
-    } else if snapshot.sources.iter().any(|source| source.failure.is_some()) {
+    } else if is_failing(&snapshot) {
         // Still 200: the last good snapshot serves.
         (StatusCode::OK, "degraded")
     } else {
@@ -48,7 +48,13 @@ fn summary(snapshot: &Snapshot) -> Value {
         "tools": snapshot.tools().len(),
         "problems": snapshot.problems().count(),
         "sources": snapshot.sources,
+        "upstreams": snapshot.upstreams,
     })
+}
+
+fn is_failing(snapshot: &Snapshot) -> bool {
+    snapshot.sources.iter().any(|source| source.failure.is_some())
+        || snapshot.upstreams.iter().any(|upstream| upstream.failure.is_some())
 }
 
 fn merge(body: &mut Value, more: Value) {

@@ -31,8 +31,15 @@ pub(crate) async fn preview(
     let snapshot = admin.registry.snapshot();
     let entry = found(&snapshot, &name)?;
     // A tool that is switched off can be looked at all the same: that is when one wants to.
-    let Some(tool) = &entry.tool else {
-        return Err(Failure::bad_definition(entry.problems.clone(), ""));
+    let Some(tool) = entry.tool() else {
+        return Err(match &entry.item {
+            Some(item) => Failure::bad_request(format!(
+                "{:?} is {}; only calls of tools can be previewed",
+                entry.name,
+                item.word()
+            )),
+            None => Failure::bad_definition(entry.problems.clone(), ""),
+        });
     };
     let preview = tool.preview(request.arguments, &Principal::Anonymous)?;
     Ok(failure::json(StatusCode::OK, &json!({"ok": true, "preview": preview})))

@@ -168,7 +168,8 @@ pub trait Caller: Send + Sync {
     }
 
     /// Asks the client. Where answers come with a new request, answers it has brought are returned at once, and missing ones
-    /// end this run ([`Unanswered::Later`]).
+    /// end this run ([`Unanswered::Later`]). Where a call becomes a task, what is asked before anything else is waited for is
+    /// asked like that, too, and there is no task before it is answered; later questions are the task's.
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
         let wanted = questions.by_key.first().and_then(|(_, question)| question.capability());
         Err(Unanswered::Never(missing_capability(wanted.unwrap_or("elicitation"))))
@@ -177,6 +178,11 @@ pub trait Caller: Send + Sync {
     /// What was to be remembered when the request was interrupted by questions; an error if the client tampered with it.
     fn remembered(&self) -> Result<Option<Value>, CallError> {
         Ok(None)
+    }
+
+    /// The tools that called one another up to this request, the first one first; empty if a client made it.
+    fn chain(&self) -> &[String] {
+        &[]
     }
 
     /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.

@@ -131,6 +131,19 @@ pub trait Executor: Send + Sync {
     }
 }
 
+/// The tools of this gateway, for those of them that call others.
+#[async_trait]
+pub trait Tools: Send + Sync {
+    /// Calls the tool of that name like any client would: arguments checked, policies applied.
+    async fn call(
+        &self,
+        name: &str,
+        arguments: &RawValue,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Outcome;
+}
+
 /// What is to be completed.
 #[derive(Clone, Copy)]
 pub struct Completing<'a> {

@@ -23,7 +23,7 @@ pub use definition::{
 };
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
-    Block, Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult,
+    Block, Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
     ValueOrigin,
 };
 pub use json::{Json, NotJson, Root, write_json_string};

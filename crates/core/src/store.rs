@@ -119,4 +119,7 @@ pub trait Store: Send + Sync {
 
     /// How much each tool has been used; a tool never used is absent.
     async fn usage(&self) -> Result<Vec<Usage>, StoreError>;
+
+    /// The key of that name, made of the system's randomness on first use. Everybody who uses the store gets the same.
+    async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError>;
 }

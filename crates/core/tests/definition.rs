@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolrail_core::{
-    Auth, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Kind, Outcome, Payload,
-    Preview, Problems, ResponseMapping, Severity, ToolResult, async_trait,
+    Auth, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Kind, Made, Outcome,
+    Payload, Preview, Problems, ResponseMapping, Severity, ToolResult, async_trait,
 };
 
 /// A kind with just enough of a block to have faults in.
@@ -49,7 +49,11 @@ impl Kind for Http {
         if !settings.url.starts_with("http") {
             problems.error("/http/url", "not a URL");
         }
-        Some(Compiled { executor: Arc::new(Nothing), arguments: Vec::new(), uses_other_arguments: true })
+        Some(Compiled {
+            made: Made::Tool(Arc::new(Nothing)),
+            arguments: Vec::new(),
+            uses_other_arguments: true,
+        })
     }
 }
 

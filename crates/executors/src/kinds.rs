@@ -8,6 +8,8 @@ use crate::feign::Feign;
 use crate::http::Http;
 use crate::mcp::Mcp;
 use crate::outbound::Client;
+use crate::prompt::Prompt;
+use crate::resource::Resource;
 
 /// What the kinds need to run.
 #[derive(Clone, Debug)]
@@ -23,6 +25,8 @@ pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
     vec![
         Arc::new(Http::new(runtime.clone())),
         Arc::new(Feign::new(runtime.clone())),
+        Arc::new(Prompt::new(runtime.clone())),
+        Arc::new(Resource::new(runtime.clone())),
         Arc::new(Mcp::new(runtime.clone())),
     ]
 }

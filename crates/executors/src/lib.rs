@@ -1,14 +1,18 @@
-//! The kinds: how tools are carried out. `kinds` lists them; one folder each, beside what they share: `template`
-//! (request templates), `request` (HTTP requests made from them), `outbound` (the one guarded client) and `answer` (from
-//! an upstream's answer to a result).
+//! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them; one folder each,
+//! beside what they share: `template` (request templates), `request` (HTTP requests made from them), `outbound` (the one
+//! guarded client), `answer` (from an upstream's answer to a result) and `offered` (what is the same for prompts and
+//! resources).
 
 pub mod answer;
 mod feign;
 mod http;
 mod kinds;
 mod mcp;
+mod offered;
 pub mod outbound;
+mod prompt;
 mod request;
+mod resource;
 mod template;
 
 pub use kinds::{Runtime, kinds};

@@ -1,7 +1,9 @@
 //! The JSON-RPC envelope, borrowed from the bytes it came in. Nothing is looked into that the dispatch does not need.
 
 use std::borrow::Cow;
+use std::fmt;
 
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -17,7 +19,13 @@ pub(crate) enum Message<'a> {
     /// Wants none.
     Notification(Notification<'a>),
     /// Answers a request of ours.
-    Response,
+    Response(Response<'a>),
+}
+
+/// The answer to a request of ours.
+pub(crate) struct Response<'a> {
+    pub(crate) id: Option<&'a RawValue>,
+    pub(crate) result: Result<&'a RawValue, &'a RawValue>,
 }
 
 /// A request: its id as it was written, its method, its parameters.
@@ -25,6 +33,25 @@ pub(crate) struct Request<'a> {
     pub(crate) id: &'a RawValue,
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Params<'a>,
+    /// The message it was read from.
+    pub(crate) bytes: &'a [u8],
+}
+
+impl<'a> Request<'a> {
+    /// `params._meta` as it was written. Rarely needed, hence not kept.
+    pub(crate) fn raw_meta(&self) -> Option<&'a RawValue> {
+        #[derive(Deserialize)]
+        struct Outer<'a> {
+            #[serde(borrow)]
+            params: Inner<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Inner<'a> {
+            #[serde(borrow, rename = "_meta")]
+            meta: &'a RawValue,
+        }
+        serde_json::from_slice::<Outer<'a>>(self.bytes).ok().map(|outer| outer.params.meta)
+    }
 }
 
 /// A notification.
@@ -81,6 +108,12 @@ pub(crate) struct Meta<'a> {
     pub(crate) protocol_version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(crate) client_capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
+    pub(crate) client_info: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    pub(crate) log_level: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "progressToken")]
+    pub(crate) progress_token: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -124,7 +157,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fau
         Ok(GoodRequest { jsonrpc, id, method, params })
             if jsonrpc == "2.0" && is_id(id) && bytes.first() == Some(&b'{') =>
         {
-            Ok(Message::Request(Request { id, method, params }))
+            Ok(Message::Request(Request { id, method, params, bytes }))
         }
         _ => parse_carefully(bytes),
     }
@@ -132,11 +165,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fau
 
 fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fault)> {
     // An empty array would pass as a message without members.
-    if bytes.trim_ascii_start().first() == Some(&b'[') && serde_json::from_slice::<&RawValue>(bytes).is_ok() {
-        return Err((
-            None,
-            Fault::new(Code::InvalidRequest, "batches are not supported; send one message at a time"),
-        ));
+    if is_batch(bytes) && serde_json::from_slice::<&RawValue>(bytes).is_ok() {
+        let message = "batches belong to revision 2025-03-26; send one message at a time";
+        return Err((None, Fault::new(Code::InvalidRequest, message)));
     }
     let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, unreadable(&error)))?;
     let id = wire.id.filter(|id| is_id(id));
@@ -148,8 +179,11 @@ fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Faul
         return Err(fault("\"id\" must be a string or a number of at most 1024 characters"));
     }
     let Some(method) = wire.method else {
-        if wire.result.is_some() || wire.error.is_some() {
-            return Ok(Message::Response);
+        match (wire.result, wire.error) {
+            (Some(result), None) => return Ok(Message::Response(Response { id, result: Ok(result) })),
+            (None, Some(error)) => return Ok(Message::Response(Response { id, result: Err(error) })),
+            (Some(_), Some(_)) => return Err(fault("an answer has \"result\" or \"error\", not both")),
+            (None, None) => {}
         }
         return Err(fault("\"method\" is missing"));
     };
@@ -164,9 +198,56 @@ fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Faul
         })?,
     };
     Ok(match id {
-        Some(id) => Message::Request(Request { id, method: method.0, params }),
+        Some(id) => Message::Request(Request { id, method: method.0, params, bytes }),
         None => Message::Notification(Notification { method: method.0, params }),
     })
+}
+
+/// Whether the bytes are an array, hence a batch if anything.
+pub(crate) fn is_batch(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().first() == Some(&b'[')
+}
+
+/// The messages of a batch. The count is bounded before anything is kept of them.
+pub(crate) fn parse_batch(bytes: &[u8]) -> Result<Vec<&RawValue>, Fault> {
+    /// The most messages in one batch.
+    const MOST: usize = 500;
+
+    struct Bounded;
+
+    impl<'de> Visitor<'de> for Bounded {
+        type Value = Option<Vec<&'de RawValue>>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("an array of messages")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+            let mut messages = Vec::new();
+            while let Some(message) = sequence.next_element()? {
+                if messages.len() == MOST {
+                    // The rest is still read, so that what is not JSON is told as that.
+                    while sequence.next_element::<IgnoredAny>()?.is_some() {}
+                    return Ok(None);
+                }
+                messages.push(message);
+            }
+            Ok(Some(messages))
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let messages = deserializer
+        .deserialize_seq(Bounded)
+        .and_then(|messages| deserializer.end().map(|()| messages))
+        .map_err(|error| unreadable(&error))?;
+    match messages {
+        None => Err(Fault::new(Code::InvalidRequest, format!("a batch has at most {MOST} messages"))),
+        Some(messages) if messages.is_empty() => {
+            Err(Fault::new(Code::InvalidRequest, "a batch has at least one message"))
+        }
+        Some(messages) => Ok(messages),
+    }
 }
 
 /// A string, borrowed where it has no escapes.
@@ -198,7 +279,7 @@ fn unreadable(error: &serde_json::Error) -> Fault {
 mod tests {
     use super::*;
 
-    fn code(text: &str) -> i32 {
+    fn code(text: &str) -> i64 {
         parse(text.as_bytes()).err().map_or(0, |(_, fault)| fault.code.number())
     }
 

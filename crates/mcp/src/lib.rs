@@ -1,16 +1,30 @@
 //! The MCP server on raw JSON: envelope, method table, dialects and transports. Transports know bytes and connections,
 //! never a method; methods know no transport.
 
+mod asks;
+mod batch;
+mod caller;
+mod capabilities;
 mod content;
 mod dialect;
 mod envelope;
+mod finish;
+mod follower;
 mod headers;
+mod live;
 mod methods;
+mod outbox;
 mod peer;
 mod reply;
+mod resume;
 mod server;
+mod session;
+mod sign;
+mod state;
+mod tasks;
+#[cfg(test)]
+mod tests;
 mod transport;
 
-pub use reply::Pieces;
 pub use server::{Server, ServerInfo};
-pub use transport::{BridgeError, ENDPOINT, Posted, Remote, bridge, routes, serve_stream};
+pub use transport::{Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream};

@@ -1,26 +1,44 @@
 //! Who is at the other end of a message, as far as answering it depends on that.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
 use toolrail_core::Principal;
 
 use crate::headers::Claims;
+use crate::live::Live;
+use crate::outbox::Outbox;
 
 /// The other end of one message.
 pub(crate) struct Peer<'a> {
     /// What HTTP headers said beside the message, where it came over HTTP.
     pub(crate) claims: Option<Claims<'a>>,
-    /// What `initialize` settled, where messages share a connection.
+    /// What `initialize` settled.
     pub(crate) session: &'a Session,
     /// Who calls.
     pub(crate) principal: &'a Principal,
+    /// Takes what is to be sent beside the answer; absent if the client cannot be sent anything else.
+    pub(crate) outbox: Option<&'a Outbox>,
 }
 
-/// What one connection has settled.
+/// What a client has settled with us, on one connection or under one session id.
 #[derive(Default)]
 pub(crate) struct Session {
     /// The legacy revision that `initialize` negotiated.
     pub(crate) revision: OnceLock<&'static str>,
+    /// What the client said it can do, in `initialize`.
+    pub(crate) capabilities: OnceLock<Value>,
+    /// How the client introduced itself, in `initialize`.
+    pub(crate) client_info: OnceLock<Value>,
     /// Whether the connection offers the shapes of plain JSON-RPC (`/mcp/ws`).
     pub(crate) plain_shapes: bool,
+    /// What this process holds for it.
+    pub(crate) live: Option<Arc<Live>>,
+}
+
+impl Session {
+    /// What one connection settles, with everything it may need.
+    pub(crate) fn of_connection() -> Self {
+        Self { live: Some(Arc::new(Live::default())), ..Self::default() }
+    }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_core::write_json_string;
+use toolrail_core::{RpcError, write_json_string};
 
 /// The JSON-RPC codes we send, in one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +22,16 @@ pub(crate) enum Code {
     /// A header that must repeat something of the body does not.
     HeaderMismatch,
     UnsupportedVersion,
+    /// For legacy clients; later ones get [`Code::InvalidParams`].
+    ResourceNotFound,
+    /// A fault of ours, or of whoever was to carry the request out.
+    Internal,
+    /// A number that whoever carried the request out chose.
+    Other(i64),
 }
 
 impl Code {
-    pub(crate) const fn number(self) -> i32 {
+    pub(crate) const fn number(self) -> i64 {
         match self {
             Self::ParseError => -32700,
             Self::InvalidRequest => -32600,
@@ -34,6 +40,9 @@ impl Code {
             Self::CallFailed => -32000,
             Self::HeaderMismatch => -32020,
             Self::UnsupportedVersion => -32022,
+            Self::ResourceNotFound => -32002,
+            Self::Internal => -32603,
+            Self::Other(number) => number,
         }
     }
 }
@@ -43,7 +52,7 @@ impl Code {
 pub(crate) struct Fault {
     pub(crate) code: Code,
     pub(crate) message: String,
-    pub(crate) data: Option<Value>,
+    pub(crate) data: Option<Box<Value>>,
     /// The HTTP status where the answer travels over HTTP.
     pub(crate) status: u16,
 }
@@ -52,10 +61,24 @@ impl Fault {
     /// A fault in the message itself (status 400) or in what it asks for (200, in band).
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         let status = match code {
-            Code::ParseError | Code::InvalidRequest | Code::HeaderMismatch | Code::UnsupportedVersion => 400,
-            Code::MethodNotFound | Code::InvalidParams | Code::CallFailed => 200,
+            Code::ParseError
+            | Code::InvalidRequest
+            | Code::HeaderMismatch
+            | Code::UnsupportedVersion
+            | Code::Other(RpcError::MISSING_CAPABILITY) => 400,
+            Code::MethodNotFound
+            | Code::InvalidParams
+            | Code::CallFailed
+            | Code::ResourceNotFound
+            | Code::Internal
+            | Code::Other(_) => 200,
         };
         Self { code, message: message.into(), data: None, status }
+    }
+
+    /// The error that whoever carried the request out wants told.
+    pub(crate) fn told(error: RpcError) -> Self {
+        Self { data: error.data.map(Box::new), ..Self::new(Code::Other(error.code), error.message) }
     }
 
     pub(crate) fn with_status(self, status: u16) -> Self {
@@ -63,7 +86,7 @@ impl Fault {
     }
 
     pub(crate) fn with_data(self, data: Value) -> Self {
-        Self { data: Some(data), ..self }
+        Self { data: Some(Box::new(data)), ..self }
     }
 }
 
@@ -91,6 +114,19 @@ impl Outcome {
         } else {
             self.before.push((std::mem::take(&mut self.out), json.clone()));
         }
+    }
+}
+
+impl Outcome {
+    /// All of it in one piece.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.out.len());
+        for (head, shared) in self.before {
+            bytes.extend_from_slice(&head);
+            bytes.extend_from_slice(&shared);
+        }
+        bytes.extend_from_slice(&self.out);
+        bytes
     }
 }
 
@@ -175,6 +211,37 @@ impl Pieces {
         }
     }
 
+    /// Appends a few bytes that never change.
+    pub(crate) fn push_static(&mut self, piece: &'static [u8]) {
+        self.pieces.push_back(Bytes::from_static(piece));
+    }
+
+    /// Appends all of another.
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.pieces.append(&mut other.pieces);
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// All of it in one piece and on one line: JSON text has no raw line breaks inside strings, so any that are there
+    /// mean nothing.
+    pub(crate) fn into_line(self) -> Bytes {
+        if let [only] = self.pieces.as_slices().0
+            && self.pieces.len() == 1
+            && memchr::memchr2(b'\n', b'\r', only).is_none()
+        {
+            return only.clone();
+        }
+        let mut line = Vec::with_capacity(self.left());
+        for piece in &self.pieces {
+            line.extend(piece.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
+        }
+        line.into()
+    }
+
     fn left(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
@@ -183,15 +250,11 @@ impl Pieces {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Bytes> {
         self.pieces.iter()
     }
+}
 
-    /// All of it as text, for transports that frame whole messages.
-    pub(crate) fn into_text(self) -> String {
-        let mut bytes = Vec::with_capacity(self.left());
-        for piece in &self.pieces {
-            bytes.extend_from_slice(piece);
-        }
-        // Every piece is JSON made of checked text.
-        String::from_utf8(bytes).unwrap_or_default()
+impl From<Bytes> for Pieces {
+    fn from(bytes: Bytes) -> Self {
+        Self { pieces: VecDeque::from([bytes]) }
     }
 }
 

@@ -4,14 +4,22 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use toolrail_registry::Registry;
 
+use crate::batch;
+use crate::caller::RequestCaller;
 use crate::dialect::{self, Dialect};
 use crate::envelope::{self, Message, Notification, Params, Request};
 use crate::headers::{Claims, decode};
+use crate::live::Sessions;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
 use crate::reply::{Answer, Code, Fault, Reply};
+use crate::sign::Signer;
+use crate::tasks::Tasks;
+use crate::transport::Mailboxes;
 
 /// How the server introduces itself.
 #[derive(Clone, Debug)]
@@ -32,16 +40,57 @@ pub struct Server {
     pub(crate) info: ServerInfo,
     /// What every modern result ends with, but for the two last braces.
     pub(crate) modern_tail: Vec<u8>,
+    pub(crate) signer: Signer,
+    /// Tells this process from other replicas.
+    pub(crate) replica: u32,
+    pub(crate) sessions: Sessions,
+    /// Connections of the transport of 2024-11-05.
+    pub(crate) mailboxes: Mailboxes,
+    /// Cancelled when the server is about to end: streams then end by themselves.
+    pub(crate) closing: CancellationToken,
+    /// Calls that go on although their client has lost the connection.
+    pub(crate) tracker: TaskTracker,
+    /// Calls that run on while their clients ask for them now and then.
+    pub(crate) tasks: Tasks,
+}
+
+/// What becomes of a message.
+pub(crate) enum Said {
+    /// It is answered.
+    Answer(Answer),
+    /// It wants no answer.
+    Nothing,
+    /// It answers something that nobody here has asked.
+    Unexpected,
 }
 
 impl Server {
-    /// A server over that registry.
-    pub fn new(registry: Arc<Registry>, info: ServerInfo) -> Arc<Self> {
+    /// A server over that registry. Replicas that share `key` know each other's sessions.
+    pub fn new(registry: Arc<Registry>, info: ServerInfo, key: &[u8; 32]) -> Arc<Self> {
+        let signer = Signer::new(key);
+        let replica = signer.random().map_or_else(std::process::id, u32::from_be_bytes);
         let me = implementation(&info);
         let modern_tail =
             format!("\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{me}")
                 .into_bytes();
-        Arc::new(Self { registry, info, modern_tail })
+        Arc::new(Self {
+            registry,
+            info,
+            modern_tail,
+            signer,
+            replica,
+            sessions: Sessions::default(),
+            mailboxes: Mailboxes::default(),
+            closing: CancellationToken::new(),
+            tracker: TaskTracker::new(),
+            tasks: Tasks::default(),
+        })
+    }
+
+    /// Ends every stream in an orderly way; calls under way go on.
+    pub fn close(&self) {
+        self.closing.cancel();
+        self.tracker.close();
     }
 
     /// How the server introduces itself, as JSON.
@@ -49,15 +98,32 @@ impl Server {
         implementation(&self.info)
     }
 
-    /// Answers one message; nothing, if it wants no answer.
-    pub(crate) async fn answer(&self, bytes: &[u8], peer: &Peer<'_>) -> Option<Answer> {
+    /// Answers one message, or a batch of them.
+    pub(crate) async fn answer(&self, bytes: &[u8], peer: &Peer<'_>) -> Said {
+        if envelope::is_batch(bytes) && batch::is_allowed(peer) {
+            return self.answer_batch(bytes, peer).await;
+        }
+        self.answer_one(bytes, peer).await
+    }
+
+    pub(crate) async fn answer_one(&self, bytes: &[u8], peer: &Peer<'_>) -> Said {
         match envelope::parse(bytes) {
-            Err((id, fault)) => Some(Answer::write(id, Err(fault))),
+            Err((id, fault)) => Said::Answer(Answer::write(id, Err(fault))),
             Ok(Message::Request(request)) => {
                 let reply = self.reply(&request, peer).await;
-                Some(Answer::write(Some(request.id), reply))
+                Said::Answer(Answer::write(Some(request.id), reply))
             }
-            Ok(Message::Notification(_) | Message::Response) => None,
+            Ok(Message::Notification(notification)) => {
+                if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live) {
+                    live.cancel(id.get());
+                }
+                Said::Nothing
+            }
+            Ok(Message::Response(response)) => {
+                let Some(live) = &peer.session.live else { return Said::Nothing };
+                let expected = response.id.is_some_and(|id| live.asks.answer(id, response.result));
+                if expected { Said::Nothing } else { Said::Unexpected }
+            }
         }
     }
 
@@ -71,8 +137,9 @@ impl Server {
         if let (Dialect::Modern, Some(claims)) = (dialect, &peer.claims) {
             check_method_headers(method, request, claims)?;
         }
+        let caller = RequestCaller::new(self, peer, request, dialect);
         let context =
-            Context { server: self, peer, dialect, params: &request.params, caller: &toolrail_core::Mute };
+            Context { server: self, peer, dialect, id: request.id, params: &request.params, caller: &caller };
         match method.handle {
             Handle::Now(handle) => handle(context),
             Handle::Later(handle) => handle(context).await,
@@ -139,10 +206,11 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
         let message = format!("the header Mcp-Method must repeat the method, {:?}", method.name);
         return Err(Fault::new(Code::HeaderMismatch, message));
     }
-    if !method.named {
+    let Some(name_in) = method.name_in else {
         return Ok(());
-    }
-    let Ok(Some(name)) = Params::text("name", request.params.name) else {
+    };
+    let field = name_in.field();
+    let Ok(Some(name)) = Params::text(field, name_in.of(&request.params)) else {
         return Ok(()); // Its own check tells that better.
     };
     if claims.name.and_then(decode).as_deref() == Some(&*name) {
@@ -150,7 +218,7 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
     }
     Err(Fault::new(
         Code::HeaderMismatch,
-        format!("the header Mcp-Name must repeat params.name, {:?}", shortened(&name)),
+        format!("the header Mcp-Name must repeat params.{field}, {:?}", shortened(&name)),
     ))
 }
 

@@ -1,23 +1,37 @@
-//! A document becomes a tool: form, kind, schemas, header annotations and warnings, every fault collected.
+//! A document becomes a tool, or whatever else its kind makes of it: form, kind, schemas, header annotations and warnings,
+//! every fault collected.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
+use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, Made, Problem, Problems, SchemaCompiler, TaskSupport,
-    Validator,
+    Compiled, Definition, DefinitionForm, Executor, Made, Problem, Problems, ResponseMapping, SchemaCompiler,
+    TaskSupport, ToolName, Validator,
 };
 
-use crate::lazy_executor::LazyExecutor;
-use crate::tool::Tool;
+use crate::item::Item;
+use crate::lazy_executor::{LazyExecutor, ToolExecutor};
+use crate::offered::{Prompt, Resource};
+use crate::tool::{Arguments, Tool};
 use crate::validator::LazyValidator;
 use crate::{header_params, lint, listing, schema_lint};
 
 /// Wraps an executor in the policies of its definition.
 pub type Wrap = Box<dyn Fn(&Definition, Arc<dyn Executor>) -> Arc<dyn Executor> + Send + Sync>;
 
-/// Compiles documents into tools.
+/// A definition that compiled.
+pub(crate) struct Finished {
+    /// What it has become.
+    pub(crate) item: Item,
+    /// Its name.
+    pub(crate) name: ToolName,
+    /// Whether its document enables it.
+    pub(crate) enabled: bool,
+}
+
+/// Compiles documents into tools and the other things there are.
 pub struct Compiler {
     form: DefinitionForm,
     wrap: Wrap,
@@ -34,18 +48,49 @@ impl Compiler {
         self.form.schema()
     }
 
-    /// The tool, unless something is wrong with it, and whether its document enables it, with everything there is to say
-    /// about it. `text` is the document's text.
+    /// What the document has become, unless something is wrong with it, with everything there is to say about it. `text`
+    /// is the document's text.
     pub(crate) fn compile(
         self: &Arc<Self>,
         document: &Value,
         text: &Arc<str>,
-    ) -> (Option<(Arc<Tool>, bool)>, Vec<Problem>) {
+    ) -> (Option<Finished>, Vec<Problem>) {
         self.form.check(document, |definition, compiled, problems| {
-            let enabled = definition.enabled;
-            let executor = LazyExecutor::new(Arc::clone(self), Arc::clone(text));
-            tool_of(definition, compiled.as_ref(), executor, problems).map(|tool| (Arc::new(tool), enabled))
+            let (name, enabled) = (definition.name.clone(), definition.enabled);
+            let item = self.item_of(definition, compiled, text, problems)?;
+            Some(Finished { item, name, enabled })
         })
+    }
+
+    fn item_of(
+        self: &Arc<Self>,
+        definition: Definition,
+        compiled: Option<Compiled>,
+        text: &Arc<str>,
+        problems: &mut Problems,
+    ) -> Option<Item> {
+        let item = match compiled.as_ref().map(|compiled| &compiled.made) {
+            // What has faults is looked through as a tool, which most definitions are.
+            None | Some(Made::Tool(_)) => {
+                let executor = LazyExecutor::new(Arc::clone(self), Arc::clone(text));
+                let tool = tool_of(definition, compiled.as_ref(), executor, problems)?;
+                return Some(Item::Tool(Arc::new(tool)));
+            }
+            Some(Made::Prompt(offered)) => Item::Prompt(Arc::new(Prompt::new(offered))),
+            Some(Made::Resource(offered)) => {
+                Item::Resource(Arc::new(Resource::new(offered).defined_by(text)))
+            }
+            Some(Made::Template(offered)) => {
+                Item::Template(Arc::new(Resource::template(offered).defined_by(text)))
+            }
+            Some(Made::Upstream(upstream)) => Item::Upstream {
+                kind: definition.kind.as_str().into(),
+                document: Arc::clone(text),
+                upstream: Arc::clone(upstream),
+            },
+        };
+        refuse_tool_fields(&definition, &item, problems);
+        Some(item)
     }
 
     /// Everything there is to say about a document.
@@ -64,6 +109,26 @@ impl Compiler {
     }
 }
 
+/// Fields that would have no effect are refused.
+fn refuse_tool_fields(definition: &Definition, item: &Item, problems: &mut Problems) {
+    let mapped = definition.response_mapping != ResponseMapping::Passthrough;
+    let given = [
+        ("inputSchema", definition.input_schema.is_some()),
+        ("outputSchema", definition.output_schema.is_some()),
+        ("annotations", definition.annotations.is_some()),
+        ("category", definition.category.is_some()),
+        ("tags", !definition.tags.is_empty()),
+        ("deferLoading", definition.defer_loading.is_some()),
+        // A prompt or a resource may be fetched, and then what comes back can be mapped.
+        ("responseMapping", mapped && matches!(item, Item::Upstream { .. })),
+    ];
+    for (field, _) in given.into_iter().filter(|(_, there)| *there) {
+        let message =
+            format!("has no effect here: {:?} makes {}, not a tool; remove it", definition.kind, item.word());
+        problems.error(format!("/{field}"), message);
+    }
+}
+
 /// Puts a tool together from a definition and what its kind made of it.
 fn tool_of(
     definition: Definition,
@@ -71,7 +136,9 @@ fn tool_of(
     executor: LazyExecutor,
     problems: &mut Problems,
 ) -> Option<Tool> {
-    lint::warn_of_poor_definition(&definition, problems);
+    if compiled.is_some() || definition.input_schema.is_some() {
+        lint::warn_of_poor_definition(&definition, problems);
+    }
     let arguments = compiled.map(|compiled| compiled.arguments.as_slice()).unwrap_or_default();
     lint::check_arguments(&definition, arguments, problems);
     if let Some(compiled) = compiled.filter(|compiled| !compiled.uses_other_arguments) {
@@ -83,12 +150,7 @@ fn tool_of(
     };
     let header_params = header_params::find(&input_schema, problems);
     let (entry, legacy_entry) = listing::entries_of(&definition, &input_schema);
-    let defaults = defaults_of(&input_schema);
-    schema_lint::check_root(&input_schema, "/inputSchema", problems);
-    let input = checked(&input_schema, "/inputSchema", problems).map(|validator| {
-        lint::check_defaults(&validator, &defaults, problems);
-        LazyValidator::of(&input_schema, &entry)
-    });
+    let arguments = checked_arguments(&input_schema, &entry, problems);
     let output = definition
         .output_schema
         .as_ref()
@@ -98,13 +160,13 @@ fn tool_of(
         entry,
         legacy_entry,
         header_params,
-        defaults,
-        input: input?,
+        arguments: arguments?,
+        has_output_schema: output.is_some(),
         output: match output {
             Some(validator) => Some(validator?),
             None => None,
         },
-        executor,
+        executor: ToolExecutor::Lazy(executor),
         uses: AtomicU32::default(),
         tasks: TaskSupport::Never,
         name: definition.name,
@@ -115,8 +177,17 @@ fn tool_of(
     })
 }
 
+/// Arguments that are checked against that schema, unless it has faults. `entry` is the text that holds it.
+pub(crate) fn checked_arguments(schema: &Value, entry: &Bytes, problems: &mut Problems) -> Option<Arguments> {
+    schema_lint::check_root(schema, "/inputSchema", problems);
+    let validator = checked(schema, "/inputSchema", problems)?;
+    let defaults = defaults_of(schema);
+    lint::check_defaults(&validator, &defaults, problems);
+    Some(Arguments::Checked { input: LazyValidator::of(schema, entry), defaults })
+}
+
 /// The schema compiled, unless it has faults.
-fn checked(schema: &Value, base: &str, problems: &mut Problems) -> Option<Validator> {
+pub(crate) fn checked(schema: &Value, base: &str, problems: &mut Problems) -> Option<Validator> {
     schema_lint::warn_of_misspelt_keywords(schema, base, problems);
     match SchemaCompiler::default().compile(schema) {
         Ok(validator) => Some(validator),

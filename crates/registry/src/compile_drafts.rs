@@ -1,5 +1,5 @@
 //! Drafts become entries: what has not changed is kept, the rest is compiled, and a file's definition that has become
-//! faulty keeps its last good tool.
+//! faulty keeps its last good tool, and an upstream its connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use toolrail_core::{Problem, Severity, ToolName};
 
 use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
+use crate::item::Item;
 use crate::source::Draft;
 
 /// Compiles what changed; many definitions are spread over the cores.
@@ -29,6 +30,7 @@ pub(crate) fn compile_all(
         let mut entry = compile_one(name, draft, source, compiler);
         if let Some(before) = before {
             keep_last_good(&mut entry, before);
+            keep_upstream(&mut entry, before);
         }
         log(&entry);
         (key, Arc::new(entry))
@@ -72,17 +74,15 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
         None => serde_json::from_str(&draft.text)
             .map_err(|error| format!("{} is not valid JSON: {error}; correct it", source.field())),
     };
-    let (tool, mut problems, document_enabled) = match document {
-        Err(fault) => (None, vec![whole_document(&name, fault)], true),
+    let (mut finished, mut problems) = match document {
+        Err(fault) => (None, vec![whole_document(&name, fault)]),
         Ok(document) => {
             let (document, text) = with_name(document, &draft);
-            let (found, problems) = compiler.compile(&document, &text);
-            let enabled = found.as_ref().is_none_or(|(_, enabled)| *enabled);
-            (found.map(|(tool, _)| tool), problems, enabled)
+            compiler.compile(&document, &text)
         }
     };
-    let mut tool = tool;
-    if let (Some(kept), Some(compiled)) = (&draft.name, &tool)
+    let document_enabled = finished.as_ref().is_none_or(|finished| finished.enabled);
+    if let (Some(kept), Some(compiled)) = (&draft.name, &finished)
         && kept != compiled.name.as_str()
     {
         let message = format!(
@@ -90,7 +90,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
             compiled.name.as_str()
         );
         problems.insert(0, Problem { pointer: "/name".into(), ..whole_document(&name, message) });
-        tool = None;
+        finished = None;
     }
     for problem in &mut problems {
         problem.origin = Some(draft.origin.clone());
@@ -103,7 +103,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
         enabled: draft.enabled && document_enabled,
         switched_on: draft.enabled,
         document: draft.text,
-        tool,
+        item: finished.map(|finished| finished.item),
         problems,
         version: draft.version,
         updated_at: draft.updated_at,
@@ -115,13 +115,13 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
 /// what somebody committed, and an old version of it would differ between gateways.
 fn keep_last_good(entry: &mut Entry, before: &Entry) {
     let from_one_file = entry.source == SourceId::Files && file_of(&entry.origin) == file_of(&before.origin);
-    if entry.tool.is_some() || !from_one_file {
+    if entry.item.is_some() || !from_one_file {
         return;
     }
-    let Some(tool) = &before.tool else {
+    let Some(item) = &before.item else {
         return;
     };
-    entry.tool = Some(Arc::clone(tool));
+    entry.item = Some(item.clone());
     entry.enabled &= before.enabled && !says_disabled(&entry.document);
     entry.problems.insert(
         0,
@@ -133,6 +133,17 @@ fn keep_last_good(entry: &mut Entry, before: &Entry) {
             )
         },
     );
+}
+
+/// A definition that was only moved or written again keeps its upstream, and so the connection to it. One that was
+/// switched off has lost it.
+fn keep_upstream(entry: &mut Entry, before: &Entry) {
+    if let (Some(Item::Upstream { document, .. }), Some(kept @ Item::Upstream { document: old, .. })) =
+        (entry.live(), before.live())
+        && document == old
+    {
+        entry.item = Some(kept.clone());
+    }
 }
 
 /// The file in an origin such as `users.yaml#/0`.

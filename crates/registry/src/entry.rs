@@ -1,10 +1,12 @@
-//! One definition as the registry knows it: live, switched off, or broken, and where it came from.
+//! One definition as the registry knows it: live, switched off, or broken, and where it came from. The tools that an
+//! upstream offers have entries too, so that whoever lists definitions sees them.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use toolrail_core::{Problem, Revision, Severity};
 
+use crate::item::Item;
 use crate::tool::Tool;
 
 /// Which source a definition came from. Where two have the same name, the smaller one wins (R117).
@@ -15,8 +17,12 @@ pub enum SourceId {
     Store,
     /// A folder of files.
     Files,
+    /// Tools in this program.
+    Native,
     /// The built-in demonstration.
     Demo,
+    /// What another server offers.
+    Upstream,
 }
 
 impl SourceId {
@@ -24,7 +30,7 @@ impl SourceId {
     pub(crate) const fn field(self) -> &'static str {
         match self {
             Self::Store => "config_json",
-            Self::Files | Self::Demo => "the definition",
+            Self::Files | Self::Native | Self::Demo | Self::Upstream => "the definition",
         }
     }
 
@@ -33,12 +39,15 @@ impl SourceId {
         match self {
             Self::Store => "store",
             Self::Files => "files",
+            Self::Native => "native",
             Self::Demo => "demo",
+            Self::Upstream => "upstream",
         }
     }
 }
 
 /// One definition.
+#[derive(Clone)]
 pub struct Entry {
     /// Its name as written.
     pub name: String,
@@ -52,9 +61,9 @@ pub struct Entry {
     pub(crate) switched_on: bool,
     /// The definition as JSON text.
     pub document: Arc<str>,
-    /// The compiled tool; absent if the definition has errors, unless it comes from a file in which it had none before: then
-    /// this is the last good version.
-    pub tool: Option<Arc<Tool>>,
+    /// What it has become; absent if the definition has errors, unless it comes from a file in which it had none before:
+    /// then this is the last good version.
+    pub item: Option<Item>,
     /// What is wrong with it, warnings included.
     pub problems: Vec<Problem>,
     /// The revision at which it last changed, in the store.
@@ -66,14 +75,24 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The tool, if it may be called.
-    pub fn live(&self) -> Option<&Arc<Tool>> {
-        self.tool.as_ref().filter(|_| self.enabled)
+    /// The tool it has become, if it is one, whether or not it may be called.
+    pub fn tool(&self) -> Option<&Arc<Tool>> {
+        match &self.item {
+            Some(Item::Tool(tool)) => Some(tool),
+            Some(Item::Prompt(_) | Item::Resource(_) | Item::Template(_) | Item::Upstream { .. }) | None => {
+                None
+            }
+        }
+    }
+
+    /// What it has become, if it may be used.
+    pub fn live(&self) -> Option<&Item> {
+        self.item.as_ref().filter(|_| self.enabled)
     }
 
     /// `live`, `disabled` or `broken`. What is live may have errors: then its last good version is.
     pub fn state(&self) -> &'static str {
-        match (&self.tool, self.enabled) {
+        match (&self.item, self.enabled) {
             (None, _) => "broken",
             (Some(_), true) => "live",
             (Some(_), false) => "disabled",

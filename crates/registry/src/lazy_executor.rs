@@ -7,6 +7,24 @@ use toolrail_core::{CallError, ErrorCode, Executor};
 
 use crate::compile::Compiler;
 
+/// Carries out a tool.
+pub(crate) enum ToolExecutor {
+    /// That of a definition.
+    Lazy(LazyExecutor),
+    /// That of an upstream's offer.
+    Ready(Arc<dyn Executor>),
+}
+
+impl ToolExecutor {
+    /// The executor.
+    pub(crate) fn get(&self) -> Result<&Arc<dyn Executor>, CallError> {
+        match self {
+            Self::Lazy(lazy) => lazy.get(),
+            Self::Ready(executor) => Ok(executor),
+        }
+    }
+}
+
 /// An executor that is known to compile.
 pub(crate) struct LazyExecutor {
     compiler: Arc<Compiler>,
@@ -20,8 +38,7 @@ impl LazyExecutor {
         Self { compiler, document, ready: OnceLock::new() }
     }
 
-    /// The executor.
-    pub(crate) fn get(&self) -> Result<&Arc<dyn Executor>, CallError> {
+    fn get(&self) -> Result<&Arc<dyn Executor>, CallError> {
         let ready = self.ready.get_or_init(|| self.compiler.executor(&self.document));
         ready.as_ref().ok_or_else(|| {
             CallError::new(ErrorCode::Internal, "a definition that was checked does not compile any more")

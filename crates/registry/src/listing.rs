@@ -1,4 +1,4 @@
-//! `tools/list` as bytes: each tool's entry is serialised when it is compiled, each page when a snapshot is first listed.
+//! Lists as bytes: each entry is serialised when its definition is compiled, each page when a snapshot is first listed.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
@@ -31,8 +31,14 @@ pub enum List {
 pub struct Page {
     /// The JSON array of entries.
     pub entries: Bytes,
-    /// The name after which the next page starts.
+    /// The key after which the next page starts.
     pub next_after: Option<String>,
+}
+
+impl Page {
+    pub(crate) const fn empty() -> Self {
+        Self { entries: Bytes::from_static(b"[]"), next_after: None }
+    }
 }
 
 /// The entries of one tool: for modern clients, and for legacy ones where it differs.
@@ -41,10 +47,7 @@ pub(crate) fn entries_of(definition: &Definition, input_schema: &Value) -> (Byte
         Bytes::from(entry_of(definition, input_schema, output_schema).to_string())
     };
     let output = definition.output_schema.as_ref();
-    let legacy = output
-        .filter(|schema| schema.get("type") != Some(&json!("object")))
-        .map(|schema| entry(Some(&wrapped(schema))));
-    (entry(output), legacy)
+    (entry(output), output.and_then(wrapped).map(|schema| entry(Some(&schema))))
 }
 
 fn entry_of(definition: &Definition, input_schema: &Value, output_schema: Option<&Value>) -> Value {
@@ -84,17 +87,31 @@ fn meta_of(definition: &Definition) -> Map<String, Value> {
     meta
 }
 
-/// Legacy clients take only objects as structured content: the value goes under `result`.
-fn wrapped(schema: &Value) -> Value {
-    json!({"type": "object", "properties": {"result": schema}, "required": ["result"]})
+/// The output schema for legacy clients, where it differs: they take only objects as structured content, so any other
+/// value goes under `result`.
+pub(crate) fn wrapped(schema: &Value) -> Option<Value> {
+    if schema.get("type").is_some_and(|kind| kind == "object") {
+        return None;
+    }
+    let mut inner = schema.clone();
+    let mut outer = Map::new();
+    // References such as `#/$defs/item` are from the root.
+    for shared in ["$schema", "$defs", "definitions"] {
+        let moved = inner.as_object_mut().and_then(|members| members.shift_remove(shared));
+        outer.extend(moved.map(|moved| (shared.to_owned(), moved)));
+    }
+    outer.insert("type".into(), "object".into());
+    outer.insert("properties".into(), json!({"result": inner}));
+    outer.insert("required".into(), json!(["result"]));
+    Some(Value::Object(outer))
 }
 
-/// Cuts entries into pages of at most `most_tools` tools and about `most_bytes` bytes.
-pub(crate) fn pages(entries: &[(&str, &Bytes)], most_tools: usize, most_bytes: usize) -> Vec<Page> {
+/// Cuts entries into pages of at most `most_entries` entries and about `most_bytes` bytes.
+pub(crate) fn pages(entries: &[(&str, Bytes)], most_entries: usize, most_bytes: usize) -> Vec<Page> {
     let mut pages = Vec::new();
     let mut rest = entries;
     loop {
-        let (page, next) = rest.split_at(page_length(rest, most_tools, most_bytes));
+        let (page, next) = rest.split_at(page_length(rest, most_entries, most_bytes));
         let next_after = page.last().filter(|_| !next.is_empty()).map(|(name, _)| (*name).to_owned());
         pages.push(Page { entries: array_of(page), next_after });
         rest = next;
@@ -105,16 +122,16 @@ pub(crate) fn pages(entries: &[(&str, &Bytes)], most_tools: usize, most_bytes: u
 }
 
 /// How many entries the next page takes: one at least, if there are any.
-fn page_length(entries: &[(&str, &Bytes)], most_tools: usize, most_bytes: usize) -> usize {
+fn page_length(entries: &[(&str, Bytes)], most_entries: usize, most_bytes: usize) -> usize {
     let mut bytes = 0;
-    let fitting = entries.iter().take(most_tools.max(1)).take_while(|(_, entry)| {
+    let fitting = entries.iter().take(most_entries.max(1)).take_while(|(_, entry)| {
         bytes += entry.len() + 1;
         bytes <= most_bytes
     });
     fitting.count().max(1).min(entries.len())
 }
 
-fn array_of(entries: &[(&str, &Bytes)]) -> Bytes {
+fn array_of(entries: &[(&str, Bytes)]) -> Bytes {
     let length: usize = entries.iter().map(|(_, entry)| entry.len() + 1).sum();
     let mut array = BytesMut::with_capacity(length + 2);
     array.put_u8(b'[');

@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{Call, CallError, Caller, Completing, Completion, Executor, Offered, Outcome, Principal};
 
+use crate::uri_template::UriTemplate;
+
 /// A prompt.
 pub struct Prompt {
     /// Its name.
@@ -22,6 +24,9 @@ pub struct Resource {
     /// The media type its entry names.
     pub mime: Option<Box<str>>,
     pub(crate) entry: Bytes,
+    /// The definition it was made from, if it has one.
+    pub(crate) document: Option<Arc<str>>,
+    template: Option<UriTemplate>,
     executor: Arc<dyn Executor>,
 }
 
@@ -64,13 +69,30 @@ impl Resource {
             key: offered.key.as_str().into(),
             mime: offered.entry.get("mimeType").and_then(Value::as_str).map(Into::into),
             entry: offered.entry.to_string().into(),
+            document: None,
+            template: None,
             executor: Arc::clone(&offered.executor),
         }
     }
 
+    /// One whose key is a URI template.
+    pub(crate) fn template(offered: &Offered) -> Self {
+        Self { template: Some(UriTemplate::parse(&offered.key)), ..Self::new(offered) }
+    }
+
+    /// The same, made from that definition.
+    pub(crate) fn defined_by(self, document: &Arc<str>) -> Self {
+        Self { document: Some(Arc::clone(document)), ..self }
+    }
+
+    /// Whether it stands for that URI.
+    pub(crate) fn stands_for(&self, uri: &str) -> bool {
+        self.template.as_ref().map_or(*self.key == *uri, |template| template.matches(uri))
+    }
+
     /// Its content at that URI.
     pub async fn read(&self, uri: &str, principal: &Principal, caller: &dyn Caller) -> Outcome {
-        let variables = Map::new();
+        let variables = self.template.as_ref().map(|template| template.variables(uri)).unwrap_or_default();
         self.executor.execute(&Call { tool: uri, arguments: &variables, raw: None, principal, caller }).await
     }
 

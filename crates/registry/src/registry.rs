@@ -1,25 +1,29 @@
-//! The registry itself: keeps the snapshot, refreshes it from the sources, and follows their changes.
+//! The registry itself: what it keeps, and how it follows the changes of its sources and upstreams.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use tokio::sync::{Mutex, Notify};
-use toolrail_core::{Problem, Store};
+use tokio::time::Instant;
+use toolrail_core::{Problem, Store, Upstream};
 
 use crate::compile::Compiler;
-use crate::entry::{Entry, SourceId};
+use crate::entry::SourceId;
 use crate::feed::Feed;
-use crate::snapshot::Snapshot;
+use crate::publish::{self, OffersBell};
+use crate::snapshot::{Contents, Snapshot};
 use crate::source::Source;
 use crate::tracked::Tracked;
+use crate::upstreams::{Offerer, Upstreams};
 
 /// Limits of a registry.
 #[derive(Clone, Copy, Debug)]
 pub struct RegistryLimits {
-    /// The most tools on one page of a list.
+    /// The most entries on one page of a list.
     pub page_tools: usize,
     /// About the most bytes on one page of a list.
     pub page_bytes: usize,
@@ -40,15 +44,24 @@ impl Default for RegistryLimits {
     }
 }
 
-/// The tools there are, always as one consistent snapshot.
+/// The tools, prompts and resources there are, always as one consistent snapshot.
 pub struct Registry {
     pub(crate) compiler: Arc<Compiler>,
     pub(crate) store: Option<Arc<dyn Store>>,
-    limits: RegistryLimits,
-    current: ArcSwap<Snapshot>,
-    sources: Mutex<Vec<Tracked>>,
-    bell: Arc<Notify>,
-    feed: Feed,
+    pub(crate) limits: RegistryLimits,
+    pub(crate) current: ArcSwap<Snapshot>,
+    pub(crate) state: Mutex<State>,
+    pub(crate) offers: Arc<OffersBell>,
+    pub(crate) feed: Arc<Feed>,
+    /// Keys of this process, where there is no store to keep them.
+    pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
+}
+
+/// What a snapshot is made from.
+pub(crate) struct State {
+    /// Sorted, the winner first.
+    pub(crate) sources: Vec<Tracked>,
+    pub(crate) upstreams: Upstreams,
 }
 
 impl Registry {
@@ -61,17 +74,35 @@ impl Registry {
     ) -> Self {
         let mut tracked: Vec<Tracked> = sources.into_iter().map(Tracked::new).collect();
         tracked.sort_by_key(|tracked| tracked.source.id());
-        let empty =
-            Snapshot::new(0, BTreeMap::new(), Vec::new(), Vec::new(), (limits.page_tools, limits.page_bytes));
+        let empty = Snapshot::new(Contents::default(), (limits.page_tools, limits.page_bytes));
+        let (offers, feed) = (Arc::new(OffersBell::default()), Arc::new(Feed::default()));
+        let upstreams = Upstreams::new(publish::listener(&offers, &feed));
         Self {
             compiler: Arc::new(compiler),
             store,
             limits,
             current: ArcSwap::from_pointee(empty),
-            sources: Mutex::new(tracked),
-            bell: Arc::new(Notify::new()),
-            feed: Feed::default(),
+            state: Mutex::new(State { sources: tracked, upstreams }),
+            offers,
+            feed,
+            keys: Mutex::default(),
         }
+    }
+
+    /// The same with what this program offers by itself, each under a name for people: it comes after files and before the
+    /// demonstration.
+    #[must_use]
+    pub fn with_natives(mut self, natives: Vec<(String, Arc<dyn Upstream>)>) -> Self {
+        let native = |(name, upstream): (String, Arc<dyn Upstream>)| Offerer {
+            origin: name.clone(),
+            name,
+            kind: "native".into(),
+            source: SourceId::Native,
+            upstream,
+        };
+        self.state.get_mut().upstreams.natives = natives.into_iter().map(native).collect();
+        self.offers.ring();
+        self
     }
 
     /// The tools as they are now.
@@ -94,71 +125,42 @@ impl Registry {
         self.compiler.check(document)
     }
 
-    /// Looks at every source and publishes what changed. A source that fails keeps its last good definitions.
-    pub async fn refresh(&self) {
-        // Held over the awaits below on purpose: two refreshes at once could publish the older state last.
-        let mut sources = self.sources.lock().await;
-        let mut changed = false;
-        for tracked in sources.iter_mut() {
-            changed |= tracked.refresh(&self.compiler).await;
-        }
-        if changed {
-            self.publish(&sources);
-        }
-    }
-
-    /// Follows the sources until the future is dropped.
+    /// Follows the sources and the upstreams until the future is dropped.
     pub async fn follow(&self) {
-        let bells: Vec<Arc<Notify>> = {
-            let sources = self.sources.lock().await;
-            sources
-                .iter()
-                .filter_map(|tracked| tracked.source.bell())
-                .chain([Arc::clone(&self.bell)])
-                .collect()
-        };
+        /// An upstream that tells of several changes is given this long to finish.
+        const SETTLE_OFFERS: Duration = Duration::from_millis(20);
+        let mut bells: Vec<Arc<Notify>> =
+            self.state.lock().await.sources.iter().filter_map(|tracked| tracked.source.bell()).collect();
+        let offers = bells.len();
+        bells.push(Arc::clone(&self.offers.bell));
+        let mut look_at_sources = Instant::now() + self.limits.poll;
         loop {
-            let rung = futures_any(&bells);
-            if tokio::time::timeout(self.limits.poll, rung).await.is_ok() {
-                tokio::time::sleep(self.limits.settle).await;
+            match tokio::time::timeout_at(look_at_sources, first_of(&bells)).await {
+                Ok(rung) if rung == offers => {
+                    tokio::time::sleep(SETTLE_OFFERS).await;
+                    self.refresh_offers().await;
+                    if Instant::now() < look_at_sources {
+                        continue;
+                    }
+                }
+                Ok(_) => tokio::time::sleep(self.limits.settle).await,
+                Err(_) => {}
             }
             self.refresh().await;
             self.record_uses().await;
+            look_at_sources = Instant::now() + self.limits.poll;
         }
-    }
-
-    fn publish(&self, sources: &[Tracked]) {
-        let mut entries: BTreeMap<Arc<str>, Arc<Entry>> = BTreeMap::new();
-        let mut revision = 0;
-        let mut problems = Vec::new();
-        // Sources are sorted, the winner first.
-        for tracked in sources {
-            if tracked.source.id() == SourceId::Store {
-                revision = tracked.revision.unwrap_or(0);
-            }
-            problems.extend(tracked.problems.iter().cloned());
-            if entries.is_empty() {
-                entries.clone_from(&tracked.entries);
-                continue;
-            }
-            for (key, entry) in &tracked.entries {
-                entries.entry(key.clone()).or_insert_with(|| Arc::clone(entry));
-            }
-        }
-        let statuses = sources.iter().map(Tracked::status).collect();
-        let limits = (self.limits.page_tools, self.limits.page_bytes);
-        self.current.store(Arc::new(Snapshot::new(revision, entries, statuses, problems, limits)));
     }
 }
 
-async fn futures_any(bells: &[Arc<Notify>]) {
+/// Which bell rings first.
+async fn first_of(bells: &[Arc<Notify>]) -> usize {
     let mut waiting: Vec<_> = bells.iter().map(|bell| Box::pin(bell.notified())).collect();
     std::future::poll_fn(|context| {
-        if waiting.iter_mut().any(|bell| bell.as_mut().poll(context).is_ready()) {
-            std::task::Poll::Ready(())
-        } else {
-            std::task::Poll::Pending
+        match waiting.iter_mut().position(|bell| bell.as_mut().poll(context).is_ready()) {
+            Some(index) => Poll::Ready(index),
+            None => Poll::Pending,
         }
     })
-    .await;
+    .await
 }

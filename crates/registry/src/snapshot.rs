@@ -1,16 +1,18 @@
-//! All compiled tools at one revision; immutable. A request uses one snapshot from start to end.
+//! Everything there is at one revision: definitions, and the tools, prompts and resources that may be used; immutable. A
+//! request uses one snapshot from start to end.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::Serialize;
-use toolrail_core::{Problem, Revision, ToolName};
+use toolrail_core::{Problem, Revision};
 
 use crate::entry::{Entry, SourceId};
-use crate::listing::{self, Era, List, Page};
+use crate::feed::Feed;
+use crate::item::Item;
+use crate::listing::{Era, List, Page};
 use crate::offered::{Prompt, Resource};
+use crate::shelf::{Listed, PageLimits, Shelf};
 use crate::tool::Tool;
 
 /// All definitions at one moment.
@@ -19,16 +21,36 @@ pub struct Snapshot {
     pub revision: Revision,
     /// How the sources are.
     pub sources: Vec<SourceStatus>,
-    entries: BTreeMap<Arc<str>, Arc<Entry>>,
+    /// How the upstreams are.
+    pub upstreams: Vec<UpstreamStatus>,
+    entries: Entries,
     live: HashMap<Arc<str>, Arc<Tool>>,
-    ordered: Vec<Arc<Tool>>,
-    prompts: BTreeMap<Box<str>, Arc<Prompt>>,
-    resources: BTreeMap<Box<str>, Arc<Resource>>,
-    templates: BTreeMap<Box<str>, Arc<Resource>>,
+    tools: Shelf<Tool>,
+    prompts: Shelf<Prompt>,
+    resources: Shelf<Resource>,
+    templates: Shelf<Resource>,
     source_problems: Vec<Problem>,
-    page_limits: (usize, usize),
-    modern: OnceLock<Vec<Page>>,
-    legacy: OnceLock<Vec<Page>>,
+}
+
+/// Entries by folded name.
+pub(crate) type Entries = BTreeMap<Arc<str>, Arc<Entry>>;
+
+/// What a snapshot is made of.
+#[derive(Default)]
+pub(crate) struct Contents {
+    pub(crate) revision: Revision,
+    pub(crate) sources: Vec<SourceStatus>,
+    pub(crate) upstreams: Vec<UpstreamStatus>,
+    /// What is wrong with sources and upstreams, rather than with one definition.
+    pub(crate) problems: Vec<Problem>,
+    /// Every definition, and the tools of upstreams.
+    pub(crate) entries: Entries,
+    /// In order of their names.
+    pub(crate) prompts: Vec<Arc<Prompt>>,
+    /// In order of their URIs.
+    pub(crate) resources: Vec<Arc<Resource>>,
+    /// In order of their URI templates.
+    pub(crate) templates: Vec<Arc<Resource>>,
 }
 
 /// How a source is.
@@ -45,55 +67,64 @@ pub struct SourceStatus {
     pub failure: Option<String>,
 }
 
+/// How an upstream is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UpstreamStatus {
+    /// The name of its definition, or of the native tools.
+    pub name: String,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// How many prompts it offers.
+    pub prompts: usize,
+    /// How many resources it offers.
+    pub resources: usize,
+    /// How many resource templates it offers.
+    pub templates: usize,
+    /// Why it offers nothing, or not everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
 impl Snapshot {
-    /// A snapshot of those entries, keyed by folded name.
-    pub(crate) fn new(
-        revision: Revision,
-        entries: BTreeMap<Arc<str>, Arc<Entry>>,
-        sources: Vec<SourceStatus>,
-        source_problems: Vec<Problem>,
-        page_limits: (usize, usize),
-    ) -> Self {
+    pub(crate) fn new(contents: Contents, limits: PageLimits) -> Self {
+        let Contents { revision, sources, upstreams, problems, entries, prompts, resources, templates } =
+            contents;
         let mut live = HashMap::with_capacity(entries.len());
         let mut ordered = Vec::with_capacity(entries.len());
         for (key, entry) in &entries {
-            if let Some(tool) = entry.live() {
+            if let Some(Item::Tool(tool)) = entry.live() {
                 live.insert(key.clone(), Arc::clone(tool));
                 ordered.push(Arc::clone(tool));
             }
         }
-        let (modern, legacy) = (OnceLock::new(), OnceLock::new());
-        let (prompts, resources, templates) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Self {
             revision,
             sources,
+            upstreams,
             entries,
             live,
-            ordered,
-            prompts,
-            resources,
-            templates,
-            source_problems,
-            page_limits,
-            modern,
-            legacy,
+            tools: Shelf::new(ordered, limits),
+            prompts: Shelf::new(prompts, limits),
+            resources: Shelf::new(resources, limits),
+            templates: Shelf::new(templates, limits),
+            source_problems: problems,
         }
     }
 
     /// The tool that may be called under that name, in any case. Names are unique by folded case, so a folded match is
     /// the exact one whenever there is an exact one.
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.live.get(&*folded(name))
+        self.live.get(&*Tool::folded(name))
     }
 
     /// The definition of that name, live or not.
     pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
-        self.entries.get(&*folded(name))
+        self.entries.get(&*Tool::folded(name))
     }
 
     /// The tools that may be called, in order of their folded names.
     pub fn tools(&self) -> &[Arc<Tool>] {
-        &self.ordered
+        self.tools.things()
     }
 
     /// All definitions, in order of their folded names.
@@ -108,69 +139,47 @@ impl Snapshot {
 
     /// The prompt of that name.
     pub fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
-        self.prompts.get(name)
+        self.prompts.find(name)
     }
 
-    /// The resource of that URI, or the template that stands for it.
+    /// The resource of that URI, or the template that stands for it; of several templates the first in the list.
     pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
-        self.resources.get(uri)
+        let template = || self.templates.things().iter().find(|template| template.stands_for(uri));
+        self.resources.find(uri).or_else(template)
     }
 
     /// The resource template written like that.
     pub fn template(&self, uri_template: &str) -> Option<&Arc<Resource>> {
-        self.templates.get(uri_template)
+        self.templates.find(uri_template)
     }
 
     /// The first page of a list, or the one after a key; serialised once per snapshot.
     pub fn page(&self, list: List, era: Era, after: Option<&str>) -> Page {
-        if list != List::Tools {
-            return Page { entries: Bytes::from_static(b"[]"), next_after: None };
-        }
-        let pages = self.pages(era);
-        let Some(after) = after else {
-            return pages[0].clone();
-        };
-        let boundary = pages.iter().position(|page| page.next_after.as_deref() == Some(after));
-        match boundary.and_then(|index| pages.get(index + 1)) {
-            Some(page) => page.clone(),
-            // The cursor comes from an older snapshot: continue after that name all the same.
-            None => self.page_after(era, &ToolName::fold(after)),
+        match list {
+            List::Tools => self.tools.page(era, after),
+            List::Prompts => self.prompts.page(era, after),
+            List::Resources => self.resources.page(era, after),
+            List::Templates => self.templates.page(era, after),
         }
     }
 
-    fn pages(&self, era: Era) -> &[Page] {
-        let all_modern = self.ordered.iter().all(|tool| tool.legacy_entry.is_none());
-        match era {
-            Era::Legacy if !all_modern => self.legacy.get_or_init(|| self.make_pages(&self.ordered, era)),
-            Era::Modern | Era::Legacy => {
-                self.modern.get_or_init(|| self.make_pages(&self.ordered, Era::Modern))
+    /// Tells `feed` what clients will see otherwise than in `before`.
+    pub(crate) fn tell_changes(&self, before: &Self, feed: &Feed) {
+        let resources =
+            self.resources.differs(&before.resources) || self.templates.differs(&before.templates);
+        feed.lists_changed(
+            self.tools.differs(&before.tools),
+            self.prompts.differs(&before.prompts),
+            resources,
+        );
+        for resource in self.resources.things() {
+            let Some(old) = before.resources.find(&resource.key) else {
+                continue;
+            };
+            // The content of what an upstream offers is followed by the upstream itself.
+            if !Arc::ptr_eq(resource, old) && resource.document != old.document {
+                feed.resource_changed(&resource.key);
             }
         }
-    }
-
-    fn page_after(&self, era: Era, after: &str) -> Page {
-        let start = self.ordered.partition_point(|tool| tool.name.folded().as_str() <= after);
-        self.make_pages(&self.ordered[start..], era).swap_remove(0)
-    }
-
-    fn make_pages(&self, tools: &[Arc<Tool>], era: Era) -> Vec<Page> {
-        let (most_tools, most_bytes) = self.page_limits;
-        let entries: Vec<_> = tools.iter().map(|tool| (tool.name.as_str(), entry_for(tool, era))).collect();
-        listing::pages(&entries, most_tools, most_bytes)
-    }
-}
-
-fn entry_for(tool: &Tool, era: Era) -> &Bytes {
-    match era {
-        Era::Legacy => tool.legacy_entry.as_ref().unwrap_or(&tool.entry),
-        Era::Modern => &tool.entry,
-    }
-}
-
-fn folded(name: &str) -> Cow<'_, str> {
-    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        Cow::Owned(ToolName::fold(name))
-    } else {
-        Cow::Borrowed(name)
     }
 }

@@ -12,13 +12,26 @@ use toolrail_core::{
 };
 
 use crate::header_params::HeaderParam;
-use crate::lazy_executor::LazyExecutor;
+use crate::lazy_executor::ToolExecutor;
 use crate::validator::LazyValidator;
 
 /// The most violations one error message names.
 const MOST_VIOLATIONS: usize = 8;
 
-/// A definition that compiled: everything a call or a list needs.
+/// Who looks at the arguments of a tool.
+pub(crate) enum Arguments {
+    /// We do.
+    Checked {
+        /// What they must fit.
+        input: LazyValidator,
+        /// What a call that leaves them out gets.
+        defaults: Vec<(Box<str>, Value)>,
+    },
+    /// Whoever carries the call out; they are passed on as the client wrote them.
+    PassedOn,
+}
+
+/// A tool that can be listed and called: everything a call or a list needs.
 pub struct Tool {
     /// Its name.
     pub name: ToolName,
@@ -36,10 +49,11 @@ pub struct Tool {
     pub header_params: Vec<HeaderParam>,
     pub(crate) entry: Bytes,
     pub(crate) legacy_entry: Option<Bytes>,
-    pub(crate) defaults: Vec<(Box<str>, Value)>,
-    pub(crate) input: LazyValidator,
+    pub(crate) arguments: Arguments,
+    /// What results must fit, if we look at them.
     pub(crate) output: Option<LazyValidator>,
-    pub(crate) executor: LazyExecutor,
+    pub(crate) has_output_schema: bool,
+    pub(crate) executor: ToolExecutor,
     /// Calls that are not in the store yet.
     pub(crate) uses: AtomicU32,
 }
@@ -69,29 +83,33 @@ impl Tool {
     }
 
     fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
+        let invalid = |message: String| CallError::new(ErrorCode::InvalidArguments, message);
+        let no_object = || invalid("the arguments must be a JSON object".to_owned());
+        let (input, defaults) = match &self.arguments {
+            Arguments::Checked { input, defaults } => (input, defaults),
+            Arguments::PassedOn if raw.is_some_and(|raw| !raw.get().starts_with('{')) => {
+                return Err(no_object());
+            }
+            Arguments::PassedOn => return Ok(Value::Object(Map::new())),
+        };
         let mut arguments = match raw {
             None => Value::Object(Map::new()),
-            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
-                CallError::new(ErrorCode::InvalidArguments, format!("the arguments cannot be read: {error}"))
-            })?,
+            Some(raw) => serde_json::from_str(raw.get())
+                .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?,
         };
-        let Some(members) = arguments.as_object_mut() else {
-            return Err(CallError::new(ErrorCode::InvalidArguments, "the arguments must be a JSON object"));
-        };
-        for (name, value) in &self.defaults {
+        let members = arguments.as_object_mut().ok_or_else(no_object)?;
+        for (name, value) in defaults {
             if !members.contains_key(&**name) {
                 members.insert(name.to_string(), value.clone());
             }
         }
-        let input = self.input.get()?;
+        let input = input.get()?;
         if !input.is_valid(&arguments) {
-            let violations = input.violations(&arguments, MOST_VIOLATIONS);
-            let message = format!(
-                "the arguments do not fit the input schema of {}: {}",
-                self.name,
-                listed(&violations)
-            );
-            return Err(CallError::new(ErrorCode::InvalidArguments, message));
+            let violations = listed(&input.violations(&arguments, MOST_VIOLATIONS));
+            let name = &self.name;
+            return Err(invalid(format!(
+                "the arguments do not fit the input schema of {name}: {violations}"
+            )));
         }
         Ok(arguments)
     }
@@ -125,7 +143,7 @@ impl Tool {
 
     /// Whether the tool promises structured content.
     pub fn has_output_schema(&self) -> bool {
-        self.output.is_some()
+        self.has_output_schema
     }
 }
 

@@ -46,7 +46,7 @@ impl Registry {
 
 /// A definition that is replaced hands its count on.
 pub(crate) fn carry_over(before: Option<&Arc<Entry>>, after: &Arc<Entry>) {
-    if let (Some(before), Some(after)) = (before.and_then(|entry| entry.tool.as_ref()), &after.tool)
+    if let (Some(before), Some(after)) = (before.and_then(|entry| entry.tool()), after.tool())
         && !Arc::ptr_eq(before, after)
     {
         after.uses.fetch_add(before.uses.swap(0, Ordering::Relaxed), Ordering::Relaxed);

@@ -209,14 +209,14 @@ impl Registry {
         for problem in &mut problems {
             problem.pointer = format!("{base}{}", problem.pointer);
         }
-        let (Some((tool, document_enabled)), false) = (compiled, refused) else {
+        let (Some(finished), false) = (compiled, refused) else {
             return Registered { name, written: Written::Refused, problems };
         };
         // The column says whether it is on; a second word in the document could only contradict it.
         document.as_object_mut().map(|members| members.shift_remove("enabled"));
         changes.push(Change::Put {
-            name: tool.name.to_string(),
-            enabled: enabled.unwrap_or(document_enabled),
+            name: finished.name.to_string(),
+            enabled: enabled.unwrap_or(finished.enabled),
             config_json: document.to_string(),
         });
         let replaced = existing.is_some_and(|entry| entry.source == SourceId::Store);

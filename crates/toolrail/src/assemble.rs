@@ -1,13 +1,16 @@
 //! Puts the crates together: kinds, policies, store and sources become a registry. The only place that knows them all.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use anyhow::Context;
 use axum::Router;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use toolrail_admin::Admin;
-use toolrail_core::{DefinitionForm, Secrets};
+use toolrail_core::{
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Principal, Secrets, Tools, async_trait,
+};
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_mcp::{Server, ServerInfo};
@@ -15,11 +18,10 @@ use toolrail_registry::{
     Compiler, FileSource, FixedSource, Registry, RegistryLimits, Source, SourceId, StoreSource,
 };
 use toolrail_store::SqliteStore;
+use toolrail_tool::Offering;
 
 use crate::config::Settings;
-
-/// The version of this program.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+use crate::identity;
 
 /// A registry with its store.
 pub(crate) struct Assembly {
@@ -56,9 +58,32 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
     let compiler = compiler(&settings.secrets, secrets);
-    let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings));
+    let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings))
+        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())]);
     registry.refresh().await;
-    Ok(Assembly { registry: Arc::new(registry), store })
+    let registry = Arc::new(registry);
+    Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
+    Ok(Assembly { registry, store })
+}
+
+/// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
+struct OwnTools(Weak<Registry>);
+
+#[async_trait]
+impl Tools for OwnTools {
+    async fn call(
+        &self,
+        name: &str,
+        arguments: &RawValue,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Outcome {
+        let registry = self.0.upgrade();
+        let Some(tool) = registry.and_then(|registry| registry.snapshot().find(name).cloned()) else {
+            return Err(CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call")));
+        };
+        tool.call(Some(arguments), principal, caller).await
+    }
 }
 
 /// Compiles definitions of every kind; `listed` environment variables are secrets, and so are `given` ones unless the
@@ -77,14 +102,16 @@ pub(crate) fn compiler(listed: &[String], given: Vec<(String, String)>) -> Compi
 }
 
 /// The MCP face of a registry.
-pub(crate) fn mcp_server(registry: &Arc<Registry>) -> Arc<Server> {
+pub(crate) async fn mcp_server(registry: &Arc<Registry>) -> anyhow::Result<Arc<Server>> {
     let info = ServerInfo {
-        name: "toolrail".to_owned(),
-        title: Some("Toolrail".to_owned()),
-        version: VERSION.to_owned(),
-        instructions: None,
+        name: identity::name().to_owned(),
+        title: Some(identity::title().to_owned()),
+        version: identity::version().to_owned(),
+        instructions: identity::instructions(),
     };
-    Server::new(Arc::clone(registry), info)
+    // One for all replicas on the same store, so that each knows the sessions of the others.
+    let key = registry.shared_key("mcp").await.context("the key of the sessions cannot be read")?;
+    Ok(Server::new(Arc::clone(registry), info, &key))
 }
 
 /// Every route: MCP and REST.
@@ -94,7 +121,7 @@ pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>) -> Router {
 
 /// The REST face of a registry; `writer` is recorded as who makes the changes.
 pub(crate) fn rest_routes(registry: &Arc<Registry>, writer: &'static str) -> Router {
-    toolrail_admin::routes(Admin { registry: Arc::clone(registry), version: VERSION, writer })
+    toolrail_admin::routes(Admin { registry: Arc::clone(registry), version: identity::version(), writer })
 }
 
 async fn open(folder: &Path) -> anyhow::Result<SqliteStore> {

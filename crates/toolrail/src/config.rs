@@ -18,6 +18,8 @@ const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 pub(crate) struct ConfigFile {
     /// The address to listen on; `127.0.0.1:8080` when left out.
     pub(crate) listen: Option<String>,
+    /// A Unix socket to listen on beside the address, relative to this file; none when left out.
+    pub(crate) unix_socket: Option<PathBuf>,
     /// The folder of the store, relative to this file; `./data` when left out.
     pub(crate) data: Option<PathBuf>,
     /// Folders of definition files, relative to this file, watched for changes.
@@ -38,6 +40,7 @@ pub(crate) struct ConfigFile {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
+    pub(crate) unix_socket: Option<PathBuf>,
     pub(crate) data: PathBuf,
     pub(crate) tools: Vec<PathBuf>,
     pub(crate) secrets: Vec<String>,
@@ -54,7 +57,8 @@ impl ConfigFile {
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
         let mut file = Self::parse(path, &text)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        for place in file.data.iter_mut().chain(file.tools.iter_mut().flatten()) {
+        let single = file.data.iter_mut().chain(file.unix_socket.iter_mut());
+        for place in single.chain(file.tools.iter_mut().flatten()) {
             *place = folder.join(&place);
         }
         Ok(file)
@@ -100,7 +104,7 @@ fn faults_of(members: &Map<String, Value>) -> Vec<String> {
 }
 
 const KEYS: &[&str] =
-    &["listen", "data", "tools", "secrets", "allowHosts", "allowOrigins", "pollMs", "pageSize"];
+    &["listen", "unixSocket", "data", "tools", "secrets", "allowHosts", "allowOrigins", "pollMs", "pageSize"];
 
 impl ConfigFile {
     fn out_of_range(&self) -> Option<String> {
@@ -117,6 +121,7 @@ impl ConfigFile {
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             listen: self.listen.or(other.listen),
+            unix_socket: self.unix_socket.or(other.unix_socket),
             data: self.data.or(other.data),
             tools: self.tools.or(other.tools),
             secrets: self.secrets.or(other.secrets),
@@ -134,6 +139,7 @@ impl ConfigFile {
         }
         Ok(Settings {
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
+            unix_socket: self.unix_socket,
             data: self.data.unwrap_or_else(|| "data".into()),
             tools: self.tools.unwrap_or_default(),
             secrets: self.secrets.unwrap_or_default(),
@@ -162,11 +168,12 @@ mod tests {
     #[test]
     fn every_key_of_the_file_is_taken() {
         let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
-                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\n";
+                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\n";
         let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
         assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
         assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
         assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
+        assert_eq!(settings.unix_socket, Some("s".into()));
         assert_eq!(settings.allow_origins, ["https://a.b"]);
         assert_eq!((settings.poll, settings.page_size), (Some(Duration::from_millis(100)), Some(50)));
     }

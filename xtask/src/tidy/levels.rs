@@ -25,6 +25,9 @@ const CORE: &str = "toolrail-core";
 const TESTKIT: &str = "toolrail-testkit";
 const XTASK: &str = "xtask";
 
+/// What a binary with tools of its own needs.
+const EMBEDS: &[&str] = &["toolrail", "toolrail-tool"];
+
 const PLACES: &[Place] = &[
     Place { name: CORE, level: 0, sees: Sees::Only(&[]) },
     Place { name: "toolrail-tool-macros", level: 0, sees: Sees::Only(&[]) },
@@ -37,6 +40,8 @@ const PLACES: &[Place] = &[
     Place { name: "toolrail-mcp", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
     Place { name: "toolrail-admin", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
     Place { name: "toolrail", level: 4, sees: Sees::EveryProductCrate },
+    Place { name: "toolrail-conformance", level: 5, sees: Sees::Only(EMBEDS) },
+    Place { name: "toolrail-native-tools", level: 5, sees: Sees::Only(EMBEDS) },
     // Development only: nothing that ships may depend on these two.
     Place { name: TESTKIT, level: 0, sees: Sees::Only(&[CORE]) },
     Place { name: XTASK, level: 0, sees: Sees::Only(&[]) },

@@ -16,14 +16,14 @@ use crate::{AnyKind, Compiled, ToolName};
 
 /// Fields and values that a later release brings; refused so that nothing is stored and ignored.
 const NOT_YET: &[(&str, &[&str])] = &[
-    ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "mcp", "script", "mcp_server", "mcpServer"]),
+    ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "script", "mcp_server", "mcpServer"]),
     ("/auth", &["clientId", "clientSecret", "tokenUrl", "scopes"]),
     (
         "/policy",
         &["retry", "circuitBreaker", "rateLimit", "concurrency", "quota", "cache", "allow", "deny", "redact"],
     ),
 ];
-const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "mcp", "script", "native"];
+const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "script", "native"];
 
 /// The form definitions must have, given the kinds there are.
 pub struct DefinitionForm {

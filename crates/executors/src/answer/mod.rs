@@ -67,6 +67,12 @@ impl Answer {
         }
     }
 
+    /// The media type that an answer declares, unless the mapping makes something else of it.
+    pub(crate) fn media_type(&self, incoming: &Incoming) -> Option<String> {
+        let unmapped = matches!(*self.mapping, Mapping::Passthrough);
+        unmapped.then(|| content::MediaType::of(&incoming.headers)).flatten().map(|media| media.essence)
+    }
+
     /// The tool's result. `arguments` are the call's, for a mapping that names them.
     pub async fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
         if matches!(*self.mapping, Mapping::Passthrough) || incoming.body.len() <= MOST_INLINE {

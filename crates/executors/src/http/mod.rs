@@ -1,5 +1,6 @@
-//! Kind `http`: one HTTP request to a URL.
+//! Kind `http`: one HTTP request to a URL. `exchange` is that request, which other kinds can have too.
 
+mod exchange;
 mod settings;
 
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use toolrail_core::{
     Call, CallError, Compiled, Definition, Executor, Kind, Made, Outcome, Preview, Problems, async_trait,
 };
 
-use crate::answer::Answer;
 use crate::kinds::Runtime;
-use crate::request::{Base, Request, Target, Written, arguments_of, publish, shown, split_url};
-use crate::template::{Braces, Compiler, Piece, Rendering, scan};
-use settings::HttpSettings;
+use crate::request::{arguments_of, publish};
+use crate::template::Compiler;
+
+pub(crate) use exchange::{Exchange, HttpBlock};
+pub(crate) use settings::HttpSettings;
 
 /// The kind `http`.
 #[derive(Debug)]
@@ -43,73 +45,27 @@ impl Kind for Http {
         definition: &Definition,
         problems: &mut Problems,
     ) -> Option<Compiled> {
-        let answer = Answer::compile(&definition.response_mapping, problems);
         let mut compiler = Compiler::of(definition, problems, &self.runtime.secrets);
-        let pieces = scan_url(&settings.url, &mut compiler);
-        let split = split_url(pieces.as_deref().unwrap_or_default());
-        let base =
-            pieces.is_some().then(|| Base::compile(&split.base, &settings.url, URL, &mut compiler)).flatten();
-        if split.fragment {
-            compiler
-                .problems
-                .error(URL, "what follows # is never sent; remove it, or write %23 for the character itself");
-        }
-        let written = Written { path: split.path, query: split.query, pointer: URL.to_owned() };
-        let request = Request::compile(&written, &settings.request(), &definition.auth, &mut compiler);
-        let (arguments, uses_other_arguments) = arguments_of(compiler, answer.as_ref());
-        let (request, base) = (request?, base?);
-        let target = Target::new(base, request.fixed());
-        let executor = HttpExecutor { runtime: self.runtime.clone(), request, target, answer: answer? };
+        let block = HttpBlock { settings: &settings, place: Self::NAME };
+        let exchange = Exchange::compile(&block, definition, &mut compiler)?;
+        let (arguments, uses_other_arguments) = arguments_of(compiler, Some(exchange.answer()));
+        let executor = HttpExecutor { runtime: self.runtime.clone(), exchange };
         Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments })
     }
 }
 
-const URL: &str = "/http/url";
-
-fn scan_url<'u>(url: &'u str, compiler: &mut Compiler<'_>) -> Option<Vec<Piece<'u>>> {
-    let pieces = match scan(url, Braces::Double) {
-        Ok(pieces) => pieces,
-        Err(fault) => {
-            compiler.problems.error(URL, fault);
-            return None;
-        }
-    };
-    let braces = pieces.iter().find_map(|piece| match piece {
-        Piece::Literal(text) => text.find('{').map(|open| &text[open + 1..]),
-        Piece::Expression(_) | Piece::Argument(_) => None,
-    });
-    if let Some(inside) = braces {
-        let name = inside.split('}').next().unwrap_or_default();
-        compiler.problems.error(URL, format!("{{{name}}} is not a template here; write {{{{args.{name}}}}}"));
-        return None;
-    }
-    Some(pieces)
-}
-
 struct HttpExecutor {
     runtime: Runtime,
-    request: Request,
-    target: Target,
-    answer: Answer,
+    exchange: Exchange,
 }
 
 #[async_trait]
 impl Executor for HttpExecutor {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        let (mut draft, uri) = {
-            let mut rendering = Rendering::to_send(call.arguments, &self.runtime.secrets);
-            let draft = self.request.draft(&mut rendering)?;
-            let uri = self
-                .target
-                .uri(draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default(), &mut rendering)?;
-            (draft, uri)
-        };
-        draft.assemble(&self.runtime.client).await?;
-        let incoming = self.runtime.client.send(draft.into_outgoing(uri)).await?;
-        self.answer.outcome(incoming, call.arguments).await
+        self.exchange.outcome(call, &self.runtime).await
     }
 
     fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError> {
-        shown(&self.request, &self.target, call.arguments, &self.runtime.secrets)
+        self.exchange.preview(call, &self.runtime)
     }
 }

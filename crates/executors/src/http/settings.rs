@@ -54,9 +54,10 @@ pub(crate) struct HttpSettings {
 }
 
 impl HttpSettings {
-    pub(super) fn request(&self) -> RequestSettings<'_> {
+    /// What the block says about the request; `block` is where it stands.
+    pub(super) fn request(&self, block: &'static str) -> RequestSettings<'_> {
         RequestSettings {
-            block: "http",
+            block,
             method: self.method.as_deref(),
             query: self.query.as_ref(),
             headers: self.headers.as_ref(),

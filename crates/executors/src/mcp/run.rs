@@ -153,7 +153,9 @@ fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation,
     for (key, value) in &job.members {
         params.raw(key, value);
     }
-    if let Some(responses) = &answers.responses {
+    // The answers to a task's questions are members of the request itself.
+    let given = job.members.iter().any(|(key, _)| *key == "inputResponses");
+    if let Some(responses) = answers.responses.as_ref().filter(|_| !given) {
         params.raw("inputResponses", responses);
     }
     if let Some(state) = &answers.state {

@@ -191,7 +191,7 @@ fn decode(text: &str) -> Result<Bytes, base64::DecodeError> {
 }
 
 /// Decodes base64 that no template of ours made.
-pub(super) fn decode_base64(text: &str) -> Option<Bytes> {
+pub(crate) fn decode_base64(text: &str) -> Option<Bytes> {
     decode(text).ok()
 }
 

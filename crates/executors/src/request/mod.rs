@@ -28,6 +28,7 @@ use headers::Headers;
 use path::Path;
 use query::{Parameter, write_parameters};
 
+pub(crate) use body::decode_base64;
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};
 pub(crate) use target::{Base, Target, split_path, split_url};

@@ -43,7 +43,7 @@ pub(crate) fn publish(schema: &mut Value) {
 /// What a kind's block says about the request itself.
 #[derive(Debug)]
 pub(crate) struct RequestSettings<'s> {
-    /// The name of the block, for pointers.
+    /// The name of the block, for pointers; one inside another is `resource/http`.
     pub(crate) block: &'static str,
     pub(crate) method: Option<&'s str>,
     pub(crate) query: Option<&'s Map<String, Value>>,

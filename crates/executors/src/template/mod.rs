@@ -85,6 +85,11 @@ impl<'c> Compiler<'c> {
         Self { declared: declared.map(|(name, _)| name.as_str()).collect(), ..Self::new(problems, secrets) }
     }
 
+    /// The same, for arguments that are declared elsewhere than in an input schema.
+    pub(crate) fn declaring(self, names: &'c [String]) -> Self {
+        Self { declared: names.iter().map(String::as_str).collect(), ..self }
+    }
+
     /// Compiles a text; notes what is wrong with it.
     pub(crate) fn template(&mut self, text: &str, pointer: &str, place: Place) -> Option<Template> {
         match scan(text, Braces::Double) {
@@ -197,8 +202,21 @@ impl Template {
         rendering: &mut Rendering<'_>,
         out: &mut String,
     ) -> Result<Placement, CallError> {
+        self.write_within(usize::MAX, rendering, out)
+    }
+
+    /// The same; a text of more than `most` bytes is refused.
+    pub(crate) fn write_within(
+        &self,
+        most: usize,
+        rendering: &mut Rendering<'_>,
+        out: &mut String,
+    ) -> Result<Placement, CallError> {
         let start = out.len();
         for part in &self.parts {
+            if out.len() - start > most {
+                break;
+            }
             match part {
                 Part::Literal(text) => out.push_str(text),
                 Part::Expression(expression) => {
@@ -211,6 +229,13 @@ impl Template {
                     self.encode(expression, &value, out)?;
                 }
             }
+        }
+        if out.len() - start > most {
+            let words = format!(
+                "the text at {} grows beyond {most} bytes with these arguments; give shorter ones",
+                self.pointer
+            );
+            return Err(CallError::new(ErrorCode::TooLarge, words));
         }
         Ok(Placement::Placed)
     }

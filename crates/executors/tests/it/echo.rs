@@ -74,6 +74,9 @@ async fn answer(request: Request<Incoming>, port: u16) -> Result<Response<Full<B
             .body(Full::new(Bytes::from_static(b"\x89PNG")))
             .unwrap());
     }
+    if let Some(page) = page(head.uri.path()) {
+        return Ok(page);
+    }
     if head.uri.path() == "/hang" {
         std::future::pending::<()>().await;
     }
@@ -100,4 +103,27 @@ async fn answer(request: Request<Incoming>, port: u16) -> Result<Response<Full<B
     });
     let response = Response::builder().header("content-type", "application/json");
     Ok(response.body(Full::new(Bytes::from(received.to_string()))).unwrap())
+}
+
+/// Pages with a content of their own.
+fn page(path: &str) -> Option<Response<Full<Bytes>>> {
+    let (status, content_type, body) = match path {
+        "/page.md" => (200, "text/markdown; charset=utf-8", "# Page"),
+        "/bare" => (200, "", "bare text"),
+        "/empty" => (204, "", ""),
+        "/gone" => (404, "text/plain", "no such page"),
+        "/problem" => (200, "application/problem+json", r#"{"a": 1}"#),
+        "/messages" => (
+            200,
+            "application/json",
+            r#"{"messages":[{"role":"assistant","content":{"type":"text","text":"hi"}}],"x":1}"#,
+        ),
+        "/chat" => (200, "application/json", r#"{"messages":[{"id":1}]}"#),
+        _ => return None,
+    };
+    let mut response = Response::builder().status(status);
+    if !content_type.is_empty() {
+        response = response.header("content-type", content_type);
+    }
+    Some(response.body(Full::new(Bytes::from_static(body.as_bytes()))).unwrap())
 }

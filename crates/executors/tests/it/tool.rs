@@ -68,10 +68,13 @@ pub(crate) fn http(settings: &Value) -> Tool {
 
 /// The faults of a definition, as `pointer: message`.
 pub(crate) fn faults(definition: &Value) -> Vec<String> {
-    let (tool, problems) = compile(definition, &runtime(SECRETS));
+    let mut definition = definition.clone();
+    definition.as_object_mut().unwrap().entry("name").or_insert("t".into());
+    let form = DefinitionForm::new(kinds(&runtime(SECRETS)));
+    let (compiled, problems) = form.check(&definition, |_, compiled, _| compiled);
     let errors: Vec<_> =
         problems.iter().filter(|problem| problem.severity == toolrail_core::Severity::Error).collect();
-    assert_eq!(tool.is_none(), !errors.is_empty(), "{problems:?}");
+    assert_eq!(compiled.is_none(), !errors.is_empty(), "{problems:?}");
     errors.into_iter().map(|problem| format!("{}: {}", problem.pointer, problem.message)).collect()
 }
 

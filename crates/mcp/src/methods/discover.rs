@@ -3,18 +3,19 @@
 use serde_json::json;
 
 use super::Context;
-use crate::dialect;
+use crate::finish::Cache;
 use crate::reply::{Outcome, Reply};
+use crate::{capabilities, dialect};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let mut result = json!({
         "supportedVersions": dialect::supported(),
-        "capabilities": {"tools": {}},
+        "capabilities": capabilities::modern(),
     });
     if let Some(instructions) = &context.server.info.instructions {
         result["instructions"] = instructions.as_str().into();
     }
     let mut out = result.to_string().into_bytes();
     out.pop();
-    Ok(context.close_cacheable(Outcome::whole(out)))
+    Ok(context.finish().close_cached(Outcome::whole(out), Cache::Briefly))
 }

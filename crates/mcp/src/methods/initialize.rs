@@ -1,11 +1,12 @@
 //! `initialize`: settles a legacy revision. Without one the client speaks plain JSON-RPC (C3 to C5).
 
-use serde_json::json;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::Context;
-use crate::dialect;
 use crate::envelope::Params;
 use crate::reply::Reply;
+use crate::{capabilities, dialect};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let requested = Params::text("protocolVersion", context.params.protocol_version)?;
@@ -14,7 +15,15 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     };
     let revision = dialect::negotiate(&requested);
     // A second initialize on the same connection changes nothing.
-    let revision = context.peer.session.revision.get_or_init(|| revision);
+    let session = context.peer.session;
+    let revision = session.revision.get_or_init(|| revision);
+    let read = |raw: Option<&RawValue>| raw.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    if let Some(capabilities) = read(context.params.capabilities).filter(Value::is_object) {
+        let _ = session.capabilities.set(capabilities);
+    }
+    if let Some(client_info) = read(context.params.client_info).filter(Value::is_object) {
+        let _ = session.client_info.set(client_info);
+    }
     let mut result = standard(&context, revision);
     if let Some(instructions) = &context.server.info.instructions {
         result["instructions"] = instructions.as_str().into();
@@ -22,16 +31,16 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     Ok(context.object(&result))
 }
 
-fn standard(context: &Context<'_>, revision: &str) -> serde_json::Value {
+fn standard(context: &Context<'_>, revision: &str) -> Value {
     json!({
         "protocolVersion": revision,
-        "capabilities": {"tools": {}},
+        "capabilities": capabilities::legacy(revision),
         "serverInfo": context.server.implementation(),
     })
 }
 
 /// The WebSocket answers exactly as S3 shows (R4); elsewhere the revision is told as well (R3).
-fn plain(context: &Context<'_>) -> serde_json::Value {
+fn plain(context: &Context<'_>) -> Value {
     if context.peer.session.plain_shapes {
         let info = &context.server.info;
         return json!({

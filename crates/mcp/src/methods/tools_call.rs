@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use toolrail_core::{CallError, closest};
+use toolrail_core::{CallError, TaskSupport, closest};
 use toolrail_registry::{HeaderParam, Snapshot, Tool};
 
-use super::Context;
+use super::{Context, as_task};
 use crate::content;
 use crate::dialect::Dialect;
 use crate::envelope::Params;
+use crate::finish::Cache;
 use crate::headers::{Claim, Claims};
 use crate::reply::{Code, Fault, Outcome, Reply};
 use crate::server::shortened;
@@ -27,13 +28,23 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if let (Dialect::Modern, Some(claims)) = (context.dialect, &context.peer.claims) {
         check_header_params(tool, arguments.map(serde_json::value::RawValue::get), claims)?;
     }
+    if tool.tasks != TaskSupport::Never
+        && let Some(reply) = as_task::answer(&context, tool, arguments).await
+    {
+        return reply;
+    }
     let outcome = tool.call(arguments, context.peer.principal, context.caller).await;
     if answers_plainly(&context) {
         return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
     }
-    let mut result = Outcome::default();
-    let code = content::write(outcome, tool.has_output_schema(), context.dialect.era(), &mut result);
-    Ok(context.close_with_code(result, code))
+    match context.settle(outcome, Cache::Silent) {
+        Ok(outcome) => {
+            let mut result = Outcome::default();
+            let code = content::write(&outcome, tool.has_output_schema(), context.dialect.era(), &mut result);
+            Ok(context.finish().close_with_code(result, code))
+        }
+        Err(reply) => reply,
+    }
 }
 
 /// `params.name`; on the WebSocket also `params.tool` (C1).

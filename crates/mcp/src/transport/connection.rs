@@ -1,55 +1,83 @@
-//! A connection that carries many messages at once (stdio, WebSocket): calls run side by side within the connection's
-//! own task, so a slow one never blocks another, and each can be cancelled.
+//! A connection that carries many messages at once (stdio, WebSocket, HTTP+SSE): calls run side by side within the
+//! connection's own task, so a slow one never blocks another, and each can be cancelled.
 
-use std::collections::HashMap;
-use std::future::Future;
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use futures_util::future::{AbortHandle, Abortable, Aborted};
+use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use toolrail_core::Principal;
 
 use crate::envelope::{self, Message};
+use crate::follower::{Follower, Wanted};
+use crate::live::Live;
+use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
 use crate::reply::{Answer, Code, Fault, Pieces};
-use crate::server::{self, Server};
+use crate::server::{Said, Server};
 
 /// The most calls one connection may have under way; more are refused.
 pub(super) const MOST_UNDER_WAY: usize = 1024;
 
-type Running = Pin<Box<dyn Future<Output = (Option<String>, Result<Option<Answer>, Aborted>)> + Send>>;
+type Running = Pin<Box<dyn Future<Output = Said> + Send>>;
+type Following = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The calls of one connection.
 pub(super) struct Connection {
     server: Arc<Server>,
     session: Arc<Session>,
+    live: Arc<Live>,
+    outbox: Arc<Outbox>,
     running: FuturesUnordered<Running>,
-    handles: HashMap<String, AbortHandle>,
+    /// Tells what changes, once a legacy client has introduced itself.
+    following: Option<Following>,
+    /// What is to be sent next.
+    ready: VecDeque<Pieces>,
 }
 
 impl Connection {
+    /// A connection that has settled nothing yet.
     pub(super) fn new(server: Arc<Server>, session: Session) -> Self {
-        Self { server, session: Arc::new(session), running: FuturesUnordered::new(), handles: HashMap::new() }
+        let live = session.live.clone().unwrap_or_default();
+        Self {
+            server,
+            session: Arc::new(session),
+            live,
+            outbox: Arc::default(),
+            running: FuturesUnordered::new(),
+            following: None,
+            ready: VecDeque::new(),
+        }
     }
 
     /// Whether any call is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.running.is_empty()
+        self.running.is_empty() && self.outbox.is_empty() && self.ready.is_empty()
     }
 
-    /// Takes one message: starts a call, or cancels one. What comes back is to be sent at once.
+    /// Takes one message: starts a call, or cancels one, or answers a question. What comes back is to be sent at once.
     pub(super) fn take(&mut self, bytes: Bytes) -> Option<Pieces> {
         let id = match envelope::parse(&bytes) {
             Ok(Message::Request(request)) => Some(request.id.get().to_owned()),
+            // Short work: no call is started for these, so that they get through when too many are under way.
             Ok(Message::Notification(notification)) => {
-                let handle = server::cancelled(&notification).and_then(|id| self.handles.remove(id.get()));
-                handle.iter().for_each(AbortHandle::abort);
+                if let Some(id) = crate::server::cancelled(&notification) {
+                    self.live.cancel(id.get());
+                }
                 return None;
             }
-            Ok(Message::Response) => return None,
+            Ok(Message::Response(response)) => {
+                if let Some(id) = response.id {
+                    self.live.asks.answer(id, response.result);
+                }
+                return None;
+            }
+            Err(_) if envelope::is_batch(&bytes) => None,
             Err((id, fault)) => return Some(Answer::write(id, Err(fault)).body),
         };
         if self.running.len() >= MOST_UNDER_WAY {
@@ -58,29 +86,70 @@ impl Connection {
                 format!("{MOST_UNDER_WAY} calls are under way on this connection; wait for one to end");
             return Some(Answer::write(id, Err(Fault::new(Code::CallFailed, message))).body);
         }
-        let (handle, registration) = AbortHandle::new_pair();
-        if let Some(id) = &id {
-            self.handles.insert(id.clone(), handle);
-        }
-        let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
-        self.running.push(Box::pin(async move {
-            let call = async {
-                let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous };
-                server.answer(&bytes, &peer).await
-            };
-            (id, Abortable::new(call, registration).await)
-        }));
+        self.begin(id, bytes);
         None
     }
 
-    /// The next answer; waits for ever while no call is under way.
+    fn begin(&mut self, id: Option<String>, bytes: Bytes) {
+        let (handle, registration) = AbortHandle::new_pair();
+        let begun = id.map(|id| self.live.begin(&id, handle));
+        let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
+        let outbox = Arc::clone(&self.outbox);
+        self.running.push(Box::pin(async move {
+            let _begun = begun;
+            let call = async {
+                let principal = &Principal::Anonymous;
+                let peer = Peer { claims: None, session: &session, principal, outbox: Some(&outbox) };
+                server.answer(&bytes, &peer).await
+            };
+            Abortable::new(call, registration).await.unwrap_or(Said::Nothing)
+        }));
+    }
+
+    /// The next message to send; waits for ever while there is none.
     pub(super) async fn next(&mut self) -> Option<Pieces> {
-        let Some((id, outcome)) = self.running.next().await else {
-            return std::future::pending().await;
-        };
-        if let Some(id) = id {
-            self.handles.remove(&id);
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// The same for those who poll.
+    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>> {
+        if let Some(ready) = self.ready.pop_front() {
+            return Poll::Ready(Some(ready));
         }
-        outcome.ok().flatten().map(|answer| answer.body)
+        // What a call says on its way comes before its answer, which it gives last.
+        let idle = self.running.is_empty();
+        let ended = if idle { Poll::Pending } else { self.running.poll_next_unpin(context) };
+        if let Poll::Ready(Some(said)) = ended {
+            self.follow();
+            while let Some(message) = self.outbox.take() {
+                self.ready.push_back(message.into());
+            }
+            if let Said::Answer(answer) = said {
+                self.ready.push_back(answer.body);
+            }
+            return Poll::Ready(self.ready.pop_front());
+        }
+        if let Some(following) = &mut self.following {
+            let _ = following.as_mut().poll(context);
+        }
+        match self.outbox.poll_next(context) {
+            Poll::Ready(Sent::Message(message)) => Poll::Ready(Some(message.into())),
+            Poll::Ready(Sent::HangUp) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    /// Begins to tell what changes as soon as a legacy revision is settled; modern clients ask for it themselves.
+    fn follow(&mut self) {
+        if self.following.is_some() || self.session.revision.get().is_none() {
+            return;
+        }
+        let mut follower = Follower::new(self.server.registry.feed(), Wanted::by_session(&self.live));
+        let outbox = Arc::clone(&self.outbox);
+        self.following = Some(Box::pin(async move {
+            loop {
+                outbox.push(follower.next().await);
+            }
+        }));
     }
 }

@@ -1,7 +1,11 @@
 //! Transports: bytes and connections. None of them knows a method.
 
+mod body;
 mod bridge;
 mod connection;
+mod events;
+mod http_sse;
+mod read;
 mod stream;
 mod streamable_http;
 mod websocket;
@@ -9,9 +13,11 @@ mod websocket;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
 
-pub use bridge::{BridgeError, Posted, Remote, bridge};
+pub use body::Body;
+pub use bridge::{BridgeError, Incoming, Remote, Reply, bridge};
+pub(crate) use http_sse::Mailboxes;
 pub use stream::serve_stream;
 
 use crate::server::Server;
@@ -19,9 +25,14 @@ use crate::server::Server;
 /// The largest message, on every transport.
 pub(crate) const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 
-/// The route of the MCP face's WebSocket, `/mcp/ws`. Requests to [`ENDPOINT`] go to [`Server::answer_http`] directly.
+/// The routes of the MCP face beside [`ENDPOINT`], whose requests go to [`Server::answer_http`] directly: the WebSocket, and
+/// the transport of 2024-11-05.
 pub fn routes(server: Arc<Server>) -> Router {
-    Router::new().route("/mcp/ws", get(websocket::handle)).with_state(server)
+    Router::new()
+        .route("/mcp/ws", get(websocket::handle))
+        .route("/sse", get(http_sse::open))
+        .route("/messages", post(http_sse::take))
+        .with_state(server)
 }
 
 /// The path of Streamable HTTP.

@@ -12,14 +12,14 @@ use crate::peer::Session;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::Server;
 
-/// Serves until the input ends, then lets the calls under way finish.
+/// Serves one client until its input ends, then lets the calls under way finish and closes the server.
 pub async fn serve_stream(
     server: Arc<Server>,
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut lines = Lines::new(input);
-    let mut connection = Connection::new(server, Session::default());
+    let mut connection = Connection::new(Arc::clone(&server), Session::of_connection());
     let mut open = true;
     while open || !connection.is_idle() {
         tokio::select! {
@@ -28,7 +28,11 @@ pub async fn serve_stream(
                     write(&mut output, answer).await?;
                 },
                 Line::TooLong => write(&mut output, too_long()).await?,
-                Line::End => open = false,
+                // Whoever listens to changes is gone; the calls under way are let finish.
+                Line::End => {
+                    open = false;
+                    server.close();
+                }
             },
             answer = connection.next() => if let Some(answer) = answer {
                 write(&mut output, answer).await?;
@@ -40,7 +44,10 @@ pub async fn serve_stream(
 
 pub(super) async fn write(output: &mut (impl AsyncWrite + Unpin), message: Pieces) -> io::Result<()> {
     for piece in message.iter() {
-        output.write_all(piece).await?;
+        // A line break inside would end the message; between the parts of a JSON text it means nothing.
+        for part in piece.split(|byte| matches!(byte, b'\n' | b'\r')) {
+            output.write_all(part).await?;
+        }
     }
     output.write_all(b"\n").await?;
     output.flush().await

@@ -1,104 +1,332 @@
-//! Streamable HTTP: one message per POST, one answer per response.
+//! Streamable HTTP. A POST carries one message and is answered with JSON, or with a stream of events as soon as there is
+//! something to say before the answer. GET opens the stream of a legacy session, DELETE ends the session.
 
-use std::pin::pin;
-use std::time::Duration;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
 
-use bytes::{Bytes, BytesMut};
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body::Body;
-use http_body_util::BodyExt;
+use bytes::Bytes;
+use futures_util::future::{AbortHandle, Abortable};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use toolrail_core::Principal;
 
-use super::LARGEST_MESSAGE;
+use super::Body;
+use super::events::{self, Answering, Priming, Reading};
+use super::read::read;
+use crate::dialect;
+use crate::envelope::{self, Message};
+use crate::follower::{Follower, Wanted};
 use crate::headers::Claims;
+use crate::live::Live;
+use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
-use crate::reply::{Answer, Code, Fault, Pieces};
-use crate::server::Server;
+use crate::reply::{Answer, Code, Fault};
+use crate::resume::{EventId, Stream};
+use crate::server::{Said, Server};
+use crate::session;
 
-/// How long a client may take to send its message.
-const READ_DEADLINE: Duration = Duration::from_secs(30);
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Server {
     /// Answers one HTTP request to the MCP endpoint.
-    pub async fn answer_http<B: Body<Data = Bytes>>(&self, request: Request<B>) -> Response<Pieces> {
-        if request.method() != Method::POST {
-            return wrong_method();
-        }
+    pub async fn answer_http<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes>,
+    {
         let (parts, body) = request.into_parts();
-        let bytes = match read(body).await {
-            Ok(bytes) => bytes,
-            Err(fault) => return respond(Answer::write(None, Err(fault))),
+        let outcome = match parts.method {
+            Method::POST => match read(body).await {
+                Ok(bytes) => self.post(parts, bytes).await,
+                Err(fault) => Err(fault),
+            },
+            Method::GET if !is_modern(&parts.headers) => self.open_stream(&parts.headers),
+            Method::DELETE if !is_modern(&parts.headers) => self.end_session(&parts.headers),
+            _ => return wrong_method(),
         };
+        outcome.unwrap_or_else(|fault| respond(Answer::write(None, Err(fault))))
+    }
+
+    async fn post(self: &Arc<Self>, parts: Parts, bytes: Bytes) -> Result<Response<Body>, Fault> {
+        let session = self.session_of(&parts.headers)?.unwrap_or_default();
+        let outbox = Arc::<Outbox>::default();
+        let exchange = Exchange {
+            server: Arc::clone(self),
+            streams: accepts(&parts.headers, "text/event-stream"),
+            headers: parts.headers,
+            outbox: Arc::clone(&outbox),
+            session: Arc::new(session),
+            bytes,
+        };
+        let session = Arc::clone(&exchange.session);
+        let mut answering: Answered = Box::pin(exchange.answer());
+        let at_once = poll_fn(|context| {
+            if let Poll::Ready(said) = answering.as_mut().poll(context) {
+                return Poll::Ready(Some(said));
+            }
+            outbox.poll_stirred(context).map(|()| None)
+        })
+        .await;
+        Ok(match at_once {
+            Some(said) if outbox.is_empty() => self.respond_whole(said, &session),
+            Some(Said::Answer(answer)) => {
+                let last = Some(answer.body.into_line());
+                events::respond(Answering { future: None, outbox, last, next_id: None, first: None })
+            }
+            Some(Said::Nothing | Said::Unexpected) => {
+                events::respond(Answering { future: None, outbox, last: None, next_id: None, first: None })
+            }
+            None => self.respond_stream(answering, outbox, &session),
+        })
+    }
+
+    fn respond_whole(&self, said: Said, session: &Session) -> Response<Body> {
+        match said {
+            Said::Answer(answer) => {
+                let good = answer.status == 200;
+                let mut response = respond(answer);
+                // Settled just now: a session that was known by its id has something live.
+                if good
+                    && session.live.is_none()
+                    && let Some(id) = session::issue(&self.signer, session, &Principal::Anonymous)
+                    && let Ok(id) = HeaderValue::from_str(&id)
+                {
+                    response.headers_mut().insert(SESSION, id);
+                }
+                response
+            }
+            Said::Nothing => empty(StatusCode::ACCEPTED),
+            Said::Unexpected => respond(Answer::write(None, Err(nobody_asked()))),
+        }
+    }
+
+    /// A legacy call goes on when its client loses the connection, and the client may come back for the rest; any other
+    /// ends with its connection.
+    fn respond_stream(
+        self: &Arc<Self>,
+        answering: Answered,
+        outbox: Arc<Outbox>,
+        session: &Session,
+    ) -> Response<Body> {
+        let Some(live) = session.live.as_ref().filter(|_| session.revision.get().is_some()) else {
+            return events::respond(Answering {
+                future: Some(answering),
+                outbox,
+                last: None,
+                next_id: None,
+                first: None,
+            });
+        };
+        let stream = live.streams.open();
+        let place = EventId { replica: self.replica, stream: stream.number, event: 0 };
+        let reading = Reading::from(Arc::clone(&stream), place, priming_for(session));
+        self.tracker.spawn(record(answering, outbox, stream));
+        events::respond(reading)
+    }
+
+    /// The session that a request names. Nothing if it names none; a fault if it names one that is not ours or has ended.
+    fn session_of(&self, headers: &HeaderMap) -> Result<Option<Session>, Fault> {
+        let Some(id) = headers.get(&SESSION) else { return Ok(None) };
+        let known = id.to_str().ok().and_then(|id| {
+            let session = session::recognise(&self.signer, id, &Principal::Anonymous)?;
+            Some(Session { live: Some(self.sessions.live(id)?), ..session })
+        });
+        known.map(Some).ok_or_else(|| {
+            Fault::new(Code::InvalidRequest, "unknown or ended session; send initialize to begin a new one")
+                .with_status(404)
+        })
+    }
+
+    /// The stream of a session, or the rest of a stream that the client has lost.
+    fn open_stream(self: &Arc<Self>, headers: &HeaderMap) -> Result<Response<Body>, Fault> {
+        let Some(session) = self.session_of(headers)? else { return Ok(wrong_method()) };
+        if !accepts(headers, "text/event-stream") {
+            let message = "this answers with a stream of events; accept text/event-stream";
+            return Err(Fault::new(Code::InvalidRequest, message).with_status(406));
+        }
+        let Some(live) = &session.live else { return Ok(wrong_method()) };
+        let last = headers.get(&LAST_EVENT).and_then(|id| EventId::parse(id.to_str().ok()?));
+        let Some(last) = last.filter(|last| last.stream != 0) else {
+            return Ok(self.session_stream(&session, live, last));
+        };
+        let stream = Some(last).filter(|last| last.replica == self.replica);
+        let Some(stream) = stream.and_then(|last| live.streams.find(last.stream)) else {
+            // Its call ran on another replica, or too long ago: only a new session helps.
+            let message = "that stream is not here any more; send initialize to begin a new session";
+            return Err(Fault::new(Code::InvalidRequest, message).with_status(404));
+        };
+        Ok(events::respond(Reading::from(stream, last, Priming::LeftOut)))
+    }
+
+    fn session_stream(
+        self: &Arc<Self>,
+        session: &Session,
+        live: &Arc<Live>,
+        last: Option<EventId>,
+    ) -> Response<Body> {
+        let mut follower = Follower::new(self.registry.feed(), Wanted::by_session(live));
+        if last.is_some() {
+            // Whatever changed while the client was away has not been told.
+            follower.tell_everything();
+        }
+        let outbox = Arc::<Outbox>::default();
+        let following = follow(Arc::clone(self), Arc::clone(live), follower, Arc::clone(&outbox));
+        let place = EventId { replica: self.replica, stream: 0, event: 0 };
+        let first = (priming_for(session) == Priming::Sent).then(|| events::priming(place));
+        let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n"));
+        events::respond(Answering {
+            future: Some(Box::pin(following)),
+            outbox,
+            last: None,
+            next_id: Some(place),
+            first: Some(first),
+        })
+    }
+
+    fn end_session(&self, headers: &HeaderMap) -> Result<Response<Body>, Fault> {
+        if self.session_of(headers)?.is_none() {
+            let message = "name the session to end in the header Mcp-Session-Id";
+            return Err(Fault::new(Code::InvalidRequest, message).with_status(400));
+        }
+        if let Some(id) = headers.get(&SESSION).and_then(|id| id.to_str().ok()) {
+            self.sessions.end(id);
+        }
+        Ok(empty(StatusCode::NO_CONTENT))
+    }
+}
+
+type Answered = Pin<Box<dyn Future<Output = Said> + Send>>;
+
+/// One POST on its way, owning all that it needs, so that it can outlive the connection.
+struct Exchange {
+    server: Arc<Server>,
+    headers: HeaderMap,
+    session: Arc<Session>,
+    outbox: Arc<Outbox>,
+    bytes: Bytes,
+    /// Whether the client takes a stream.
+    streams: bool,
+}
+
+impl Exchange {
+    async fn answer(self) -> Said {
         let peer = Peer {
-            claims: Some(Claims::of(&parts.headers)),
-            session: &Session::default(),
+            claims: Some(Claims::of(&self.headers)),
+            session: &self.session,
             principal: &Principal::Anonymous,
+            outbox: self.streams.then_some(&*self.outbox),
         };
-        match self.answer(&bytes, &peer).await {
-            Some(answer) => respond(answer),
-            None => empty(StatusCode::ACCEPTED),
+        let Some(live) = &self.session.live else {
+            return self.server.answer(&self.bytes, &peer).await;
+        };
+        // In a session the client cancels by naming the request.
+        let Ok(Message::Request(request)) = envelope::parse(&self.bytes) else {
+            return self.server.answer(&self.bytes, &peer).await;
+        };
+        let (handle, registration) = AbortHandle::new_pair();
+        let _begun = live.begin(request.id.get(), handle);
+        let answering = self.server.answer_one(&self.bytes, &peer);
+        Abortable::new(answering, registration).await.unwrap_or(Said::Nothing)
+    }
+}
+
+/// Drives a call to its end and keeps what it says.
+async fn record(mut answering: Answered, outbox: Arc<Outbox>, stream: Arc<Stream>) {
+    loop {
+        let next = poll_fn(|context| {
+            if let Poll::Ready(said) = answering.as_mut().poll(context) {
+                return Poll::Ready(Err(said));
+            }
+            outbox.poll_next(context).map(Ok)
+        })
+        .await;
+        match next {
+            Ok(Sent::Message(message)) => stream.push(message),
+            Ok(Sent::HangUp) => stream.hang_up(),
+            Err(said) => {
+                while let Some(message) = outbox.take() {
+                    stream.push(message);
+                }
+                if let Said::Answer(answer) = said {
+                    stream.push(answer.body.into_line());
+                }
+                return stream.finish();
+            }
         }
     }
 }
 
-async fn read<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
-    tokio::time::timeout(READ_DEADLINE, collect(body)).await.unwrap_or_else(|_| {
-        Err(Fault::new(Code::InvalidRequest, "the message took too long to arrive").with_status(408))
+/// Tells a session what changes until the server or the session ends, or another stream speaks for it.
+async fn follow(server: Arc<Server>, live: Arc<Live>, mut follower: Follower, outbox: Arc<Outbox>) -> Said {
+    let floor = live.take_the_floor();
+    loop {
+        tokio::select! {
+            message = follower.next() => {
+                if !live.has_the_floor(floor) {
+                    return Said::Nothing;
+                }
+                outbox.push(message);
+            }
+            () = server.closing.cancelled() => return Said::Nothing,
+        }
+    }
+}
+
+fn priming_for(session: &Session) -> Priming {
+    match session.revision.get() {
+        Some(&"2025-11-25") => Priming::Sent,
+        _ => Priming::LeftOut,
+    }
+}
+
+/// Whether a modern revision is named, which has neither sessions nor their streams.
+fn is_modern(headers: &HeaderMap) -> bool {
+    headers
+        .get(&VERSION)
+        .is_some_and(|version| version.to_str().is_ok_and(|version| dialect::MODERN.contains(&version)))
+}
+
+/// Whether the client takes that media type. One that says nothing takes anything.
+fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    let main = wanted.split('/').next().unwrap_or_default();
+    values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|range| {
+        let range = range.split(';').next().unwrap_or_default().trim();
+        range.eq_ignore_ascii_case(wanted)
+            || range == "*/*"
+            || range.strip_suffix("/*").is_some_and(|range| range.eq_ignore_ascii_case(main))
     })
 }
 
-/// The whole body; one that came in one piece, as nearly all do, is not copied.
-async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
-    let mut body = pin!(body);
-    let mut whole = Bytes::new();
-    let mut joined: Option<BytesMut> = None;
-    while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|_| Fault::new(Code::InvalidRequest, "the message did not arrive whole"))?;
-        let Ok(data) = frame.into_data() else { continue };
-        let so_far = joined.as_ref().map_or(whole.len(), BytesMut::len);
-        if so_far + data.len() > LARGEST_MESSAGE {
-            let message = format!("the message is larger than {} MiB", LARGEST_MESSAGE / 1024 / 1024);
-            return Err(Fault::new(Code::InvalidRequest, message).with_status(413));
-        }
-        match &mut joined {
-            Some(joined) => joined.extend_from_slice(&data),
-            None if whole.is_empty() => whole = data,
-            None => {
-                let mut first = BytesMut::with_capacity((so_far + data.len()) * 2);
-                first.extend_from_slice(&whole);
-                first.extend_from_slice(&data);
-                joined = Some(first);
-            }
-        }
-        if body.is_end_stream() {
-            break;
-        }
-    }
-    Ok(joined.map_or(whole, BytesMut::freeze))
+fn nobody_asked() -> Fault {
+    let message = "nobody here waits for that answer; the request may have ended, or run elsewhere";
+    Fault::new(Code::InvalidRequest, message).with_status(404)
 }
 
-fn respond(answer: Answer) -> Response<Pieces> {
-    let mut response = Response::new(answer.body);
+fn respond(answer: Answer) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// Streams and sessions are not offered yet: the standard's answer to that is 405.
-fn wrong_method() -> Response<Pieces> {
-    let mut response = respond(Answer {
-        status: 405,
-        body: Pieces::one(
-            b"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"send JSON-RPC messages with POST\"}}".to_vec(),
-        ),
-    });
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
+fn wrong_method() -> Response<Body> {
+    let message =
+        "send JSON-RPC messages with POST; GET and DELETE are for sessions that initialize has opened";
+    let fault = Fault::new(Code::InvalidRequest, message).with_status(405);
+    let mut response = respond(Answer::write(None, Err(fault)));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
     response
 }
 
-fn empty(status: StatusCode) -> Response<Pieces> {
-    let mut response = Response::new(Pieces::default());
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(crate::reply::Pieces::default()));
     *response.status_mut() = status;
     response
 }

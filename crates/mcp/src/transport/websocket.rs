@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::extract::ws::{Message as Frame, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade};
 use axum::response::Response;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{Sink, SinkExt, StreamExt};
 
 use super::LARGEST_MESSAGE;
 use super::connection::Connection;
 use crate::peer::Session;
+use crate::reply::Pieces;
 use crate::server::Server;
 
 /// How often a client that says nothing is asked whether it is still there.
@@ -30,7 +31,8 @@ pub(super) async fn handle(State(server): State<Arc<Server>>, upgrade: WebSocket
 
 async fn serve(server: Arc<Server>, socket: WebSocket) {
     let (mut sink, mut frames) = socket.split();
-    let mut connection = Connection::new(server, Session { plain_shapes: true, ..Session::default() });
+    let mut connection =
+        Connection::new(Arc::clone(&server), Session { plain_shapes: true, ..Session::of_connection() });
     let mut probe = tokio::time::interval(PROBE);
     probe.tick().await;
     let mut silent = false;
@@ -48,6 +50,10 @@ async fn serve(server: Arc<Server>, socket: WebSocket) {
                 }
             }
             answer = connection.next() => answer,
+            () = server.closing.cancelled() => {
+                send(&mut sink, Frame::Close(None)).await;
+                return;
+            }
             _ = probe.tick() => {
                 // Nothing heard for a whole period, not even the answer to the last probe.
                 if std::mem::replace(&mut silent, true) && connection.is_idle() {
@@ -60,11 +66,18 @@ async fn serve(server: Arc<Server>, socket: WebSocket) {
             }
         };
         if let Some(answer) = outgoing
-            && !send(&mut sink, Frame::Text(answer.into_text().into())).await
+            && !send(&mut sink, text(answer)).await
         {
             return;
         }
     }
+}
+
+/// One message as a frame. Every piece of it is JSON made of checked text.
+fn text(answer: Pieces) -> Frame {
+    let mut bytes = BytesMut::new();
+    answer.iter().for_each(|piece| bytes.extend_from_slice(piece));
+    Utf8Bytes::try_from(bytes.freeze()).map_or_else(|_| Frame::Text(Utf8Bytes::default()), Frame::Text)
 }
 
 /// Sends one frame; false if the client is gone or does not read.

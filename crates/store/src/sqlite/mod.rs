@@ -1,6 +1,7 @@
 //! The embedded store: one SQLite file in the data folder, in WAL mode, which other programs may read and write too.
 
 mod adopt;
+mod keys;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -198,6 +199,12 @@ impl Store for SqliteStore {
             Ok(Usage { name: row.try_get(0)?, count: row.try_get(1)?, last_used: row.try_get(2)? })
         };
         rows.iter().map(usage).collect::<Result<_, _>>().map_err(self.failed())
+    }
+
+    async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
+        self.check_file()?;
+        let key = keys::shared(&self.readers, &self.writer, name).await;
+        key.map_err(|error| unavailable(&self.file, error))
     }
 }
 

@@ -5,7 +5,8 @@ use sqlx::{AssertSqlSafe, Connection};
 
 use super::adopt::{self, UnusableTable};
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_tools.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_tools.sql"), include_str!("migrations/0002_keys.sql")];
 
 /// Why a file could not be brought to the newest version.
 #[derive(Debug, thiserror::Error)]

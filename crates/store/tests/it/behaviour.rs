@@ -41,6 +41,7 @@ macro_rules! suite {
             rows_that_make_no_sense_are_still_read
             reading_while_writing_gives_the_rows_of_the_revision
             uses_are_counted_and_change_no_revision
+            a_key_is_made_once_and_shared_by_all
         }
     };
     (@facts $make:path: $($fact:ident)*) => {
@@ -384,4 +385,18 @@ pub(crate) async fn uses_are_counted_and_change_no_revision(subject: &dyn Subjec
     assert_eq!(store.revision().await.unwrap(), before);
     store.write(&[purge("echo")], "ann").await.unwrap();
     assert_eq!(store.usage().await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_key_is_made_once_and_shared_by_all(subject: &dyn Subject) {
+    let mut asking = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let store = subject.open().await;
+        asking.spawn(async move { store.shared_key("sessions").await.unwrap() });
+    }
+    let keys: BTreeSet<[u8; 32]> = asking.join_all().await.into_iter().collect();
+    assert_eq!(keys.len(), 1);
+    let store = subject.open().await;
+    assert!(keys.contains(&store.shared_key("sessions").await.unwrap()), "it is kept");
+    assert!(!keys.contains(&store.shared_key("other").await.unwrap()), "each name has its own");
+    assert_eq!(store.revision().await.unwrap(), 0, "a key is no definition");
 }

@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use serde_json::json;
 
 use super::{gateway, target};
-use crate::assemble::{Assembly, VERSION};
-use crate::print;
+use crate::assemble::Assembly;
 use crate::server_file::{self, ServerFile};
+use crate::{identity, print};
 
 /// Where a server listens, in the words of its banner.
 pub(super) struct Banner {
@@ -28,14 +28,19 @@ impl Banner {
         let flags = if found { String::new() } else { format!(" --url {}", self.url) };
         let program = program();
         let look = format!("`{program} tools problems{flags}` shows them");
-        print::line(format!("Toolrail {VERSION} listens on http://{}", self.bound));
+        print::line(format!(
+            "{} {} listens on http://{}",
+            identity::title(),
+            identity::version(),
+            self.bound
+        ));
         let other = other.map(|other| taken(&other));
         let lines = self.about_address().into_iter().chain(gateway::summary(&assembly.registry, &look));
         for line in lines.chain(notes).chain(other) {
             print::line(format!("  {line}"));
         }
         let client =
-            json!({"mcpServers": {"toolrail": {"type": "http", "url": format!("{}/mcp", self.url)}}});
+            json!({"mcpServers": {identity::name(): {"type": "http", "url": format!("{}/mcp", self.url)}}});
         print::line(format!("\nFor an MCP client:\n  {client}\n\nTry:"));
         for command in self.commands(assembly, &program, &flags) {
             print::line(format!("  {command}"));
@@ -95,5 +100,5 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 
 /// How this program was started, so that printed commands work when pasted.
 fn program() -> String {
-    std::env::args().next().filter(|name| name.contains('/')).unwrap_or_else(|| "toolrail".to_owned())
+    std::env::args().next().filter(|name| name.contains('/')).unwrap_or_else(|| identity::name().to_owned())
 }

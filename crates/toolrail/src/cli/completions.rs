@@ -1,9 +1,8 @@
 //! `toolrail completions SHELL`.
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::print;
+use crate::{identity, print};
 
 #[derive(clap::Args)]
 pub(super) struct CompletionsArgs {
@@ -13,6 +12,6 @@ pub(super) struct CompletionsArgs {
 
 pub(super) fn run(args: &CompletionsArgs) {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::Cli::command(), "toolrail", &mut script);
+    clap_complete::generate(args.shell, &mut super::command(), identity::name(), &mut script);
     print::line(String::from_utf8_lossy(&script).trim_end());
 }

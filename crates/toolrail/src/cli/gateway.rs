@@ -10,7 +10,7 @@ use toolrail_registry::{Registry, Snapshot};
 
 use super::Hinted;
 use crate::config::{ConfigFile, Settings};
-use crate::print;
+use crate::{identity, print};
 
 /// The most tool names printed at the start.
 const MOST_NAMES: usize = 20;
@@ -104,7 +104,7 @@ fn names(snapshot: &Snapshot) -> String {
     let tools = snapshot.tools();
     let shown: Vec<&str> = tools.iter().take(MOST_NAMES).map(|tool| tool.name.as_str()).collect();
     match tools.len() {
-        0 => "no tools yet; register one with `toolrail tools add FILE`".to_owned(),
+        0 => format!("no tools yet; register one with `{} tools add FILE`", identity::name()),
         count if count > shown.len() => {
             format!(
                 "{}: {} … and {} more",

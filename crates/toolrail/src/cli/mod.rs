@@ -17,10 +17,10 @@ mod wording;
 use std::fmt;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::print;
 use crate::telemetry::{self, LogFormat};
+use crate::{identity, print};
 
 /// Turns JSON or YAML tool definitions into live MCP tools.
 #[derive(Parser)]
@@ -54,7 +54,10 @@ enum Command {
 
 /// Runs the command line of this process.
 pub(crate) fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::from_arg_matches(&command().get_matches()) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
     let serves = matches!(cli.command, Command::Serve(_) | Command::Stdio(_));
     let level = cli.log_level.as_deref().unwrap_or(if serves { "info" } else { "error" });
     let ended = telemetry::start(level, cli.log_format).and_then(|()| {
@@ -75,6 +78,11 @@ pub(crate) fn run() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The command line under the name of this program.
+fn command() -> clap::Command {
+    Cli::command().name(identity::name()).version(identity::version())
 }
 
 async fn execute(command: Command) -> anyhow::Result<ExitCode> {
@@ -139,8 +147,6 @@ impl std::error::Error for Hinted {}
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     #[test]
     fn a_cause_that_was_told_is_not_told_again() {
         let inner = anyhow::anyhow!("no such file");
@@ -159,6 +165,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        super::Cli::command().debug_assert();
+        super::command().debug_assert();
     }
 }

@@ -1,14 +1,18 @@
 //! A server somewhere else, over the one guarded client.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use serde_json::Value;
-use toolrail_executors::outbound::{Client, ClientLimits, Outgoing, SendLimits, Sensitive};
+use toolrail_executors::outbound::{
+    Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
+};
 
 use super::Hinted;
+use crate::identity;
 
 const LIMITS: SendLimits = SendLimits {
     connect: Duration::from_secs(5),
@@ -21,7 +25,7 @@ const LIMITS: SendLimits = SendLimits {
 /// A server, by the address under which its paths stand.
 pub(super) struct Remote {
     pub(super) base: String,
-    client: Client,
+    client: Arc<Client>,
 }
 
 impl Remote {
@@ -35,7 +39,7 @@ impl Remote {
                 "write it like http://127.0.0.1:8080",
             ));
         }
-        Ok(Self { base, client: Client::new(ClientLimits::default()) })
+        Ok(Self { base, client: Arc::new(Client::new(ClientLimits::default())) })
     }
 
     /// Whether a gateway answers there.
@@ -48,6 +52,18 @@ impl Remote {
         status.is_success() && said["version"].is_string()
     }
 
+    /// Sends a request and hands over its answer, whatever its status, still to be read.
+    pub(super) async fn open(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<Streamed> {
+        let request = self.request(method, path, headers, body)?;
+        self.client.open(request).await.map_err(|failure| self.told(failure))
+    }
+
     /// Sends a request and reads the answer, whatever its status.
     pub(super) async fn send(
         &self,
@@ -56,22 +72,33 @@ impl Remote {
         headers: HeaderMap,
         body: Bytes,
     ) -> anyhow::Result<(StatusCode, Bytes)> {
-        let uri =
-            format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
-        let request =
-            Outgoing { method, uri, headers, body, limits: LIMITS, sensitive: Sensitive::default() };
-        let answer = self.client.send(request).await.map_err(|failure| {
-            if failure.connected {
-                return anyhow::Error::new(failure);
-            }
-            Hinted::error(
-                format!("no server answers at {}: {failure}", self.base),
-                "start one with `toolrail serve`, or name another with --url",
-            )
-        })?;
+        let request = self.request(method, path, headers, body)?;
+        let answer = self.client.send(request).await.map_err(|failure| self.told(failure))?;
         if answer.cut.is_some() {
             bail!("the answer of {} is too large to read", self.base);
         }
         Ok((answer.status, answer.body))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> anyhow::Result<Outgoing> {
+        let uri =
+            format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
+        Ok(Outgoing { method, uri, headers, body, limits: LIMITS, sensitive: Sensitive::default() })
+    }
+
+    fn told(&self, failure: OutboundError) -> anyhow::Error {
+        if failure.connected {
+            return anyhow::Error::new(failure);
+        }
+        Hinted::error(
+            format!("no server answers at {}: {failure}", self.base),
+            format!("start one with `{} serve`, or name another with --url", identity::name()),
+        )
     }
 }

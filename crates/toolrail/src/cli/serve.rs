@@ -1,23 +1,24 @@
 //! `toolrail serve`: the gateway over HTTP.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
-use crate::assemble::{self, Assembly, VERSION};
+use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::demo;
-use crate::http::{self, Guard, Guarded};
+use crate::http::{self, Guard, Guarded, Socket};
 use crate::server_file::{self, Announced, ServerFile};
+use crate::{demo, identity};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -26,6 +27,9 @@ pub(super) struct ServeArgs {
     /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
     #[arg(long, env = "TOOLRAIL_LISTEN", value_name = "HOST:PORT")]
     listen: Option<String>,
+    /// Unix socket to listen on as well, for clients on this machine; only this user may connect
+    #[arg(long, env = "TOOLRAIL_UNIX_SOCKET", value_name = "PATH")]
+    unix_socket: Option<PathBuf>,
     /// Listen on an address that others can reach although nothing asks them for a key
     #[arg(long)]
     insecure_no_auth: bool,
@@ -42,6 +46,7 @@ impl ServeArgs {
         let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
             listen: self.listen.clone(),
+            unix_socket: self.unix_socket.clone(),
             allow_hosts: given(&self.allow_host),
             allow_origins: given(&self.allow_origin),
             ..ConfigFile::default()
@@ -66,6 +71,10 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
     let (listener, address) = listen(settings.listen).await?;
+    let socket = match &settings.unix_socket {
+        Some(path) => Some(listen_locally(path).await?),
+        None => None,
+    };
     let assembly = assemble::assemble(&settings, built_in).await?;
     let banner = Banner::new(address);
     // Before anybody hears of the server, since whoever does may stop it at once.
@@ -73,8 +82,8 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings.data, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, address);
-    serve(&assembly, listener, served, signals).await?;
+    let served = guarded(&assembly, &settings, address).await?;
+    serve(&assembly, (listener, socket), served, signals).await?;
     drop(announced);
     assembly.close().await;
     Ok(())
@@ -99,6 +108,21 @@ async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)
     Ok((listener, bound))
 }
 
+async fn listen_locally(path: &Path) -> anyhow::Result<Socket> {
+    Socket::bind(path).await.map_err(|error| {
+        let message = format!("cannot listen on the Unix socket {}: {error}", path.display());
+        match error.kind() {
+            std::io::ErrorKind::AddrInUse => Hinted::error(
+                message,
+                "another process uses it; stop that, or name another with --unix-socket",
+            ),
+            _ => {
+                Hinted::error(message, "name a file in a folder that exists and is yours with --unix-socket")
+            }
+        }
+    })
+}
+
 /// Says in the data folder where the server is, unless one that lives has done so; then tells which.
 async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
     if let Some(other) = ServerFile::read(data)
@@ -109,7 +133,8 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     {
         return Ok((None, Some(other)));
     }
-    let file = ServerFile { url: url.to_owned(), pid: std::process::id(), version: VERSION.to_owned() };
+    let file =
+        ServerFile { url: url.to_owned(), pid: std::process::id(), version: identity::version().to_owned() };
     let announced = file.announce(data).with_context(|| {
         format!(
             "{} cannot be written, by which commands find this server; make the folder writable or name another with --data",
@@ -119,27 +144,66 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     Ok((Some(announced), None))
 }
 
-fn guarded(assembly: &Assembly, settings: &Settings, address: SocketAddr) -> Arc<Guarded> {
-    let mcp = assemble::mcp_server(&assembly.registry);
+async fn guarded(
+    assembly: &Assembly,
+    settings: &Settings,
+    address: SocketAddr,
+) -> anyhow::Result<Arc<Guarded>> {
+    let mcp = assemble::mcp_server(&assembly.registry).await?;
     let routes = assemble::routes(&mcp, &assembly.registry);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
-    Arc::new(Guarded { guard, mcp, routes })
+    Ok(Arc::new(Guarded { guard, mcp, routes }))
 }
 
 async fn serve(
     assembly: &Assembly,
-    listener: TcpListener,
+    (listener, socket): (TcpListener, Option<Socket>),
     served: Arc<Guarded>,
     (mut signals, mut again): (Signals, Signals),
 ) -> anyhow::Result<()> {
     let following = gateway::follow(&assembly.registry);
     let ended = tokio::select! {
-        () = http::serve(listener, served, signals.next(), again.second()) => Ok(()),
+        () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),
         // It goes on for ever unless it breaks, and then no change would be seen any more.
         broken = following => Err(anyhow::anyhow!("the sources cannot be followed any more: {broken:?}")),
     };
     tracing::info!("stopped");
     ended
+}
+
+/// Serves the address, and the socket if there is one; both end together.
+async fn serve_both(
+    listener: TcpListener,
+    socket: Option<Socket>,
+    served: Arc<Guarded>,
+    (stop, hurry): (impl Future<Output = ()>, impl Future<Output = ()>),
+) {
+    let Some(socket) = socket else {
+        return http::serve(listener, served, stop, hurry).await;
+    };
+    let (stopped, hurried) = (CancellationToken::new(), CancellationToken::new());
+    let signals = async {
+        tokio::join!(
+            async {
+                stop.await;
+                stopped.cancel();
+            },
+            async {
+                hurry.await;
+                hurried.cancel();
+            }
+        );
+    };
+    let both = async {
+        tokio::join!(
+            http::serve(listener, Arc::clone(&served), stopped.cancelled(), hurried.cancelled()),
+            http::serve(socket, Arc::clone(&served), stopped.cancelled(), hurried.cancelled()),
+        );
+    };
+    tokio::select! {
+        () = both => {}
+        () = async { signals.await; std::future::pending().await } => {}
+    }
 }
 
 /// What asks the server to stop.

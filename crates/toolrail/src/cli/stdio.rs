@@ -7,14 +7,15 @@ use std::pin::Pin;
 use bytes::Bytes;
 use clap::Args;
 use http::{HeaderMap, Method};
-use toolrail_mcp::{BridgeError, Posted};
+use toolrail_executors::outbound::Streamed;
+use toolrail_mcp::{BridgeError, Incoming, Reply};
 
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
 use super::{shell_word, told};
 use crate::assemble;
 use crate::config::{ConfigFile, Settings};
-use crate::{demo, print};
+use crate::{demo, identity, print};
 
 #[derive(Args)]
 pub(super) struct StdioArgs {
@@ -38,12 +39,16 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
     let demo = if args.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
     let assembly = assemble::assemble(&settings, built_in).await?;
-    print::note(format!("Toolrail {} speaks MCP on standard input and output", assemble::VERSION));
+    print::note(format!(
+        "{} {} speaks MCP on standard input and output",
+        identity::title(),
+        identity::version()
+    ));
     let note = demo.as_ref().and_then(|demo| demo.note.clone());
     for line in gateway::summary(&assembly.registry, &look_at_problems(&settings)).into_iter().chain(note) {
         print::note(format!("  {line}"));
     }
-    let server = assemble::mcp_server(&assembly.registry);
+    let server = assemble::mcp_server(&assembly.registry).await?;
     let following = gateway::follow(&assembly.registry);
     toolrail_mcp::serve_stream(server, tokio::io::stdin(), tokio::io::stdout()).await?;
     drop((following, demo));
@@ -53,20 +58,22 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
 
 /// No server can be asked, so the folders are looked at.
 fn look_at_problems(settings: &Settings) -> String {
+    let program = identity::name();
     let word = |folder: &PathBuf| shell_word(&folder.to_string_lossy());
-    let stored = format!("`toolrail tools problems --data {}`", word(&settings.data));
+    let stored = format!("`{program} tools problems --data {}`", word(&settings.data));
     if settings.tools.is_empty() {
         return format!("{stored} shows them");
     }
     let folders: Vec<String> = settings.tools.iter().map(word).collect();
-    format!("`toolrail validate {}` and {stored} show them", folders.join(" "))
+    format!("`{program} validate {}` and {stored} show them", folders.join(" "))
 }
 
 async fn bridge(url: &str) -> anyhow::Result<()> {
     let remote = Endpoint(Remote::new(url)?);
     print::note(format!(
-        "Toolrail {} bridges standard input and output to {}/mcp",
-        assemble::VERSION,
+        "{} {} bridges standard input and output to {}/mcp",
+        identity::title(),
+        identity::version(),
         remote.0.base
     ));
     toolrail_mcp::bridge(&remote, tokio::io::stdin(), tokio::io::stdout()).await?;
@@ -76,16 +83,44 @@ async fn bridge(url: &str) -> anyhow::Result<()> {
 /// The MCP endpoint of a server.
 struct Endpoint(Remote);
 
+/// The body of one of its answers.
+struct Answer(Streamed);
+
+type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
+
+/// The longest message that is passed on.
+const LONGEST: usize = 256 * 1024 * 1024;
+
 impl toolrail_mcp::Remote for Endpoint {
-    fn post<'a>(
-        &'a self,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Pin<Box<dyn Future<Output = Result<Posted, BridgeError>> + Send + 'a>> {
+    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply> {
         Box::pin(async move {
-            let sent = self.0.send(Method::POST, "/mcp", headers, body).await;
-            let (status, body) = sent.map_err(|error| BridgeError(told(&error)))?;
-            Ok(Posted { status: status.as_u16(), body })
+            let sent = self.0.open(method, toolrail_mcp::ENDPOINT, headers, body).await;
+            let answer = sent.map_err(|error| BridgeError(told(&error)))?;
+            let text = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok());
+            Ok(Reply {
+                status: answer.status.as_u16(),
+                session: text("mcp-session-id").map(str::to_owned),
+                events: text("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")),
+                body: Box::new(Answer(answer)),
+            })
         })
+    }
+}
+
+impl Incoming for Answer {
+    fn whole(self: Box<Self>) -> Pending<'static, Bytes> {
+        Box::pin(async move {
+            match self.0.rest(LONGEST).await {
+                Ok((body, None)) => Ok(body),
+                Ok((_, Some(_))) => {
+                    Err(BridgeError("the answer of the gateway is too large to read".to_owned()))
+                }
+                Err(error) => Err(BridgeError(error.to_string())),
+            }
+        })
+    }
+
+    fn line(&mut self) -> Pending<'_, Option<Bytes>> {
+        Box::pin(async { self.0.line(LONGEST).await.map_err(|error| BridgeError(error.to_string())) })
     }
 }

@@ -17,8 +17,8 @@ use super::remote::Remote;
 use super::{Hinted, shell_word, wording};
 use crate::assemble::{self, Assembly};
 use crate::config::ConfigFile;
-use crate::print;
 use crate::server_file::ServerFile;
+use crate::{identity, print};
 
 /// Where a server listens unless told otherwise.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
@@ -102,7 +102,7 @@ impl Target {
 
     /// A command to try next, on the same target.
     pub(super) fn command(&self, words: &str) -> String {
-        format!("`toolrail {words}{}`", self.flags)
+        format!("`{} {words}{}`", identity::name(), self.flags)
     }
 
     /// Leaves the folder tidy.
@@ -171,7 +171,10 @@ impl Place {
         if missing == Missing::Refuse && !folder.join(DATABASE).exists() {
             return Err(Hinted::error(
                 format!("{} is not a data folder: it has no {DATABASE}", folder.display()),
-                "name the folder that `toolrail serve --data` uses, or start with `toolrail tools add`",
+                format!(
+                    "name the folder that `{0} serve --data` uses, or start with `{0} tools add`",
+                    identity::name()
+                ),
             ));
         }
         Self::open(folder).await
@@ -191,7 +194,10 @@ impl Place {
         }
         Err(Hinted::error(
             format!("there is no data folder ./{DEFAULT_DATA} here and no server at {DEFAULT_URL}"),
-            "start one with `toolrail serve --demo`, or say which one with --url or --data",
+            format!(
+                "start one with `{} serve --demo`, or say which one with --url or --data",
+                identity::name()
+            ),
         ))
     }
 

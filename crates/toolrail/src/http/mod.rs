@@ -1,7 +1,9 @@
 //! The HTTP listener: bounded connections, slow clients cut off, requests guarded, and an orderly end. It knows
 //! nothing of what the routes do.
 
+mod answered;
 mod guard;
+mod listen;
 
 use std::convert::Infallible;
 use std::io;
@@ -20,14 +22,16 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_mcp::{Pieces, Server};
+use toolrail_mcp::Server;
 use tower::Service;
 
+use answered::Answered;
 pub(crate) use guard::Guard;
+pub(crate) use listen::{Listen, Socket};
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
 /// at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
@@ -51,8 +55,8 @@ pub(crate) fn raise_file_limit() {
 }
 
 /// Serves until `stop`, then lets requests under way finish unless `hurry` comes first.
-pub(crate) async fn serve(
-    listener: TcpListener,
+pub(crate) async fn serve<L: Listen>(
+    listener: L,
     served: Arc<Guarded>,
     stop: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
@@ -75,6 +79,7 @@ pub(crate) async fn serve(
         });
     }
     drop(listener);
+    served.mcp.close();
     stopping.cancel();
     tracker.close();
     tokio::select! {
@@ -87,20 +92,20 @@ pub(crate) async fn serve(
 }
 
 /// One connection of a client.
-struct Connection {
-    stream: TcpStream,
+struct Connection<S> {
+    stream: S,
     served: Arc<Guarded>,
     builder: http1::Builder,
 }
 
 /// What a connection has done, for telling one that is used from one that only takes up room.
 #[derive(Default)]
-struct Activity {
+pub(crate) struct Activity {
     begun: AtomicU64,
     ended: AtomicU64,
 }
 
-impl Connection {
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
     async fn serve(self, stopping: CancellationToken) {
         let Self { stream, served, builder } = self;
         let activity = Arc::new(Activity::default());
@@ -110,8 +115,7 @@ impl Connection {
             async move {
                 activity.begun.fetch_add(1, Ordering::Relaxed);
                 let answer = served.answer(request).await;
-                activity.ended.fetch_add(1, Ordering::Relaxed);
-                answer
+                Ok::<_, Infallible>(Answered::new(answer, activity))
             }
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
@@ -151,16 +155,14 @@ impl Activity {
 }
 
 /// The next connection. Running out of file descriptors passes, so it is waited out rather than treated as the end.
-async fn accept(listener: &TcpListener, slots: &Arc<Semaphore>) -> (TcpStream, Option<OwnedSemaphorePermit>) {
+async fn accept<L: Listen>(
+    listener: &L,
+    slots: &Arc<Semaphore>,
+) -> (L::Stream, Option<OwnedSemaphorePermit>) {
     let slot = Arc::clone(slots).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "TCP_NODELAY was refused");
-                }
-                return (stream, slot);
-            }
+            Ok(stream) => return (stream, slot),
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "connection could not be accepted");
@@ -183,14 +185,14 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Either<Pieces, Body>>, Infallible> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Either<toolrail_mcp::Body, Body>> {
         if let Err(refusal) = self.guard.check(request.headers()) {
-            return Ok(refusal.into_response().map(Either::Right));
+            return refusal.into_response().map(Either::Right);
         }
         if request.uri().path() == toolrail_mcp::ENDPOINT {
-            return Ok(self.mcp.answer_http(request).await.map(Either::Left));
+            return self.mcp.answer_http(request).await.map(Either::Left);
         }
         let Ok(response) = self.routes.clone().call(request).await;
-        Ok(response.map(Either::Right))
+        response.map(Either::Right)
     }
 }

@@ -88,7 +88,7 @@ async fn notifications_and_responses_get_202_and_other_methods_405() {
         assert_eq!((reply.status, reply.body.len()), (202, 0));
     }
     let reply = gateway.get("/mcp").await.unwrap();
-    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST")));
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST, GET, DELETE")));
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn legacy_clients_initialize_list_and_call() {
         let params = json!({"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
         let answer = plain_call(&gateway, "initialize", params).await;
         assert_eq!(answer["result"]["protocolVersion"], settled);
-        assert_eq!(answer["result"]["capabilities"]["tools"], json!({}));
+        assert_eq!(answer["result"]["capabilities"]["tools"], json!({"listChanged": true}));
         assert_eq!(answer["result"]["serverInfo"]["name"], "toolrail");
     }
     let list = legacy_call(&gateway, "tools/list", json!({})).await;

@@ -1,26 +1,34 @@
-//! A tool's result as MCP writes it: content blocks, structured content and the error flag.
+//! Results as MCP writes them. Here a tool's: content blocks, structured content and the error flag.
+
+pub(crate) mod contents;
+pub(crate) mod messages;
+pub(crate) mod whole;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use serde_json::Value;
 use toolrail_core::{
-    Block, ErrorCode, Json, Outcome as CallOutcome, Payload, Root, ToolResult, write_json_string,
+    Block, ErrorCode, InputRequired, Json, Outcome as CallOutcome, Payload, Root, ToolResult,
+    write_json_string,
 };
 use toolrail_registry::Era;
 
-use crate::reply::Outcome;
+use crate::finish::Finish;
+use crate::reply::{Code, Fault, Outcome, Reply};
+use crate::server::shortened;
 
 /// Writes a `tools/call` result up to, but not including, its last brace. A call that produced no result becomes an
 /// error result, so that the model can read what went wrong (C7); its code comes back.
 pub(crate) fn write(
-    outcome: CallOutcome,
+    outcome: &CallOutcome,
     promises_structure: bool,
     era: Era,
     out: &mut Outcome,
 ) -> Option<ErrorCode> {
     match outcome {
         Ok(result) => {
-            write_result(&result, promises_structure, era, out);
+            write_result(result, promises_structure, era, out);
             None
         }
         Err(error) => {
@@ -50,7 +58,7 @@ fn write_result(result: &ToolResult, promises_structure: bool, era: Era, out: &m
     match &result.payload {
         Payload::Json(json) => write_structured(json, era, out),
         Payload::Text(text) if promises_structure => {
-            let json = Json::from_value(&serde_json::Value::String(text.clone()));
+            let json = Json::from_value(&Value::String(text.clone()));
             write_structured(&json, era, out);
         }
         Payload::Text(_)
@@ -164,13 +172,39 @@ fn write_base64(out: &mut Vec<u8>, data: &[u8]) {
     out.push(b'"');
 }
 
+/// What the client must supply before the request can be carried out. Only modern clients are told so; others are asked
+/// while the request is under way.
+pub(crate) fn input_required(needed: &InputRequired, finish: Finish<'_>) -> Reply {
+    if finish.dialect.era() == Era::Legacy {
+        let message =
+            "the call wants its client to answer questions in a way that this revision does not know";
+        return Err(Fault::new(Code::Internal, message));
+    }
+    let mut out = b"{\"inputRequests\":".to_vec();
+    out.extend_from_slice(Value::Object(needed.requests.clone()).to_string().as_bytes());
+    if let Some(state) = &needed.state {
+        out.extend_from_slice(b",\"requestState\":");
+        write_json_string(&mut out, state);
+    }
+    Ok(finish.close_as(Outcome::whole(out), "input_required"))
+}
+
+/// A failure that the answer itself tells, where there are no error results.
+pub(crate) fn failure_of(result: &ToolResult) -> Fault {
+    let text = match &result.payload {
+        Payload::Text(text) => text.as_str(),
+        Payload::Json(json) => json.text(),
+        Payload::Blocks(_) | Payload::Empty | Payload::Whole(_) | Payload::InputRequired(_) => "no details",
+    };
+    Fault::new(Code::Internal, format!("the upstream answered with an error: {}", shortened(text)))
+}
+
 /// The plain dialect: the answer itself under `content` (R10, C2).
 pub(crate) fn write_plain(result: &ToolResult) -> Outcome {
     let mut outcome = Outcome::whole(&b"{\"content\":"[..]);
     match &result.payload {
-        Payload::Json(json) => outcome.share(json.bytes()),
+        Payload::Json(json) | Payload::Whole(json) => outcome.share(json.bytes()),
         Payload::Text(text) => write_json_string(&mut outcome.out, text),
-        Payload::Whole(json) => outcome.share(json.bytes()),
         Payload::Empty | Payload::InputRequired(_) => outcome.out.extend_from_slice(b"null"),
         Payload::Blocks(_) => {
             outcome.out.push(b'[');

@@ -1,4 +1,5 @@
-//! `tools/list`: a page of the snapshot, served from bytes that were made once.
+//! `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`: a page of the snapshot, served from
+//! bytes that were made once.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,24 +8,34 @@ use toolrail_registry::List;
 
 use super::Context;
 use crate::envelope::Params;
+use crate::finish::Cache;
 use crate::reply::{Code, Fault, Outcome, Reply};
 
-pub(super) fn handle(context: Context<'_>) -> Reply {
+pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
     let after = match Params::text("cursor", context.params.cursor)? {
         Some(cursor) => Some(decode(&cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = context.server.registry.snapshot().page(List::Tools, context.dialect.era(), after.as_deref());
-    let mut outcome = Outcome::whole(&b"{\"tools\":"[..]);
+    let page = context.server.registry.snapshot().page(list, context.dialect.era(), after.as_deref());
+    let mut outcome = Outcome::whole(opening(list));
     outcome.share(&page.entries);
     if let Some(next) = &page.next_after {
         outcome.out.extend_from_slice(b",\"nextCursor\":");
         write_json_string(&mut outcome.out, &URL_SAFE_NO_PAD.encode(next));
     }
-    Ok(context.close_cacheable(outcome))
+    Ok(context.finish().close_cached(outcome, Cache::Briefly))
 }
 
-/// A cursor is the name of the last tool of the page before, so it stays good when the snapshot changes.
+const fn opening(list: List) -> &'static [u8] {
+    match list {
+        List::Tools => b"{\"tools\":",
+        List::Prompts => b"{\"prompts\":",
+        List::Resources => b"{\"resources\":",
+        List::Templates => b"{\"resourceTemplates\":",
+    }
+}
+
+/// A cursor is the key of the last entry of the page before, so it stays good when the snapshot changes.
 fn decode(cursor: &str) -> Option<String> {
     URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }

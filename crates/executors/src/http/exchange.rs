@@ -1,0 +1,107 @@
+//! One HTTP request to a URL, and what becomes of its answer, compiled: for every kind that has a block `http`.
+
+use toolrail_core::{Call, CallError, Definition, Outcome, Preview};
+
+use super::settings::HttpSettings;
+use crate::answer::Answer;
+use crate::kinds::Runtime;
+use crate::outbound::Incoming;
+use crate::request::{Base, Request, Target, Written, shown, split_url};
+use crate::template::{Braces, Compiler, Piece, Rendering, scan};
+
+/// A compiled exchange.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    request: Request,
+    target: Target,
+    answer: Answer,
+}
+
+/// The block `http`, and where it stands.
+#[derive(Debug)]
+pub(crate) struct HttpBlock<'b> {
+    /// What the block says.
+    pub(crate) settings: &'b HttpSettings,
+    /// Its JSON pointer without the slash at the start, such as `resource/http`.
+    pub(crate) place: &'static str,
+}
+
+impl Exchange {
+    /// Compiles the block, with the `auth` and `responseMapping` of its definition, noting every fault.
+    pub(crate) fn compile(
+        block: &HttpBlock<'_>,
+        definition: &Definition,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Self> {
+        let HttpBlock { settings, place } = *block;
+        let pointer = format!("/{place}/url");
+        let answer = Answer::compile(&definition.response_mapping, compiler.problems);
+        let pieces = scan_url(&settings.url, &pointer, compiler);
+        let split = split_url(pieces.as_deref().unwrap_or_default());
+        let base =
+            pieces.is_some().then(|| Base::compile(&split.base, &settings.url, &pointer, compiler)).flatten();
+        if split.fragment {
+            compiler.problems.error(
+                &pointer,
+                "what follows # is never sent; remove it, or write %23 for the character itself",
+            );
+        }
+        let written = Written { path: split.path, query: split.query, pointer };
+        let request = Request::compile(&written, &settings.request(place), &definition.auth, compiler);
+        let (request, base) = (request?, base?);
+        let target = Target::new(base, request.fixed());
+        Some(Self { request, target, answer: answer? })
+    }
+
+    /// What becomes of the answer.
+    pub(crate) fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// Sends the request of a call.
+    pub(crate) async fn send(&self, call: &Call<'_>, runtime: &Runtime) -> Result<Incoming, CallError> {
+        let (mut draft, uri) = {
+            let mut rendering = Rendering::to_send(call.arguments, &runtime.secrets);
+            let draft = self.request.draft(&mut rendering)?;
+            let uri = self
+                .target
+                .uri(draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default(), &mut rendering)?;
+            (draft, uri)
+        };
+        draft.assemble(&runtime.client).await?;
+        Ok(runtime.client.send(draft.into_outgoing(uri)).await?)
+    }
+
+    /// Sends the request of a call and reads the answer.
+    pub(crate) async fn outcome(&self, call: &Call<'_>, runtime: &Runtime) -> Outcome {
+        let incoming = self.send(call, runtime).await?;
+        self.answer.outcome(incoming, call.arguments).await
+    }
+
+    /// What `send` would send.
+    pub(crate) fn preview(&self, call: &Call<'_>, runtime: &Runtime) -> Result<Preview, CallError> {
+        shown(&self.request, &self.target, call.arguments, &runtime.secrets)
+    }
+}
+
+fn scan_url<'u>(url: &'u str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Vec<Piece<'u>>> {
+    let pieces = match scan(url, Braces::Double) {
+        Ok(pieces) => pieces,
+        Err(fault) => {
+            compiler.problems.error(pointer, fault);
+            return None;
+        }
+    };
+    let braces = pieces.iter().find_map(|piece| match piece {
+        Piece::Literal(text) => text.find('{').map(|open| &text[open + 1..]),
+        Piece::Expression(_) | Piece::Argument(_) => None,
+    });
+    if let Some(inside) = braces {
+        let name = inside.split('}').next().unwrap_or_default();
+        compiler
+            .problems
+            .error(pointer, format!("{{{name}}} is not a template here; write {{{{args.{name}}}}}"));
+        return None;
+    }
+    Some(pieces)
+}

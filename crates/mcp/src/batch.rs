@@ -1,0 +1,52 @@
+//! Batches: several messages in one array. Only revision 2025-03-26 has them; older clients and plain JSON-RPC ones may send
+//! them too.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use crate::envelope;
+use crate::peer::Peer;
+use crate::reply::{Answer, Pieces};
+use crate::server::{Said, Server};
+
+/// How many messages of one batch are worked on at once.
+const AT_ONCE: usize = 16;
+
+type Answering<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
+
+/// Whether this client may send batches.
+pub(crate) fn is_allowed(peer: &Peer<'_>) -> bool {
+    let named = peer.claims.as_ref().and_then(|claims| claims.protocol_version);
+    let revision = peer.session.revision.get().copied().or(named);
+    revision.is_none_or(|revision| matches!(revision, "2024-11-05" | "2025-03-26"))
+}
+
+impl Server {
+    /// Answers every message of a batch that wants an answer, in the order of the batch.
+    pub(crate) async fn answer_batch(&self, bytes: &[u8], peer: &Peer<'_>) -> Said {
+        let messages = match envelope::parse_batch(bytes) {
+            Ok(messages) => messages,
+            Err(fault) => return Said::Answer(Answer::write(None, Err(fault))),
+        };
+        let mut answering: Vec<Answering<'_>> = Vec::with_capacity(messages.len());
+        for message in messages {
+            answering.push(Box::pin(self.answer_one(message.get().as_bytes(), peer)));
+        }
+        let said: Vec<Said> = stream::iter(answering).buffered(AT_ONCE).collect().await;
+        let mut body = Pieces::default();
+        for said in said {
+            if let Said::Answer(answer) = said {
+                body.push_static(if body.is_empty() { b"[" } else { b"," });
+                body.append(answer.body);
+            }
+        }
+        if body.is_empty() {
+            return Said::Nothing;
+        }
+        body.push_static(b"]");
+        Said::Answer(Answer { status: 200, body })
+    }
+}

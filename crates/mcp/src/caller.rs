@@ -1,0 +1,301 @@
+//! The client of one request, as those who carry it out see it: what it wants to hear, and how it is asked.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use toolrail_core::{
+    CallError, Caller, ErrorCode, InputRequired, LogLevel, Progress, Question, Questions, Resumed,
+    Unanswered, async_trait, missing_capability, write_json_string,
+};
+
+use crate::dialect::Dialect;
+use crate::envelope::{Params, Request};
+use crate::live::Live;
+use crate::peer::Peer;
+use crate::server::Server;
+use crate::state::{self, Belonging, State};
+
+/// How long a client, and the person in front of it, may take to answer.
+const ANSWER_DEADLINE: Duration = Duration::from_mins(10);
+
+/// The client of one request.
+pub(crate) struct RequestCaller<'a> {
+    server: &'a Server,
+    peer: &'a Peer<'a>,
+    request: &'a Request<'a>,
+    dialect: Dialect,
+    /// What a modern client declared with this request, read when first asked for.
+    capabilities: OnceLock<Value>,
+    client_info: OnceLock<Option<Value>>,
+    state: OnceLock<Option<String>>,
+}
+
+impl<'a> RequestCaller<'a> {
+    pub(crate) fn new(
+        server: &'a Server,
+        peer: &'a Peer<'a>,
+        request: &'a Request<'a>,
+        dialect: Dialect,
+    ) -> Self {
+        Self {
+            server,
+            peer,
+            request,
+            dialect,
+            capabilities: OnceLock::new(),
+            client_info: OnceLock::new(),
+            state: OnceLock::new(),
+        }
+    }
+
+    fn params(&self) -> &'a Params<'a> {
+        &self.request.params
+    }
+
+    fn progress_token(&self) -> Option<&'a RawValue> {
+        self.params().meta.as_ref()?.progress_token.filter(|token| token.get() != "null")
+    }
+
+    fn notify(&self, method: &str, params: &Value) {
+        if let Some(outbox) = self.peer.outbox
+            && !outbox.push(notification(method, params))
+        {
+            tracing::debug!(method, "notification dropped: the client does not read");
+        }
+    }
+
+    fn request_state(&self) -> Option<&str> {
+        self.state
+            .get_or_init(|| {
+                let raw = self.params().request_state.filter(|raw| raw.get() != "null")?;
+                // Something else than a string is a state that was tampered with.
+                Some(serde_json::from_str(raw.get()).unwrap_or_default())
+            })
+            .as_deref()
+    }
+
+    fn belonging(&self) -> Belonging<'a> {
+        let params = self.params();
+        let name = [params.name, params.uri].into_iter().flatten().next().map_or("", RawValue::get);
+        let digest = state::digest_of(&self.request.method, name, params.arguments.map(RawValue::get));
+        Belonging { principal: self.peer.principal, digest }
+    }
+
+    fn opened_state(&self) -> Result<State, CallError> {
+        match self.request_state() {
+            None => Ok(State::default()),
+            Some(text) => state::open(&self.server.signer, text, &self.belonging()),
+        }
+    }
+
+    /// Answers that came with the request, or what is still to be asked.
+    fn ask_by_result(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        let State { mut answers, .. } = self.opened_state().map_err(Unanswered::Never)?;
+        let brought: Map<String, Value> = match self.params().input_responses {
+            None => Map::new(),
+            Some(raw) if raw.get() == "null" => Map::new(),
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|_| {
+                Unanswered::Never(CallError::invalid_params("\"inputResponses\" must be an object"))
+            })?,
+        };
+        let asked = |key: &str| questions.by_key.iter().find(|(known, _)| known == key);
+        for (key, answer) in brought {
+            // Answers to questions of this round are taken if they can be answers at all; others mean nothing.
+            if asked(&key).is_some_and(|(_, question)| is_answer(question, &answer)) {
+                answers.insert(key, answer);
+            }
+        }
+        let missing: Map<String, Value> = questions
+            .by_key
+            .iter()
+            .filter(|(key, _)| !answers.contains_key(key))
+            .map(|(key, question)| {
+                (key.clone(), json!({"method": question.method, "params": question.params}))
+            })
+            .collect();
+        if missing.is_empty() {
+            return Ok(answers);
+        }
+        let state = (!answers.is_empty() || questions.remember.is_some()).then(|| {
+            let state = State { answers, remembered: questions.remember.clone() };
+            state::seal(&self.server.signer, state, &self.belonging())
+        });
+        Err(Unanswered::Later(InputRequired { requests: missing, state: state.flatten() }))
+    }
+
+    /// Sends the questions and waits for the answers.
+    async fn ask_by_request(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        let (Some(live), Some(_)) = (&self.peer.session.live, self.peer.outbox) else {
+            let message =
+                "this needs a client that keeps a session and reads streams, so that it can be asked";
+            return Err(Unanswered::Never(CallError::new(ErrorCode::InvalidRequest, message)));
+        };
+        let asking = questions.by_key.iter().map(|(key, question)| async move {
+            let answer = self.ask_one(live, question).await?;
+            Ok((key.clone(), answer))
+        });
+        let answers: Result<_, CallError> = join_all(asking).await.into_iter().collect();
+        answers.map_err(Unanswered::Never)
+    }
+
+    async fn ask_one(&self, live: &Live, question: &Question) -> Result<Value, CallError> {
+        let failed = |message: String| CallError::new(ErrorCode::UpstreamInvalid, message);
+        let method = &question.method;
+        let too_many = || failed("too many questions to this client wait for an answer".to_owned());
+        let asked = live.asks.expect(self.server.replica).ok_or_else(too_many)?;
+        let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"id\":"[..]);
+        write_json_string(&mut message, &asked.id);
+        message.extend_from_slice(b",\"method\":");
+        write_json_string(&mut message, method);
+        message.extend_from_slice(format!(",\"params\":{}}}", question.params).as_bytes());
+        if !self.peer.outbox.is_some_and(|outbox| outbox.push(message.into())) {
+            return Err(failed("the client does not read, so it cannot be asked".to_owned()));
+        }
+        match tokio::time::timeout(ANSWER_DEADLINE, asked.answered()).await {
+            Ok(Some(Ok(answer))) if is_answer(question, &answer) => Ok(answer),
+            Ok(Some(Ok(_))) => Err(failed(format!("the client's answer to {method} is not an object"))),
+            Ok(Some(Err(error))) => {
+                let told = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
+                Err(failed(format!("the client refused {method}: {told}")))
+            }
+            Ok(None) => Err(failed(format!("the client went away before it answered {method}"))),
+            Err(_) => Err(failed(format!(
+                "the client did not answer {method} within {} minutes",
+                ANSWER_DEADLINE.as_secs() / 60
+            ))),
+        }
+    }
+}
+
+/// Whether this can be an answer: each is an object, and that of an elicitation says what the user did.
+pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
+    match question.method.as_str() {
+        "elicitation/create" => answer.get("action").is_some_and(Value::is_string),
+        _ => answer.is_object(),
+    }
+}
+
+/// A notification as it is sent.
+pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
+    let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":"[..]);
+    write_json_string(&mut message, method);
+    message.extend_from_slice(format!(",\"params\":{params}}}").as_bytes());
+    message.into()
+}
+
+#[async_trait]
+impl Caller for RequestCaller<'_> {
+    fn wants_progress(&self) -> bool {
+        self.peer.outbox.is_some() && self.progress_token().is_some()
+    }
+
+    fn progress(&self, progress: &Progress) {
+        let Some(token) = self.progress_token().filter(|_| self.peer.outbox.is_some()) else { return };
+        let mut params = json!({"progress": progress.progress});
+        params["progressToken"] = serde_json::from_str(token.get()).unwrap_or_default();
+        if let Some(total) = progress.total {
+            params["total"] = total.into();
+        }
+        if let Some(message) = &progress.message {
+            params["message"] = message.as_str().into();
+        }
+        self.notify("notifications/progress", &params);
+    }
+
+    fn log_level(&self) -> Option<LogLevel> {
+        self.peer.outbox?;
+        match self.dialect {
+            Dialect::Modern => {
+                let raw = self.params().meta.as_ref()?.log_level?;
+                serde_json::from_str(raw.get()).ok()
+            }
+            Dialect::Legacy => {
+                let live = self.peer.session.live.as_ref()?;
+                Some(live.log_level().unwrap_or(LogLevel::Info))
+            }
+            Dialect::Plain => None,
+        }
+    }
+
+    fn log(&self, level: LogLevel, logger: Option<&str>, data: &Value) {
+        if self.log_level().is_none_or(|least| level < least) {
+            return;
+        }
+        let mut params = json!({"level": level.word()});
+        if let Some(logger) = logger {
+            params["logger"] = logger.into();
+        }
+        params["data"] = data.clone();
+        self.notify("notifications/message", &params);
+    }
+
+    fn capabilities(&self) -> &Value {
+        if self.dialect != Dialect::Modern
+            && let Some(capabilities) = self.peer.session.capabilities.get()
+        {
+            return capabilities;
+        }
+        self.capabilities.get_or_init(|| {
+            let raw = self.params().meta.as_ref().and_then(|meta| meta.client_capabilities);
+            let declared = raw.filter(|_| self.dialect == Dialect::Modern);
+            declared.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_else(|| json!({}))
+        })
+    }
+
+    fn client_info(&self) -> Option<&Value> {
+        if self.dialect != Dialect::Modern {
+            return self.peer.session.client_info.get();
+        }
+        let read = || {
+            let raw = self.params().meta.as_ref()?.client_info?;
+            serde_json::from_str(raw.get()).ok()
+        };
+        self.client_info.get_or_init(read).as_ref()
+    }
+
+    fn meta(&self) -> Option<&RawValue> {
+        self.request.raw_meta()
+    }
+
+    fn resumed(&self) -> Option<Resumed<'_>> {
+        (self.dialect == Dialect::Modern)
+            .then(|| Resumed { responses: self.params().input_responses, state: self.request_state() })
+    }
+
+    async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        for (_, question) in &questions.by_key {
+            let Some(capability) = question.capability() else {
+                let message = format!("{} is no question to a client", question.method);
+                return Err(Unanswered::Never(CallError::new(ErrorCode::Internal, message)));
+            };
+            if self.capabilities().get(capability).is_none() {
+                let mut error = missing_capability(capability);
+                // The number is one of the newest revision; older clients read the words as a tool's error.
+                error.rpc = error.rpc.filter(|_| self.dialect == Dialect::Modern);
+                return Err(Unanswered::Never(error));
+            }
+        }
+        match self.dialect {
+            Dialect::Modern => self.ask_by_result(questions),
+            Dialect::Legacy | Dialect::Plain => self.ask_by_request(questions).await,
+        }
+    }
+
+    fn remembered(&self) -> Result<Option<Value>, CallError> {
+        self.opened_state().map(|state| state.remembered)
+    }
+
+    fn hang_up(&self) {
+        // Only since 2025-11-25 do clients know that they have to come back.
+        if self.dialect == Dialect::Legacy
+            && self.peer.session.revision.get() == Some(&"2025-11-25")
+            && let Some(outbox) = self.peer.outbox
+        {
+            outbox.hang_up();
+        }
+    }
+}

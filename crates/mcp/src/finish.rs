@@ -1,0 +1,89 @@
+//! How a result ends: what the dialect asks for beside the answer itself.
+
+use toolrail_core::ErrorCode;
+
+use crate::dialect::Dialect;
+use crate::reply::Outcome;
+use crate::server::Server;
+
+/// The key in `_meta` under which a modern result names its server.
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Whether a client may keep a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cache {
+    /// The method knows no such hints.
+    Silent,
+    /// For a moment, and for everybody.
+    Briefly,
+    /// Not at all: it may be different the next time, or for somebody else.
+    Never,
+}
+
+impl Cache {
+    /// `(ttlMs, cacheScope)`, if the method knows them.
+    pub(crate) const fn hints(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Silent => None,
+            Self::Briefly => Some(("1000", "\"public\"")),
+            Self::Never => Some(("0", "\"private\"")),
+        }
+    }
+}
+
+/// Finishes results for one dialect.
+#[derive(Clone, Copy)]
+pub(crate) struct Finish<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) dialect: Dialect,
+}
+
+impl Finish<'_> {
+    /// Finishes a result object that lacks its last brace.
+    pub(crate) fn close(self, outcome: Outcome) -> Outcome {
+        self.close_with_code(outcome, None)
+    }
+
+    /// The same, for a result that may say how long it holds.
+    pub(crate) fn close_cached(self, mut outcome: Outcome, cache: Cache) -> Outcome {
+        if let (Dialect::Modern, Some((ttl, scope))) = (self.dialect, cache.hints()) {
+            outcome.out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":{scope}").as_bytes());
+        }
+        self.close(outcome)
+    }
+
+    /// The same, for a result that tells in `_meta` why the call failed.
+    pub(crate) fn close_with_code(self, mut outcome: Outcome, code: Option<ErrorCode>) -> Outcome {
+        let out = &mut outcome.out;
+        let code = code.map(|code| format!("\"toolrail/code\":\"{code}\""));
+        match self.dialect {
+            Dialect::Modern => {
+                if out.last() != Some(&b'{') {
+                    out.push(b',');
+                }
+                out.extend_from_slice(&self.server.modern_tail);
+                if let Some(code) = code {
+                    out.push(b',');
+                    out.extend_from_slice(code.as_bytes());
+                }
+                out.extend_from_slice(b"}}");
+            }
+            Dialect::Legacy | Dialect::Plain => {
+                if let Some(code) = code {
+                    out.extend_from_slice(format!(",\"_meta\":{{{code}}}").as_bytes());
+                }
+                out.push(b'}');
+            }
+        }
+        outcome
+    }
+
+    /// Finishes a result object that lacks its last brace and is of a sort of its own (`"task"`, `"input_required"`).
+    /// Only modern clients get such.
+    pub(crate) fn close_as(self, mut outcome: Outcome, result_type: &str) -> Outcome {
+        let me = self.server.implementation();
+        let tail = format!(",\"resultType\":\"{result_type}\",\"_meta\":{{\"{SERVER_INFO}\":{me}}}}}");
+        outcome.out.extend_from_slice(tail.as_bytes());
+        outcome
+    }
+}

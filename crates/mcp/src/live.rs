@@ -1,0 +1,243 @@
+//! What this process holds for a legacy session beyond what its id says: calls under way, questions that wait for an answer,
+//! resumable streams, watched resources, the log level. Another replica starts with none of it, and answers honestly where
+//! that matters.
+
+use std::any::Any;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::AbortHandle;
+use toolrail_core::LogLevel;
+
+use crate::asks::Asks;
+use crate::resume::Streams;
+use crate::session::now;
+
+/// What keeps an upstream resource watched.
+type Watch = Option<Box<dyn Any + Send + Sync>>;
+
+/// The most resources one session may watch.
+const MOST_WATCHED: usize = 1_000;
+
+/// What one session holds here.
+#[derive(Default)]
+pub(crate) struct Live {
+    /// Questions that wait for an answer.
+    pub(crate) asks: Asks,
+    /// Streams the client may come back to.
+    pub(crate) streams: Streams,
+    /// 0 is unset, otherwise one more than the level's index.
+    log_level: AtomicU8,
+    calls: Mutex<HashMap<String, AbortHandle>>,
+    watched: Mutex<HashMap<String, Watch>>,
+    /// Which of the session's own streams speaks: the newest.
+    sitting: AtomicU64,
+    used: AtomicU64,
+}
+
+impl Live {
+    /// The least grave log messages the client asked for, if it did.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        let index = self.log_level.load(Ordering::Relaxed).checked_sub(1)?;
+        LogLevel::ALL.get(usize::from(index)).copied()
+    }
+
+    /// Sets the least grave log messages.
+    pub(crate) fn set_log_level(&self, level: LogLevel) {
+        let index = LogLevel::ALL.iter().position(|known| *known == level).unwrap_or_default();
+        self.log_level.store(u8::try_from(index + 1).unwrap_or(u8::MAX), Ordering::Relaxed);
+    }
+
+    /// Notes a call, so that it can be cancelled; forgotten when what comes back is dropped.
+    pub(crate) fn begin(self: &Arc<Self>, id: &str, handle: AbortHandle) -> Begun {
+        lock(&self.calls).insert(id.to_owned(), handle);
+        Begun { live: Arc::clone(self), id: id.to_owned() }
+    }
+
+    /// Cancels the call of that id, if it is under way here.
+    pub(crate) fn cancel(&self, id: &str) {
+        if let Some(call) = lock(&self.calls).remove(id) {
+            call.abort();
+        }
+    }
+
+    /// Watches a resource; false if it watches too many already.
+    pub(crate) fn watch(&self, uri: &str, watch: impl FnOnce() -> Watch) -> bool {
+        let mut watched = lock(&self.watched);
+        if watched.len() >= MOST_WATCHED && !watched.contains_key(uri) {
+            return false;
+        }
+        watched.entry(uri.to_owned()).or_insert_with(watch);
+        true
+    }
+
+    /// Watches a resource no more.
+    pub(crate) fn unwatch(&self, uri: &str) {
+        lock(&self.watched).remove(uri);
+    }
+
+    /// Whether a resource is watched.
+    pub(crate) fn watches(&self, uri: &str) -> bool {
+        lock(&self.watched).contains_key(uri)
+    }
+
+    /// Every resource that is watched.
+    pub(crate) fn watched(&self) -> Vec<String> {
+        lock(&self.watched).keys().cloned().collect()
+    }
+
+    /// Makes the stream that asks the one that speaks for the session; earlier ones keep silent.
+    pub(crate) fn take_the_floor(&self) -> u64 {
+        self.sitting.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Whether the stream that got this from `take_the_floor` still speaks.
+    pub(crate) fn has_the_floor(&self, sitting: u64) -> bool {
+        self.sitting.load(Ordering::Acquire) == sitting
+    }
+
+    /// Ends everything.
+    fn end(&self) {
+        lock(&self.calls).drain().for_each(|(_, call)| call.abort());
+        lock(&self.watched).clear();
+        self.take_the_floor();
+    }
+
+    fn is_needed(&self, now: u64) -> bool {
+        /// How long a session's state is kept when nothing happens.
+        const IDLE_SECONDS: u64 = 15 * 60;
+        now.saturating_sub(self.used.load(Ordering::Relaxed)) < IDLE_SECONDS
+            || self.asks.any()
+            || self.streams.any_open()
+            || !lock(&self.calls).is_empty()
+    }
+}
+
+/// A call under way.
+pub(crate) struct Begun {
+    live: Arc<Live>,
+    id: String,
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        lock(&self.live.calls).remove(&self.id);
+    }
+}
+
+/// Every session that this process holds something for.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    live: Mutex<HashMap<Box<str>, Arc<Live>>>,
+    ended: Mutex<Ended>,
+    swept: AtomicU64,
+}
+
+/// Sessions that were ended, and in which order.
+#[derive(Default)]
+struct Ended {
+    known: HashSet<Box<str>>,
+    order: VecDeque<Box<str>>,
+}
+
+/// What is left of a session id when its beginning, which says what it is for, is taken away: still unique.
+fn key(id: &str) -> &str {
+    id.get(id.len().saturating_sub(32)..).unwrap_or(id)
+}
+
+impl Sessions {
+    /// What is held for a session, new if there was nothing; nothing at all for one that has been ended.
+    pub(crate) fn live(&self, id: &str) -> Option<Arc<Live>> {
+        /// More sessions than this at once get nothing kept.
+        const MOST: usize = 100_000;
+        let key = key(id);
+        if lock(&self.ended).known.contains(key) {
+            return None;
+        }
+        let now = now();
+        let mut all = lock(&self.live);
+        let live = all.get(key).cloned().unwrap_or_else(|| {
+            self.sweep(&mut all, now);
+            let live = Arc::<Live>::default();
+            if all.len() < MOST {
+                all.insert(key.into(), Arc::clone(&live));
+            }
+            live
+        });
+        live.used.store(now, Ordering::Relaxed);
+        Some(live)
+    }
+
+    /// Ends a session; its id is refused from now on.
+    pub(crate) fn end(&self, id: &str) {
+        /// Ended sessions further back than this are known again by their ids.
+        const MOST_ENDED: usize = 10_000;
+        let key = key(id);
+        let mut ended = lock(&self.ended);
+        if ended.order.len() == MOST_ENDED
+            && let Some(oldest) = ended.order.pop_front()
+        {
+            ended.known.remove(&oldest);
+        }
+        if ended.known.insert(key.into()) {
+            ended.order.push_back(key.into());
+        }
+        drop(ended);
+        let live = lock(&self.live).remove(key);
+        if let Some(live) = live {
+            live.end();
+        }
+    }
+
+    fn sweep(&self, all: &mut HashMap<Box<str>, Arc<Live>>, now: u64) {
+        const EVERY_SECONDS: u64 = 60;
+        if now.saturating_sub(self.swept.load(Ordering::Relaxed)) < EVERY_SECONDS {
+            return;
+        }
+        self.swept.store(now, Ordering::Relaxed);
+        all.retain(|_, live| Arc::strong_count(live) > 1 || live.is_needed(now));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ended_session_is_refused_and_its_calls_are_cancelled() {
+        let sessions = Sessions::default();
+        let live = sessions.live("some-session").unwrap();
+        let (handle, _registration) = AbortHandle::new_pair();
+        let _begun = live.begin("1", handle.clone());
+        sessions.end("some-session");
+        assert!(handle.is_aborted() && sessions.live("some-session").is_none());
+        assert!(sessions.live("another-session").is_some());
+    }
+
+    #[test]
+    fn a_call_can_be_cancelled_while_it_is_under_way() {
+        let live = Arc::new(Live::default());
+        let (handle, _registration) = AbortHandle::new_pair();
+        let begun = live.begin("1", handle.clone());
+        live.cancel("2");
+        assert!(!handle.is_aborted());
+        live.cancel("1");
+        assert!(handle.is_aborted());
+        drop(begun);
+    }
+
+    #[test]
+    fn the_log_level_is_unset_until_it_is_set() {
+        let live = Live::default();
+        assert_eq!(live.log_level(), None);
+        for level in LogLevel::ALL {
+            live.set_log_level(level);
+            assert_eq!(live.log_level(), Some(level));
+        }
+    }
+}

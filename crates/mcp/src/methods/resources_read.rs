@@ -1,0 +1,39 @@
+//! `resources/read`: the content of a resource.
+
+use serde_json::json;
+
+use super::Context;
+use crate::content;
+use crate::dialect::Dialect;
+use crate::envelope::Params;
+use crate::finish::Cache;
+use crate::reply::{Code, Fault, Reply};
+use crate::server::shortened;
+
+pub(super) async fn handle(context: Context<'_>) -> Reply {
+    let Some(uri) = Params::text("uri", context.params.uri)? else {
+        return Err(Fault::new(Code::InvalidParams, "\"uri\" is missing: the URI of the resource, a string"));
+    };
+    let snapshot = context.server.registry.snapshot();
+    let Some(resource) = snapshot.resource(&uri) else {
+        return Err(unknown_resource(&context, &uri));
+    };
+    let outcome = resource.read(&uri, context.peer.principal, context.caller).await;
+    match context.settle_strictly(outcome, Cache::Never) {
+        Ok(result) => {
+            let contents = content::contents::write(&result, &uri, resource.mime.as_deref());
+            Ok(context.finish().close_cached(contents, Cache::Never))
+        }
+        Err(reply) => reply,
+    }
+}
+
+/// −32602 since 2026-07-28, −32002 before.
+pub(super) fn unknown_resource(context: &Context<'_>, uri: &str) -> Fault {
+    let code = match context.dialect {
+        Dialect::Modern => Code::InvalidParams,
+        Dialect::Legacy | Dialect::Plain => Code::ResourceNotFound,
+    };
+    Fault::new(code, format!("unknown resource {:?}; resources/list has those there are", shortened(uri)))
+        .with_data(json!({"uri": uri}))
+}

@@ -1,0 +1,130 @@
+//! Messages on their way to a client beside the answers: notifications and questions. Made for calls that send none: it
+//! allocates nothing until the first.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+/// The most messages that wait for a slow client; more are dropped.
+const MOST_MESSAGES: usize = 1024;
+/// About the most bytes that wait for a slow client.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
+/// The messages that wait.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    messages: VecDeque<Bytes>,
+    bytes: usize,
+    hang_up: bool,
+    reader: Option<Waker>,
+}
+
+/// What comes out.
+pub(crate) enum Sent {
+    /// A message.
+    Message(Bytes),
+    /// The wish to close the stream, so that the client comes back later.
+    HangUp,
+}
+
+impl Outbox {
+    /// Adds a message; false if there is no room for it.
+    pub(crate) fn push(&self, message: Bytes) -> bool {
+        let mut waiting = self.lock();
+        if waiting.messages.len() >= MOST_MESSAGES || waiting.bytes + message.len() > MOST_BYTES {
+            return false;
+        }
+        waiting.bytes += message.len();
+        waiting.messages.push_back(message);
+        wake(waiting);
+        true
+    }
+
+    /// Asks for the stream to be closed.
+    pub(crate) fn hang_up(&self) {
+        let mut waiting = self.lock();
+        waiting.hang_up = true;
+        wake(waiting);
+    }
+
+    /// The next message.
+    pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Sent> {
+        let mut waiting = self.lock();
+        if let Some(message) = waiting.messages.pop_front() {
+            waiting.bytes -= message.len();
+            return Poll::Ready(Sent::Message(message));
+        }
+        if std::mem::take(&mut waiting.hang_up) {
+            return Poll::Ready(Sent::HangUp);
+        }
+        waiting.remember(context);
+        Poll::Pending
+    }
+
+    /// Ready as soon as there is something to send.
+    pub(crate) fn poll_stirred(&self, context: &mut Context<'_>) -> Poll<()> {
+        let mut waiting = self.lock();
+        if waiting.messages.is_empty() && !waiting.hang_up {
+            waiting.remember(context);
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+
+    /// The next message, if one waits.
+    pub(crate) fn take(&self) -> Option<Bytes> {
+        let mut waiting = self.lock();
+        let message = waiting.messages.pop_front()?;
+        waiting.bytes -= message.len();
+        Some(message)
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().messages.is_empty()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn remember(&mut self, context: &Context<'_>) {
+        if !self.reader.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+            self.reader = Some(context.waker().clone());
+        }
+    }
+}
+
+/// Wakes the reader without holding the lock.
+fn wake(mut waiting: MutexGuard<'_, Waiting>) {
+    let reader = waiting.reader.take();
+    drop(waiting);
+    if let Some(reader) = reader {
+        reader.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_does_not_read_cannot_fill_the_memory() {
+        let outbox = Outbox::default();
+        let taken = (0..2 * MOST_MESSAGES).filter(|_| outbox.push(Bytes::from_static(b"{}"))).count();
+        assert_eq!(taken, MOST_MESSAGES);
+        let outbox = Outbox::default();
+        let large = Bytes::from(vec![b' '; 1024 * 1024]);
+        assert_eq!((0..100).filter(|_| outbox.push(large.clone())).count(), 8);
+        assert!(outbox.take().is_some() && outbox.push(large));
+    }
+}

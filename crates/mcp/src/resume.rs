@@ -1,0 +1,214 @@
+//! Streams of calls that a legacy client may lose and come back to: the last events are kept, bounded, and each has an id
+//! from which the client can go on (2025-03-26 and later, `Last-Event-ID`).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+/// The most events kept of one stream.
+const MOST_EVENTS: usize = 256;
+/// About the most bytes kept of one stream.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// The most streams of one session that can be come back to.
+const MOST_STREAMS: usize = 32;
+
+/// The streams of one session, oldest first.
+#[derive(Default)]
+pub(crate) struct Streams {
+    all: Mutex<(u64, VecDeque<Arc<Stream>>)>,
+}
+
+impl Streams {
+    /// A new stream. The oldest one is forgotten if there are too many.
+    pub(crate) fn open(&self) -> Arc<Stream> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0 += 1;
+        let stream = Arc::new(Stream { number: all.0, kept: Mutex::default() });
+        if all.1.len() == MOST_STREAMS {
+            all.1.pop_front();
+        }
+        all.1.push_back(Arc::clone(&stream));
+        stream
+    }
+
+    /// The stream of that number, unless it has been forgotten.
+    pub(crate) fn find(&self, number: u64) -> Option<Arc<Stream>> {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.1.iter().find(|stream| stream.number == number).cloned()
+    }
+
+    /// Whether any stream is still being written.
+    pub(crate) fn any_open(&self) -> bool {
+        let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.1.iter().any(|stream| !stream.lock().finished)
+    }
+}
+
+/// One stream.
+pub(crate) struct Stream {
+    /// Its number within the session.
+    pub(crate) number: u64,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    events: VecDeque<(u64, Bytes)>,
+    bytes: usize,
+    last: u64,
+    finished: bool,
+    /// Readers of an earlier sitting are to leave.
+    sitting: u64,
+    readers: Vec<Waker>,
+}
+
+/// What a reader gets next.
+pub(crate) enum Next {
+    /// An event and its number.
+    Event(u64, Bytes),
+    /// Nothing more on this connection.
+    End,
+}
+
+impl Stream {
+    /// Adds an event.
+    pub(crate) fn push(&self, message: Bytes) {
+        let mut kept = self.lock();
+        kept.last += 1;
+        kept.bytes += message.len();
+        let number = kept.last;
+        kept.events.push_back((number, message));
+        while kept.events.len() > MOST_EVENTS || (kept.bytes > MOST_BYTES && kept.events.len() > 1) {
+            if let Some((_, dropped)) = kept.events.pop_front() {
+                kept.bytes -= dropped.len();
+            }
+        }
+        wake(kept);
+    }
+
+    /// No more events will come.
+    pub(crate) fn finish(&self) {
+        let mut kept = self.lock();
+        kept.finished = true;
+        wake(kept);
+    }
+
+    /// Ends the connections that read it; the client comes back for the rest.
+    pub(crate) fn hang_up(&self) {
+        let mut kept = self.lock();
+        kept.sitting += 1;
+        wake(kept);
+    }
+
+    /// The sitting that a new reader belongs to.
+    pub(crate) fn sitting(&self) -> u64 {
+        self.lock().sitting
+    }
+
+    /// The first event after `after`, for a reader of that sitting.
+    pub(crate) fn poll_after(&self, after: u64, sitting: u64, context: &mut Context<'_>) -> Poll<Next> {
+        let mut kept = self.lock();
+        if sitting != kept.sitting {
+            return Poll::Ready(Next::End);
+        }
+        if let Some((number, event)) = kept.events.iter().find(|(number, _)| *number > after) {
+            return Poll::Ready(Next::Event(*number, event.clone()));
+        }
+        if kept.finished {
+            return Poll::Ready(Next::End);
+        }
+        if !kept.readers.iter().any(|waker| waker.will_wake(context.waker())) {
+            kept.readers.push(context.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn wake(mut kept: MutexGuard<'_, Kept>) {
+    let readers = std::mem::take(&mut kept.readers);
+    drop(kept);
+    readers.into_iter().for_each(Waker::wake);
+}
+
+/// The place of an event, as its id tells it: which replica, which stream, which event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventId {
+    pub(crate) replica: u32,
+    /// 0 is the stream of the session itself.
+    pub(crate) stream: u64,
+    pub(crate) event: u64,
+}
+
+impl EventId {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('-');
+        let id = Self {
+            replica: u32::from_str_radix(parts.next()?, 16).ok()?,
+            stream: parts.next()?.parse().ok()?,
+            event: parts.next()?.parse().ok()?,
+        };
+        parts.next().is_none().then_some(id)
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{:08x}-{}-{}", self.replica, self.stream, self.event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(stream: &Stream, mut after: u64) -> Vec<u64> {
+        let (sitting, mut seen) = (stream.sitting(), Vec::new());
+        let mut context = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Next::Event(number, _)) = stream.poll_after(after, sitting, &mut context) {
+            seen.push(number);
+            after = number;
+        }
+        seen
+    }
+
+    #[test]
+    fn a_client_that_comes_back_goes_on_after_the_last_event_it_saw() {
+        let streams = Streams::default();
+        let stream = streams.open();
+        (0..3).for_each(|_| stream.push(Bytes::from_static(b"{}")));
+        let found = streams.find(stream.number).unwrap();
+        assert_eq!(read(&found, 0), [1, 2, 3]);
+        assert_eq!(read(&found, 2), [3]);
+        assert!(streams.any_open());
+        stream.finish();
+        assert!(!streams.any_open());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let streams = Streams::default();
+        let first = streams.open();
+        (0..1000).for_each(|_| first.push(Bytes::from_static(b"{}")));
+        assert_eq!(read(&first, 0).len(), MOST_EVENTS);
+        let big = Bytes::from(vec![0; MOST_BYTES]);
+        (0..3).for_each(|_| first.push(big.clone()));
+        assert_eq!(read(&first, 0), [1003]);
+        (0..MOST_STREAMS).for_each(|_| drop(streams.open()));
+        assert!(streams.find(first.number).is_none());
+    }
+
+    #[test]
+    fn event_ids_survive_the_way_there_and_back_and_junk_is_refused() {
+        let id = EventId { replica: 0xab, stream: 3, event: 9 };
+        assert_eq!(EventId::parse(&id.to_string()), Some(id));
+        for junk in ["", "1-2", "1-2-3-4", "x-1-2", "1--2", "ffffffffff-1-1"] {
+            assert_eq!(EventId::parse(junk), None, "{junk}");
+        }
+    }
+}

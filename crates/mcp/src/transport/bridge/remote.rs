@@ -1,0 +1,115 @@
+//! The far end of the bridge, and the events of its streams.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, Method};
+
+/// Why the remote did not answer, in words for the user.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BridgeError(pub String);
+
+type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
+
+/// The remote end.
+pub trait Remote: Sync {
+    /// Sends a request to the remote endpoint.
+    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply>;
+}
+
+/// What the remote answers.
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The session that the remote opened, if it did.
+    pub session: Option<String>,
+    /// Whether the body is a stream of events.
+    pub events: bool,
+    /// The body.
+    pub body: Box<dyn Incoming>,
+}
+
+/// The body of an answer, still to be read.
+pub trait Incoming: Send {
+    /// All of it.
+    fn whole(self: Box<Self>) -> Pending<'static, Bytes>;
+
+    /// The next line, without its end; nothing at the end of the body.
+    fn line(&mut self) -> Pending<'_, Option<Bytes>>;
+}
+
+/// One event.
+pub(super) struct Event {
+    pub(super) id: Option<String>,
+    pub(super) data: Bytes,
+}
+
+/// The events of a stream.
+pub(super) struct Events {
+    body: Box<dyn Incoming>,
+}
+
+impl Events {
+    pub(super) fn new(body: Box<dyn Incoming>) -> Self {
+        Self { body }
+    }
+
+    /// The next event that has an id or data; nothing at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Event>, BridgeError> {
+        let (mut id, mut data) = (None, BytesMut::new());
+        while let Some(line) = self.body.line().await? {
+            if line.is_empty() {
+                if id.is_some() || !data.is_empty() {
+                    return Ok(Some(Event { id, data: data.freeze() }));
+                }
+                continue;
+            }
+            let (field, value) = match line.iter().position(|byte| *byte == b':') {
+                Some(colon) => (&line[..colon], &line[colon + 1..]),
+                None => (&line[..], &[][..]),
+            };
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            match field {
+                b"data" => {
+                    // Several lines of data are one message; a line break inside JSON means nothing.
+                    data.extend_from_slice(value);
+                }
+                b"id" => id = String::from_utf8(value.to_vec()).ok(),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+
+    struct Fixed(VecDeque<&'static str>);
+
+    impl Incoming for Fixed {
+        fn whole(self: Box<Self>) -> Pending<'static, Bytes> {
+            Box::pin(async { Ok(Bytes::new()) })
+        }
+
+        fn line(&mut self) -> Pending<'_, Option<Bytes>> {
+            Box::pin(async { Ok(self.0.pop_front().map(Bytes::from)) })
+        }
+    }
+
+    #[tokio::test]
+    async fn events_are_read_whatever_comes_between() {
+        let text = ": comment\n\nid: 1\nretry: 5\ndata:\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\ndata: {}\ndata";
+        let mut events = Events::new(Box::new(Fixed(text.split('\n').collect())));
+        let first = events.next().await.unwrap().unwrap();
+        assert_eq!((first.id.as_deref(), &*first.data), (Some("1"), &b""[..]));
+        assert_eq!(&*events.next().await.unwrap().unwrap().data, b"{\"a\":1}");
+        // What is not ended by an empty line is not an event.
+        assert!(events.next().await.unwrap().is_none());
+    }
+}

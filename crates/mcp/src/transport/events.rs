@@ -1,0 +1,173 @@
+//! Server-sent events: messages framed as events, with comments in between that keep the connection alive.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use http_body::Frame;
+use tokio::time::{Instant, Sleep};
+
+use super::Body;
+use crate::outbox::{Outbox, Sent};
+use crate::resume::{EventId, Next, Stream};
+use crate::server::Said;
+
+/// How often a stream that is silent shows that it is alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long clients should wait before they come back to a stream that ended early.
+const RETRY_MILLISECONDS: u32 = 1_000;
+
+/// Something that yields events.
+pub(super) trait EventSource: Send + Unpin {
+    /// The next event as bytes; nothing at the end.
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>>;
+}
+
+/// An answer that is a stream of events.
+pub(super) fn respond(source: impl EventSource + 'static) -> Response<Body> {
+    let events = Events { source, quiet: Box::pin(tokio::time::sleep(KEEP_ALIVE)) };
+    let mut response = Response::new(Body::Stream(Box::pin(events)));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    // Proxies of the nginx family would gather events otherwise.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// One message as an event.
+pub(super) fn event(id: Option<EventId>, message: &[u8]) -> Bytes {
+    let mut event = Vec::with_capacity(message.len() + 64);
+    if let Some(id) = id {
+        event.extend_from_slice(format!("id: {id}\n").as_bytes());
+    }
+    event.extend_from_slice(b"event: message\ndata: ");
+    event.extend_from_slice(message);
+    event.extend_from_slice(b"\n\n");
+    event.into()
+}
+
+/// An event without content, from whose id a client can come back.
+pub(super) fn priming(id: EventId) -> Bytes {
+    format!("id: {id}\nretry: {RETRY_MILLISECONDS}\ndata: \n\n").into()
+}
+
+struct Events<S> {
+    source: S,
+    quiet: Pin<Box<Sleep>>,
+}
+
+impl<S: EventSource> http_body::Body for Events<S> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Poll::Ready(event) = self.source.poll_event(context) {
+            self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
+            return Poll::Ready(event.map(|event| Ok(Frame::data(event))));
+        }
+        ready!(self.quiet.as_mut().poll(context));
+        self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        // Polled so that its next ring is heard of.
+        let _ = self.quiet.as_mut().poll(context);
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b": still here\n\n")))))
+    }
+}
+
+/// A request being answered within the connection that asked: when that goes, so does the request.
+pub(super) struct Answering {
+    pub(super) future: Option<Pin<Box<dyn Future<Output = Said> + Send>>>,
+    pub(super) outbox: Arc<Outbox>,
+    /// What comes after everything that waits in the outbox.
+    pub(super) last: Option<Bytes>,
+    /// The id of the next event, where events have ids.
+    pub(super) next_id: Option<EventId>,
+    /// What comes before everything else.
+    pub(super) first: Option<Bytes>,
+}
+
+impl Answering {
+    fn event(&mut self, message: &[u8]) -> Bytes {
+        if let Some(id) = &mut self.next_id {
+            id.event += 1;
+        }
+        event(self.next_id, message)
+    }
+}
+
+impl EventSource for Answering {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        if let Some(future) = &mut self.future
+            && let Poll::Ready(said) = future.as_mut().poll(context)
+        {
+            self.future = None;
+            if let Said::Answer(answer) = said {
+                self.last = Some(answer.body.into_line());
+            }
+        }
+        while let Poll::Ready(sent) = self.outbox.poll_next(context) {
+            match sent {
+                Sent::Message(message) => {
+                    let event = self.event(&message);
+                    return Poll::Ready(Some(event));
+                }
+                // Nobody could come back to this stream.
+                Sent::HangUp => {}
+            }
+        }
+        if self.future.is_some() {
+            return Poll::Pending;
+        }
+        let last = self.last.take().map(|last| self.event(&last));
+        Poll::Ready(last)
+    }
+}
+
+/// A connection that reads a resumable stream.
+pub(super) struct Reading {
+    stream: Arc<Stream>,
+    sitting: u64,
+    place: EventId,
+    priming: bool,
+}
+
+impl Reading {
+    /// Reads what comes after `place`, beginning with an event that tells the place if the client knows what to do with it.
+    pub(super) fn from(stream: Arc<Stream>, place: EventId, priming: Priming) -> Self {
+        let sitting = stream.sitting();
+        Self { stream, sitting, place, priming: priming == Priming::Sent }
+    }
+}
+
+/// Whether a stream begins with an event without content (2025-11-25); clients of earlier revisions take it for a broken message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Priming {
+    Sent,
+    LeftOut,
+}
+
+impl EventSource for Reading {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if std::mem::take(&mut self.priming) {
+            return Poll::Ready(Some(priming(self.place)));
+        }
+        match ready!(self.stream.poll_after(self.place.event, self.sitting, context)) {
+            Next::End => Poll::Ready(None),
+            Next::Event(number, message) => {
+                self.place.event = number;
+                Poll::Ready(Some(event(Some(self.place), &message)))
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! HTTP+SSE, the transport of 2024-11-05: GET `/sse` opens a stream whose first event says where to POST, and every answer
+//! comes on that stream. The connection lives in this process, so both must reach the same replica.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::StatusCode;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::connection::Connection;
+use super::events::{self, EventSource};
+use super::read::read;
+use crate::peer::Session;
+use crate::reply::{Answer, Code, Fault};
+use crate::server::Server;
+
+/// The most messages that wait to be taken up by one connection.
+const MOST_WAITING: usize = 64;
+
+/// Where the messages of each connection go.
+#[derive(Default)]
+pub(crate) struct Mailboxes {
+    by_id: Mutex<HashMap<String, mpsc::Sender<Bytes>>>,
+}
+
+impl Mailboxes {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Bytes>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One connection, driven by whoever reads its stream.
+struct Mailbox {
+    server: Arc<Server>,
+    id: String,
+    first: Option<Bytes>,
+    messages: mpsc::Receiver<Bytes>,
+    connection: Connection,
+    closing: std::pin::Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
+}
+
+/// Opens a connection.
+pub(super) async fn open(State(server): State<Arc<Server>>) -> Response {
+    let Some(random) = server.signer.random::<16>() else {
+        return fault(Fault::new(Code::InvalidRequest, "no random numbers to be had").with_status(503));
+    };
+    let id = URL_SAFE_NO_PAD.encode(random);
+    let (sender, messages) = mpsc::channel(MOST_WAITING);
+    server.mailboxes.lock().insert(id.clone(), sender);
+    let mailbox = Mailbox {
+        first: Some(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into()),
+        messages,
+        connection: Connection::new(Arc::clone(&server), Session::of_connection()),
+        closing: Box::pin(server.closing.clone().cancelled_owned()),
+        server,
+        id,
+    };
+    events::respond(mailbox).map(Body::new)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Address {
+    #[serde(rename = "sessionId", default)]
+    session_id: String,
+}
+
+/// Takes one message for a connection.
+pub(super) async fn take(
+    State(server): State<Arc<Server>>,
+    Query(address): Query<Address>,
+    request: Request,
+) -> Response {
+    let message = match read(request.into_body()).await {
+        Ok(message) => message,
+        Err(unread) => return fault(unread),
+    };
+    let mailbox = server.mailboxes.lock().get(&address.session_id).cloned();
+    let Some(mailbox) = mailbox else {
+        let message = "no stream of that sessionId is open here; open one with GET /sse";
+        return fault(Fault::new(Code::InvalidRequest, message).with_status(404));
+    };
+    match mailbox.try_send(message) {
+        Ok(()) => {
+            let mut response = Response::new(Body::from("accepted"));
+            *response.status_mut() = StatusCode::ACCEPTED;
+            response
+        }
+        Err(_) => fault(
+            Fault::new(Code::InvalidRequest, "too many messages wait on this connection").with_status(429),
+        ),
+    }
+}
+
+fn fault(fault: Fault) -> Response {
+    let answer = Answer::write(None, Err(fault));
+    let mut response = Response::new(Body::new(answer.body));
+    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let json = http::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(http::header::CONTENT_TYPE, json);
+    response
+}
+
+impl EventSource for Mailbox {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(first) = self.first.take() {
+            return Poll::Ready(Some(first));
+        }
+        while let Poll::Ready(Some(message)) = self.messages.poll_recv(context) {
+            if let Some(answer) = self.connection.take(message) {
+                return Poll::Ready(Some(events::event(None, &answer.into_line())));
+            }
+        }
+        while let Poll::Ready(sent) = self.connection.poll_next(context) {
+            if let Some(answer) = sent {
+                return Poll::Ready(Some(events::event(None, &answer.into_line())));
+            }
+        }
+        Future::poll(self.closing.as_mut(), context).map(|()| None)
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        self.server.mailboxes.lock().remove(&self.id);
+    }
+}

@@ -1,0 +1,104 @@
+//! A tool that an upstream offers becomes an entry like that of a definition: its list entry is kept as it was offered, and
+//! what would make clients drop it is told instead.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use toolrail_core::{ArgumentCheck, OfferedTool, Problems};
+
+use crate::compile::{checked, checked_arguments};
+use crate::entry::Entry;
+use crate::lazy_executor::ToolExecutor;
+use crate::tool::{Arguments, Tool};
+use crate::upstreams::Offerer;
+use crate::validator::LazyValidator;
+use crate::{header_params, item, listing};
+
+/// The entry of an offered tool; that of an earlier offer, if nothing about it changed.
+pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<Entry>>) -> Arc<Entry> {
+    let document: Arc<str> = offered.entry.to_string().into();
+    if let Some(before) = before.filter(|before| is_same(before, &document, offered)) {
+        return Arc::clone(before);
+    }
+    let mut problems = Problems::default();
+    let tool = tool_of(offered, &by.kind, &document, &mut problems).filter(|_| !problems.any_error());
+    let name = offered.name.to_string();
+    let mut problems = problems.into_list(Some(&name), str::to_owned);
+    for problem in &mut problems {
+        problem.origin = Some(by.name.clone());
+    }
+    Arc::new(Entry {
+        name,
+        source: by.source,
+        origin: by.name.clone(),
+        enabled: true,
+        switched_on: true,
+        document,
+        item: tool.map(|tool| item::Item::Tool(Arc::new(tool))),
+        problems,
+        version: None,
+        updated_at: None,
+        updated_by: None,
+    })
+}
+
+fn is_same(before: &Entry, document: &Arc<str>, offered: &OfferedTool) -> bool {
+    let same_tool = |tool: &Arc<Tool>| {
+        let executor = match &tool.executor {
+            ToolExecutor::Ready(executor) => Arc::ptr_eq(executor, &offered.executor),
+            ToolExecutor::Lazy(_) => false,
+        };
+        let arguments = match tool.arguments {
+            Arguments::Checked { .. } => ArgumentCheck::Here,
+            Arguments::PassedOn => ArgumentCheck::There,
+        };
+        executor && arguments == offered.arguments && tool.tasks == offered.tasks
+    };
+    before.document == *document && before.tool().is_some_and(same_tool)
+}
+
+fn tool_of(offered: &OfferedTool, kind: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Tool> {
+    let Some(members) = offered.entry.as_object() else {
+        problems.error("", "its entry in the list is not an object");
+        return None;
+    };
+    let any = json!({"type": "object"});
+    let input_schema = members.get("inputSchema").unwrap_or(&any);
+    let output_schema = members.get("outputSchema");
+    let entry = Bytes::copy_from_slice(text.as_bytes());
+    let header_params = header_params::find(input_schema, problems);
+    let (arguments, output) = match offered.arguments {
+        ArgumentCheck::There => (Arguments::PassedOn, None),
+        ArgumentCheck::Here => {
+            let arguments = checked_arguments(input_schema, &entry, problems);
+            let output = output_schema.map(|schema| {
+                checked(schema, "/outputSchema", problems).map(|_| LazyValidator::of(schema, &entry))
+            });
+            (arguments?, output.flatten())
+        }
+    };
+    let text_at = |pointer: &str| offered.entry.pointer(pointer).and_then(Value::as_str).map(Into::into);
+    let tags = offered.entry.pointer("/_meta/toolrail~1tags").and_then(Value::as_array);
+    Some(Tool {
+        legacy_entry: output_schema.and_then(listing::wrapped).map(|schema| {
+            let mut members = members.clone();
+            members.insert("outputSchema".into(), schema);
+            Value::Object(members).to_string().into()
+        }),
+        entry,
+        header_params,
+        arguments,
+        output,
+        has_output_schema: output_schema.is_some(),
+        executor: ToolExecutor::Ready(Arc::clone(&offered.executor)),
+        uses: AtomicU32::default(),
+        tasks: offered.tasks,
+        name: offered.name.clone(),
+        description: text_at("/description"),
+        kind: kind.into(),
+        category: text_at("/_meta/toolrail~1category"),
+        tags: tags.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
+    })
+}

@@ -1,0 +1,176 @@
+//! The upstreams that are followed: started when they come, dropped when they go, and what they offer, which is looked
+//! into only when the offer changed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use toolrail_core::{Changed, Offer, Problem, Severity, ToolName, Upstream};
+
+use crate::entry::{Entry, SourceId};
+use crate::offered::{Prompt, Resource};
+use crate::offered_tool;
+use crate::snapshot::UpstreamStatus;
+use crate::usage;
+
+/// Hears of changes.
+pub(crate) type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
+
+/// Who offers something.
+#[derive(Clone)]
+pub(crate) struct Offerer {
+    /// The name of its definition, or of the native tools.
+    pub(crate) name: String,
+    /// The kind that reaches it.
+    pub(crate) kind: Arc<str>,
+    /// What its tools are shown to come from: `Native` or `Upstream`.
+    pub(crate) source: SourceId,
+    /// Where its definition stands, for people.
+    pub(crate) origin: String,
+    pub(crate) upstream: Arc<dyn Upstream>,
+}
+
+/// An upstream and what it offers.
+pub(crate) struct Followed {
+    pub(crate) by: Offerer,
+    offer: Arc<Offer>,
+    /// By folded name.
+    pub(crate) tools: Vec<(Arc<str>, Arc<Entry>)>,
+    pub(crate) prompts: Vec<Arc<Prompt>>,
+    pub(crate) resources: Vec<Arc<Resource>>,
+    pub(crate) templates: Vec<Arc<Resource>>,
+    failure: Option<String>,
+    /// What was last said to be wrong with it.
+    told: Vec<Problem>,
+}
+
+/// The upstreams there are.
+pub(crate) struct Upstreams {
+    /// Those in this program.
+    pub(crate) natives: Vec<Offerer>,
+    followed: Vec<Followed>,
+    listener: Listener,
+}
+
+impl Upstreams {
+    /// None yet; `listener` hears of the changes of all of them.
+    pub(crate) fn new(listener: Listener) -> Self {
+        Self { natives: Vec::new(), followed: Vec::new(), listener }
+    }
+
+    /// Whether that one is followed.
+    pub(crate) fn has(&self, upstream: &Arc<dyn Upstream>) -> bool {
+        self.followed.iter().any(|followed| Arc::ptr_eq(&followed.by.upstream, upstream))
+    }
+
+    /// Follows those from now on, and no others.
+    pub(crate) fn follow(&mut self, offerers: Vec<Offerer>) -> &mut [Followed] {
+        let mut before = std::mem::take(&mut self.followed);
+        for by in offerers {
+            let known = before.iter().position(|followed| Arc::ptr_eq(&followed.by.upstream, &by.upstream));
+            let mut followed = if let Some(index) = known {
+                Followed { by, ..before.swap_remove(index) }
+            } else {
+                by.upstream.start(Arc::clone(&self.listener));
+                Followed::new(by)
+            };
+            followed.look();
+            self.followed.push(followed);
+        }
+        &mut self.followed
+    }
+}
+
+impl Followed {
+    fn new(by: Offerer) -> Self {
+        Self {
+            by,
+            offer: Arc::default(),
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            failure: None,
+            told: Vec::new(),
+        }
+    }
+
+    /// Takes over what it offers now.
+    fn look(&mut self) {
+        let offer = self.by.upstream.offer();
+        if !Arc::ptr_eq(&offer, &self.offer) {
+            self.take(offer);
+        }
+        let failure = self.by.upstream.failure();
+        if failure != self.failure {
+            let upstream = &self.by.name;
+            if let Some(failure) = &failure {
+                tracing::warn!(upstream, failure, "upstream fails");
+            } else {
+                tracing::info!(upstream, "upstream is well again");
+            }
+            self.failure = failure;
+        }
+    }
+
+    fn take(&mut self, offer: Arc<Offer>) {
+        let before: HashMap<Arc<str>, Arc<Entry>> = self.tools.drain(..).collect();
+        for offered in &offer.tools {
+            let key: Arc<str> = ToolName::fold(offered.name.as_str()).into();
+            let known = before.get(&key);
+            let entry = offered_tool::entry_of(offered, &self.by, known);
+            usage::carry_over(known, &entry);
+            self.tools.push((key, entry));
+        }
+        self.prompts = offer.prompts.iter().map(|offered| Arc::new(Prompt::new(offered))).collect();
+        self.resources = offer.resources.iter().map(|offered| Arc::new(Resource::new(offered))).collect();
+        self.templates =
+            offer.templates.iter().map(|offered| Arc::new(Resource::template(offered))).collect();
+        self.offer = offer;
+        tracing::info!(
+            upstream = self.by.name,
+            tools = self.tools.len(),
+            prompts = self.prompts.len(),
+            resources = self.resources.len(),
+            templates = self.templates.len(),
+            "upstream offers"
+        );
+    }
+
+    pub(crate) fn status(&self) -> UpstreamStatus {
+        UpstreamStatus {
+            name: self.by.name.clone(),
+            tools: self.tools.len(),
+            prompts: self.prompts.len(),
+            resources: self.resources.len(),
+            templates: self.templates.len(),
+            failure: self.failure.clone(),
+        }
+    }
+
+    /// Its failure as a problem; what it last offered may be in place all the same, so it is but a warning.
+    pub(crate) fn failing(&self) -> Option<Problem> {
+        let failure = self.failure.as_ref()?;
+        Some(self.by.problem(Severity::Warning, format!("the upstream fails: {failure}")))
+    }
+
+    /// Logs what was not told before.
+    pub(crate) fn tell(&mut self, problems: &[Problem]) {
+        let news = problems.iter().filter(|problem| problem.severity == Severity::Error);
+        for problem in news.filter(|problem| !self.told.contains(problem)) {
+            tracing::warn!(upstream = self.by.name, problem = problem.message, "upstream has a problem");
+        }
+        self.told = problems.to_vec();
+    }
+}
+
+impl Offerer {
+    pub(crate) fn problem(&self, severity: Severity, message: String) -> Problem {
+        Problem {
+            severity,
+            tool: Some(self.name.clone()),
+            origin: Some(self.origin.clone()),
+            pointer: String::new(),
+            message,
+        }
+    }
+}

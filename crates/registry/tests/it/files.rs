@@ -1,0 +1,138 @@
+//! Folders of files: reloads, last good versions, odd files.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{files, names, registry, tool};
+
+/// R117, R125, R126: files are read again when they change; a broken one keeps its last good definitions.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_file_keeps_its_last_good_definitions_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.yaml"), "name: a\ndescription: d\necho: {}\n").unwrap();
+    fs::write(folder.path().join("b.json"), tool("b", "d").to_string()).unwrap();
+    fs::write(folder.path().join("notes.txt"), "not a definition").unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a", "b"]);
+
+    fs::write(folder.path().join("a.yaml"), "name: [a\n").unwrap();
+    fs::remove_file(folder.path().join("b.json")).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a"]);
+    let snapshot = registry.snapshot();
+    let problem = snapshot.problems().find(|problem| problem.origin.as_deref() == Some("a.yaml")).unwrap();
+    assert!(problem.message.contains("stay in place"), "{problem}");
+
+    fs::write(folder.path().join("a.yaml"), "name: a2\ndescription: d\necho: {}\n").unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a2"]);
+}
+
+/// An editor empties a file before it writes it; only deleting it removes its tools.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emptied_file_keeps_its_last_good_definitions_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (yaml, json) = (folder.path().join("a.yaml"), folder.path().join("b.json"));
+    fs::write(&yaml, "name: a\ndescription: d\necho: {}\n").unwrap();
+    fs::write(&json, tool("b", "d").to_string()).unwrap();
+    fs::write(folder.path().join("never.yml"), "# nothing yet\n").unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a", "b"]);
+    for (one, other) in [("", ""), ("# later\n", "[]"), ("---\n", "{\"tools\": []}")] {
+        fs::write(&yaml, one).unwrap();
+        fs::write(&json, other).unwrap();
+        registry.refresh().await;
+        assert_eq!(names(&registry), ["a", "b"], "{one:?}");
+        let mut told: Vec<_> = registry
+            .snapshot()
+            .problems()
+            .map(|problem| format!("{}: {}", problem.origin.as_deref().unwrap(), problem.message))
+            .collect();
+        told.retain(|text| text.contains("has no definition in it"));
+        assert_eq!(told.len(), 3, "{told:#?}");
+        assert!(told[0].starts_with("a.yaml: ") && told[0].contains("(1) stay in place"), "{told:#?}");
+        assert!(told[2].starts_with("never.yml: ") && !told[2].contains("stay in place"), "{told:#?}");
+    }
+    fs::remove_file(&yaml).unwrap();
+    fs::write(&json, tool("b2", "d").to_string()).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["b2"]);
+}
+
+/// R125, R126: a definition in a file that becomes faulty leaves its last good version live, until it is corrected.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_faulty_definition_in_a_file_keeps_its_last_good_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.json");
+    let write =
+        |document: Value| fs::write(&file, json!([tool("first", "d"), document]).to_string()).unwrap();
+    let faulty = |extra: Value| {
+        let mut document = tool("a", "new text");
+        document.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        document
+    };
+    write(tool("a", "good"));
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    for extra in [json!({"nope": 1}), json!({"echo": {"nope": 12345}})] {
+        write(faulty(extra));
+        registry.refresh().await;
+        registry.refresh().await;
+        let snapshot = registry.snapshot();
+        let entry = snapshot.entry("a").unwrap();
+        assert_eq!((entry.state(), entry.has_errors()), ("live", true));
+        assert_eq!(snapshot.find("a").unwrap().description.as_deref(), Some("good"));
+        assert!(entry.problems[0].message.contains("the last good version stays in place"));
+        assert_eq!(entry.problems[0].origin.as_deref(), Some("a.json#/1"));
+        assert!(entry.problems[1].message.contains("nope"), "{:?}", entry.problems);
+    }
+    write(faulty(json!({"nope": 1, "enabled": false})));
+    registry.refresh().await;
+    assert_eq!(registry.snapshot().entry("a").unwrap().state(), "disabled", "off is off");
+    write(tool("a", "corrected"));
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    assert_eq!(snapshot.find("a").unwrap().description.as_deref(), Some("corrected"));
+    assert!(!snapshot.entry("a").unwrap().has_errors());
+    fs::write(&file, json!([tool("first", "d")]).to_string()).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["first"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_goes_away_leaves_the_last_good_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("tools");
+    fs::create_dir(&inner).unwrap();
+    fs::write(inner.join("a.json"), tool("a", "d").to_string()).unwrap();
+    let registry = registry(None, files(&inner), 10);
+    registry.refresh().await;
+    fs::remove_dir_all(&inner).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a"]);
+    assert!(registry.snapshot().sources[0].failure.as_ref().unwrap().contains("cannot be read"));
+}
+
+/// Pipes, devices and links in circles neither hang a reload nor stop the other files.
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_files_in_a_folder_harm_nobody() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.json"), tool("a", "d").to_string()).unwrap();
+    symlink("/dev/zero", folder.path().join("zero.json")).unwrap();
+    for number in 0..4 {
+        symlink(".", folder.path().join(format!("loop{number}"))).unwrap();
+    }
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe.yaml")).status().unwrap();
+    assert!(made.success());
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a"]);
+    let snapshot = registry.snapshot();
+    let told: Vec<_> = snapshot.problems().filter_map(|problem| problem.origin.as_deref()).collect();
+    assert_eq!(told, ["pipe.yaml", "zero.json"]);
+}

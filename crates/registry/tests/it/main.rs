@@ -1,0 +1,20 @@
+//! Sources become snapshots: precedence, reloads, broken definitions, pages, and what upstreams offer beside them. With real
+//! files and a kind that echoes.
+
+// The attribute tells clippy that helpers here may unwrap.
+#[cfg(test)]
+mod definitions;
+#[cfg(test)]
+mod fake;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod logs;
+#[cfg(test)]
+mod others;
+#[cfg(test)]
+mod store;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod upstreams;

@@ -1,0 +1,80 @@
+//! What the tests share: a kind that echoes, and registries over it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolrail_core::{
+    ArgumentUse, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json, Kind,
+    Made, Mute, Outcome, Payload, Preview, Principal, Problems, Store, ToolResult, async_trait,
+};
+use toolrail_registry::{Compiler, FileSource, Registry, RegistryLimits, Source};
+
+pub(crate) struct Echo;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    #[serde(default)]
+    needs: Option<String>,
+    /// Whether only what it needs is used.
+    #[serde(default)]
+    only: bool,
+}
+
+#[async_trait]
+impl Executor for Echo {
+    async fn execute(&self, call: &Call<'_>) -> Outcome {
+        let answer = Value::Object(call.arguments.clone());
+        Ok(ToolResult::good(Payload::Json(Json::from_value(&answer))))
+    }
+
+    fn preview(&self, _: &Call<'_>) -> Result<Preview, CallError> {
+        Err(CallError::new(ErrorCode::Internal, "has no preview"))
+    }
+}
+
+impl Kind for Echo {
+    const NAME: &'static str = "echo";
+    type Settings = Settings;
+
+    fn compile(&self, settings: Settings, _: &Definition, _: &mut Problems) -> Option<Compiled> {
+        let uses = |name: String| ArgumentUse { name, pointer: "/echo/needs".into(), required: true };
+        Some(Compiled {
+            made: Made::Tool(Arc::new(Echo)),
+            arguments: settings.needs.map(uses).into_iter().collect(),
+            uses_other_arguments: !settings.only,
+        })
+    }
+}
+
+pub(crate) fn registry(
+    store: Option<Arc<dyn Store>>,
+    sources: Vec<Arc<dyn Source>>,
+    page_tools: usize,
+) -> Registry {
+    let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
+    let limits = RegistryLimits { page_tools, ..RegistryLimits::default() };
+    Registry::new(compiler, store, sources, limits)
+}
+
+pub(crate) fn tool(name: &str, description: &str) -> Value {
+    json!({"name": name, "description": description, "type": "echo", "echo": {},
+           "inputSchema": {"type": "object", "properties": {"n": {"type": "integer", "description": "n", "default": 7}}, "required": []}})
+}
+
+pub(crate) fn files(folder: &Path) -> Vec<Arc<dyn Source>> {
+    vec![Arc::new(FileSource::new(folder))]
+}
+
+pub(crate) fn names(registry: &Registry) -> Vec<String> {
+    registry.snapshot().tools().iter().map(|tool| tool.name.to_string()).collect()
+}
+
+pub(crate) async fn call(registry: &Registry, name: &str, arguments: &str) -> Outcome {
+    let raw = serde_json::from_str(arguments).unwrap();
+    let snapshot = registry.snapshot();
+    snapshot.find(name).unwrap().call(Some(raw), &Principal::Anonymous, &Mute).await
+}

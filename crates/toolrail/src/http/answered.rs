@@ -1,0 +1,57 @@
+//! The body of an answer, which knows when it has been sent where that may take long: a connection that carries a stream is
+//! in use until the stream ends.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use ::http::{Response, header};
+use hyper::body::{Body, Frame, SizeHint};
+
+use super::Activity;
+
+/// A body, and what is to be told when it ends.
+pub(super) struct Answered<B> {
+    body: B,
+    _open: Option<OpenStream>,
+}
+
+/// A stream under way.
+struct OpenStream(Arc<Activity>);
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<B> Answered<B> {
+    /// Notes the end of the request: now, or when its stream of events has ended.
+    pub(super) fn new(response: Response<B>, activity: Arc<Activity>) -> Response<Self> {
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let open = OpenStream(activity);
+        let open = kind.is_some_and(|kind| kind == "text/event-stream").then_some(open);
+        response.map(|body| Self { body, _open: open })
+    }
+}
+
+impl<B: Body + Unpin> Body for Answered<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
