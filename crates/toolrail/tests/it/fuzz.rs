@@ -192,7 +192,8 @@ fn any_events_of_an_upstream_end_the_call() {
         let upstream = JunkServer::start().await;
         let server = gateway().start().await.unwrap();
         let settings = json!({"url": upstream.url(), "prefix": "", "protocol": "modern", "timeoutMs": 3000});
-        let definition = json!({"name": "upstream", "description": "Sends junk", "type": "mcp", "mcp": settings});
+        let definition =
+            json!({"name": "upstream", "description": "Sends junk", "type": "mcp", "mcp": settings});
         register(&server, &definition).await;
         toolrail_testkit::wait_until("its tool", Duration::from_secs(10), async || {
             listed(&server).await.ok()?.contains(&"junk".to_owned()).then_some(())
