@@ -150,7 +150,9 @@ mod tests {
 
     #[test]
     fn a_report_of_progress_belongs_to_its_request_with_and_without_meta() {
-        for params in [r#"{"progressToken":7,"progress":1}"#, r#"{"progressToken":7,"progress":1,"_meta":{}}"#] {
+        for params in
+            [r#"{"progressToken":7,"progress":1}"#, r#"{"progressToken":7,"progress":1,"_meta":{}}"#]
+        {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
             let message = Message::parse(&Bytes::from(text)).unwrap();
             assert_eq!(concerned(&message), Some(7), "{params}");
