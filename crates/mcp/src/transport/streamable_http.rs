@@ -27,6 +27,7 @@ use crate::resume::{EventId, Stream};
 use crate::server::{Said, Server};
 use crate::session;
 
+const LISTEN: &str = "subscriptions/listen";
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -50,7 +51,10 @@ impl Server {
         outcome.unwrap_or_else(|fault| respond(Answer::write(None, Err(fault))))
     }
 
-    async fn post(self: &Arc<Self>, parts: Parts, bytes: Bytes) -> Result<Response<Body>, Fault> {
+    async fn post(self: &Arc<Self>, mut parts: Parts, mut bytes: Bytes) -> Result<Response<Body>, Fault> {
+        if parts.headers.get("mcp-method").is_some_and(|method| method == LISTEN) {
+            (parts.headers, bytes) = detached(&parts.headers, &bytes);
+        }
         let session = self.session_of(&parts.headers)?.unwrap_or_default();
         let outbox = Arc::<Outbox>::default();
         let exchange = Exchange {
@@ -335,4 +339,12 @@ fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::Whole(crate::reply::Pieces::default()));
     *response.status_mut() = status;
     response
+}
+
+/// Copies of what would otherwise keep the connection's whole read buffer, for a request that stays for hours.
+fn detached(headers: &HeaderMap, bytes: &Bytes) -> (HeaderMap, Bytes) {
+    let copied = headers
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), HeaderValue::from_bytes(value.as_bytes()).ok()?)));
+    (copied.collect(), Bytes::copy_from_slice(bytes))
 }
