@@ -180,7 +180,7 @@ fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Faul
         return Err(fault("\"jsonrpc\" must be \"2.0\""));
     }
     if wire.id.is_some() && id.is_none() {
-        return Err(fault("\"id\" must be a string or a number of at most 1024 characters"));
+        return Err(fault("\"id\" must be a string or an integer of at most 1024 characters"));
     }
     let Some(method) = wire.method else {
         match (wire.result, wire.error) {
@@ -267,9 +267,15 @@ impl Params<'_> {
     }
 }
 
+/// Whether it is a string or an integer, as MCP wants it. Readers do not agree on fractions and exponents.
 fn is_id(raw: &RawValue) -> bool {
-    let text = raw.get();
-    text.len() <= LONGEST_ID && matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+    let text = raw.get().as_bytes();
+    let is_known = match text.first() {
+        Some(b'"') => true,
+        Some(b'-' | b'0'..=b'9') => !text.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')),
+        _ => false,
+    };
+    is_known && text.len() <= LONGEST_ID
 }
 
 /// What was wrong with the whole message: a member of the wrong type is met before a fault in the JSON behind it.
@@ -311,6 +317,7 @@ mod tests {
         assert_eq!(code("{\"id\":1,\"method\":\"ping\"}"), -32600);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}"), -32600);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}"), -32600);
+        assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1e999,\"method\":\"ping\"}"), -32600);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":5}"), -32600);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1}"), -32600);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[1]}"), -32602);

@@ -95,7 +95,7 @@ fn concerned(message: &Message) -> Option<u64> {
         return None;
     };
     let params: Params = serde_json::from_slice(params).ok()?;
-    params.progress_token.or(params.meta?.subscription)
+    params.progress_token.or_else(|| params.meta?.subscription)
 }
 
 /// The id of an answer of which only the beginning is there.
@@ -147,6 +147,17 @@ pub(super) async fn log(stderr: Option<ChildStderr>, name: Arc<str>, sensitive: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_of_progress_belongs_to_its_request_with_and_without_meta() {
+        for params in
+            [r#"{"progressToken":7,"progress":1}"#, r#"{"progressToken":7,"progress":1,"_meta":{}}"#]
+        {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
+            let message = Message::parse(&Bytes::from(text)).unwrap();
+            assert_eq!(concerned(&message), Some(7), "{params}");
+        }
+    }
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_passed_over_and_its_id_is_kept() {
