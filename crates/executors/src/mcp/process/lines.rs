@@ -95,7 +95,7 @@ fn concerned(message: &Message) -> Option<u64> {
         return None;
     };
     let params: Params = serde_json::from_slice(params).ok()?;
-    params.progress_token.or(params.meta?.subscription)
+    params.progress_token.or_else(|| params.meta?.subscription)
 }
 
 /// The id of an answer of which only the beginning is there.
