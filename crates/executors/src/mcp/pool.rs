@@ -64,7 +64,7 @@ impl Pool {
 
     /// A connection that was kept for a client of that sort.
     pub(super) fn kept(&self, key: &Key) -> Option<Lease> {
-        self.take(key).map(|owned| self.lend(owned, true))
+        self.take(key).map(|owned| Lease { is_used: true, ..self.lend(owned) })
     }
 
     /// A new connection for a client of that sort.
@@ -73,7 +73,7 @@ impl Pool {
         let (connection, mut unsolicited) = connector.connect(&key.capabilities).await?;
         unsolicited.ready().await;
         let owned = Owned { connection: Arc::new(connection), unsolicited, key, _permit: permit };
-        Ok(self.lend(owned, false))
+        Ok(self.lend(owned))
     }
 
     /// Closes what nobody has used for a while.
@@ -115,9 +115,9 @@ impl Pool {
         }
     }
 
-    fn lend(&self, owned: Owned, is_used: bool) -> Lease {
+    fn lend(&self, owned: Owned) -> Lease {
         let connection = Arc::clone(&owned.connection);
-        Lease { connection, own: Some((owned, Arc::clone(&self.idle))), is_used }
+        Lease { connection, own: Some((owned, Arc::clone(&self.idle))), is_used: false }
     }
 }
 
