@@ -97,6 +97,13 @@ impl Hub {
             return Ok(Lease::shared(shared));
         }
         let key = Key { principal: principal.clone(), capabilities: Value::Object(askable) };
+        if let Some(kept) = self.pool.kept(&key) {
+            return Ok(kept);
+        }
+        if !self.pool.make_room() {
+            // A client that answers by calling again may never do so; whoever calls now goes before.
+            self.parked.end_oldest();
+        }
         self.pool.lease(&self.connector, key).await
     }
 

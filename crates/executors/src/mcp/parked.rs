@@ -56,9 +56,7 @@ impl ParkingLot {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|_, waiting| waiting.since.elapsed() < KEPT);
         if waiting.len() >= MOST {
-            let oldest =
-                waiting.iter().min_by_key(|(_, waiting)| waiting.since).map(|(token, _)| token.clone());
-            oldest.and_then(|token| waiting.remove(&token));
+            drop(remove_oldest(&mut waiting));
         }
         waiting.insert(token, Waiting { parked, since: Instant::now() });
     }
@@ -73,11 +71,22 @@ impl ParkingLot {
         waiting.remove(token).map(|waiting| waiting.parked)
     }
 
+    /// Ends the call that has waited longest, so that others get its connection.
+    pub(super) fn end_oldest(&self) {
+        let ended = remove_oldest(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(ended);
+    }
+
     /// Ends calls whose clients did not come back.
     pub(super) fn sweep(&self) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.retain(|_, waiting| waiting.since.elapsed() < KEPT);
     }
+}
+
+fn remove_oldest(waiting: &mut HashMap<String, Waiting>) -> Option<Waiting> {
+    let oldest = waiting.iter().min_by_key(|(_, waiting)| waiting.since).map(|(token, _)| token.clone());
+    waiting.remove(&oldest?)
 }
 
 /// A token that nobody guesses.

@@ -62,16 +62,18 @@ impl Pool {
         Self { room: Arc::new(Semaphore::new(most)), idle: Arc::default() }
     }
 
-    /// A connection for a client of that sort: one that was kept, or a new one.
+    /// A connection that was kept for a client of that sort.
+    pub(super) fn kept(&self, key: &Key) -> Option<Lease> {
+        self.take(key).map(|owned| Lease { is_used: true, ..self.lend(owned) })
+    }
+
+    /// A new connection for a client of that sort.
     pub(super) async fn lease(&self, connector: &Connector, key: Key) -> Result<Lease, CallError> {
-        if let Some(owned) = self.take(&key) {
-            return Ok(self.lend(owned, true));
-        }
         let permit = self.permit(connector).await?;
         let (connection, mut unsolicited) = connector.connect(&key.capabilities).await?;
         unsolicited.ready().await;
         let owned = Owned { connection: Arc::new(connection), unsolicited, key, _permit: permit };
-        Ok(self.lend(owned, false))
+        Ok(self.lend(owned))
     }
 
     /// Closes what nobody has used for a while.
@@ -86,14 +88,20 @@ impl Pool {
         Some(idle.swap_remove(at).owned)
     }
 
-    async fn permit(&self, connector: &Connector) -> Result<OwnedSemaphorePermit, CallError> {
-        if self.room.available_permits() == 0 {
-            // One that others left behind makes room.
-            let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-            if !idle.is_empty() {
-                drop(idle.remove(0));
-            }
+    /// Makes room by closing the connection that nobody has used for longest; false if all of them are in use.
+    pub(super) fn make_room(&self) -> bool {
+        if self.room.available_permits() > 0 {
+            return true;
         }
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.is_empty() {
+            return false;
+        }
+        drop(idle.remove(0));
+        true
+    }
+
+    async fn permit(&self, connector: &Connector) -> Result<OwnedSemaphorePermit, CallError> {
         let waiting = Arc::clone(&self.room).acquire_owned();
         match tokio::time::timeout(connector.limits.answer, waiting).await {
             Ok(Ok(permit)) => Ok(permit),
@@ -107,9 +115,9 @@ impl Pool {
         }
     }
 
-    fn lend(&self, owned: Owned, is_used: bool) -> Lease {
+    fn lend(&self, owned: Owned) -> Lease {
         let connection = Arc::clone(&owned.connection);
-        Lease { connection, own: Some((owned, Arc::clone(&self.idle))), is_used }
+        Lease { connection, own: Some((owned, Arc::clone(&self.idle))), is_used: false }
     }
 }
 

@@ -12,7 +12,7 @@ use toolrail_core::{
     Root, RpcError, ToolResult, Unanswered,
 };
 
-use super::connection::Era;
+use super::connection::{Connection, Era};
 use super::conversation::{Conversation, Turn};
 use super::failure::Failure;
 use super::hub::Hub;
@@ -118,29 +118,24 @@ async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, 
                 is_last = true;
                 continue;
             }
-            Err(failure) => return Err(told(hub, &connection, is_shared, failure)),
+            Err(failure) => return Err(told(hub, &connection, failure)),
         };
         match converse(hub, job, conversation).await {
             Err(Failure::SessionGone) if !is_last => {
                 is_last = true;
-                drop(told(hub, &connection, is_shared, Failure::SessionGone));
+                drop(told(hub, &connection, Failure::SessionGone));
             }
-            Err(failure) => return Err(told(hub, &connection, is_shared, failure)),
+            Err(failure) => return Err(told(hub, &connection, failure)),
             Ok(sent) => return Ok(sent),
         }
     }
 }
 
-/// The failure as the caller gets it; if the shared connection is gone, the supervisor hears of it.
-fn told(
-    hub: &Hub,
-    connection: &Arc<super::connection::Connection>,
-    is_shared: bool,
-    failure: Failure,
-) -> CallError {
+/// The failure as the caller gets it; if it is the shared connection that is gone, the supervisor hears of it.
+fn told(hub: &Hub, connection: &Arc<Connection>, failure: Failure) -> CallError {
     let is_gone = matches!(failure, Failure::Lost(_) | Failure::SessionGone);
     let error = failure.into_error();
-    if is_gone && is_shared {
+    if is_gone {
         hub.lost(connection, &error);
     }
     error

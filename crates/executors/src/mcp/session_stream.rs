@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use tokio::time::Instant;
 
 use super::failure::Failure;
 use super::http::{EventStream, HttpSession, RETRY};
@@ -28,7 +29,8 @@ pub(super) struct SessionStream {
 
 enum State {
     Opening(BoxFuture<'static, Result<EventStream, Failure>>),
-    Reading(Box<EventStream>),
+    /// Until that time, unless something comes.
+    Reading(Box<EventStream>, Instant),
     /// The server has no such stream.
     Absent,
     Gone,
@@ -61,8 +63,9 @@ impl SessionStream {
                     let opened = opening.as_mut().await;
                     self.opened(opened);
                 }
-                State::Reading(stream) => match tokio::time::timeout(SILENCE, stream.next()).await {
+                State::Reading(stream, until) => match tokio::time::timeout_at(*until, stream.next()).await {
                     Ok(Ok(Some(message))) => {
+                        *until = Instant::now() + SILENCE;
                         self.failures = 0;
                         return Some(message);
                     }
@@ -80,7 +83,7 @@ impl SessionStream {
 
     fn opened(&mut self, opened: Result<EventStream, Failure>) {
         self.state = match opened {
-            Ok(stream) => State::Reading(Box::new(stream)),
+            Ok(stream) => State::Reading(Box::new(stream), Instant::now() + SILENCE),
             Err(Failure::Status(..)) => State::Absent,
             Err(Failure::SessionGone) => State::Gone,
             Err(Failure::Call(_) | Failure::Lost(_)) if self.failures >= MOST_FAILURES => State::Gone,
@@ -90,7 +93,7 @@ impl SessionStream {
 
     fn reopen(&mut self) {
         let decoder = match std::mem::replace(&mut self.state, State::Gone) {
-            State::Reading(stream) => stream.decoder,
+            State::Reading(stream, _) => stream.decoder,
             State::Opening(_) | State::Absent | State::Gone => Decoder::default(),
         };
         self.state = self.opening(decoder.resuming());

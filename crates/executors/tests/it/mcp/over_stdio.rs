@@ -90,6 +90,9 @@ async fn progress_and_logs_of_a_child_reach_the_client_of_the_call() {
         server.result("up_progress", "{}", &client).await;
         assert_eq!(client.progress.lock().unwrap().len(), 2, "{eras:?}");
         assert_eq!(client.logs.lock().unwrap().len(), 1, "{eras:?}");
+        let on_the_shared_one = Client::default();
+        server.result("up_progress", "{}", &on_the_shared_one).await;
+        assert_eq!(on_the_shared_one.progress.lock().unwrap().len(), 2, "{eras:?}");
     }
 }
 
@@ -111,6 +114,15 @@ async fn a_child_asks_clients_of_both_eras() {
         });
         let result = server.result("up_ask", "{}", &client).await;
         assert_eq!(result["content"][0]["text"], r#"{"action":"decline"}"#, "{eras:?}");
+    }
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_their_clients_do_not_keep_others_out() {
+    let server = server(Eras::Legacy).await;
+    for _ in 0..10 {
+        let outcome = server.call("up_ask", "{}", &Client::modern(Brought::default())).await.unwrap();
+        assert!(matches!(outcome.payload, Payload::InputRequired(_)), "{outcome:?}");
     }
 }
 
