@@ -43,6 +43,41 @@ pub struct Compiled {
     pub arguments: Vec<ArgumentUse>,
     /// Whether it may use others too: a template takes all of them together, or the kind cannot tell.
     pub uses_other_arguments: bool,
+    /// What it must be permitted to do; most need nothing. Who may have it is not the kind's business: it depends on where
+    /// the definition came from.
+    pub needs: Vec<Need>,
+}
+
+/// A permission that a definition needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Need {
+    /// What it would do.
+    pub permission: Permission,
+    /// JSON pointer of the field that would do it.
+    pub pointer: String,
+}
+
+/// What not every definition may do, because whoever may register definitions may not do it otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Start programs on the machine of the gateway.
+    StartPrograms,
+}
+
+impl Permission {
+    /// What it is about, as the subject of a sentence.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::StartPrograms => "starting programs",
+        }
+    }
+
+    /// The flag by which an operator gives it to every definition.
+    pub const fn flag(self) -> &'static str {
+        match self {
+            Self::StartPrograms => "--allow-commands",
+        }
+    }
 }
 
 /// What a definition has become.

@@ -27,7 +27,7 @@ pub use executor::{
     ValueOrigin,
 };
 pub use json::{Json, NotJson, Root, write_json_string};
-pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made};
+pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};

@@ -53,6 +53,7 @@ impl Kind for Http {
             made: Made::Tool(Arc::new(Nothing)),
             arguments: Vec::new(),
             uses_other_arguments: true,
+            needs: Vec::new(),
         })
     }
 }

@@ -7,10 +7,11 @@ use std::sync::atomic::AtomicU32;
 use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, Made, Problem, Problems, ResponseMapping, SchemaCompiler,
-    TaskSupport, ToolName, Validator,
+    Compiled, Definition, DefinitionForm, Executor, Made, Permission, Problem, Problems, ResponseMapping,
+    SchemaCompiler, TaskSupport, ToolName, Validator,
 };
 
+use crate::entry::SourceId;
 use crate::item::Item;
 use crate::lazy_executor::{LazyExecutor, ToolExecutor};
 use crate::offered::{Prompt, Resource};
@@ -35,12 +36,21 @@ pub(crate) struct Finished {
 pub struct Compiler {
     form: DefinitionForm,
     wrap: Wrap,
+    /// What definitions in the store are permitted.
+    permitted: Vec<Permission>,
 }
 
 impl Compiler {
     /// A compiler for definitions of that form; `wrap` adds the policies.
     pub fn new(form: DefinitionForm, wrap: Wrap) -> Self {
-        Self { form, wrap }
+        Self { form, wrap, permitted: Vec::new() }
+    }
+
+    /// The same, with this permitted to definitions in the store too.
+    #[must_use]
+    pub fn permitting(mut self, permission: Permission) -> Self {
+        self.permitted.push(permission);
+        self
     }
 
     /// The published JSON Schema of a file of definitions.
@@ -49,13 +59,15 @@ impl Compiler {
     }
 
     /// What the document has become, unless something is wrong with it, with everything there is to say about it. `text`
-    /// is the document's text.
+    /// is the document's text, `source` where it comes from, on which depends what it may do.
     pub(crate) fn compile(
         self: &Arc<Self>,
         document: &Value,
         text: &Arc<str>,
+        source: SourceId,
     ) -> (Option<Finished>, Vec<Problem>) {
         self.form.check(document, |definition, compiled, problems| {
+            self.refuse_unpermitted(compiled.as_ref(), source, problems);
             let (name, enabled) = (definition.name.clone(), definition.enabled);
             let item = self.item_of(definition, compiled, text, problems)?;
             Some(Finished { item, name, enabled })
@@ -93,12 +105,32 @@ impl Compiler {
         Some(item)
     }
 
-    /// Everything there is to say about a document.
-    pub fn check(self: &Arc<Self>, document: &Value) -> Vec<Problem> {
-        self.compile(document, &Arc::from("")).1
+    /// Notes what the definition needs and may not have.
+    fn refuse_unpermitted(&self, compiled: Option<&Compiled>, source: SourceId, problems: &mut Problems) {
+        for need in compiled.into_iter().flat_map(|compiled| &compiled.needs) {
+            let permitted = match source {
+                // Whoever writes these is the operator, or has an account on the machine.
+                SourceId::Files | SourceId::Native | SourceId::Demo => true,
+                SourceId::Store | SourceId::Upstream => self.permitted.contains(&need.permission),
+            };
+            if !permitted {
+                let message = format!(
+                    "{} is not allowed for definitions in the store; put the definition into a folder of --tools, or start the gateway with {}",
+                    need.permission.words(),
+                    need.permission.flag()
+                );
+                problems.error(&need.pointer, message);
+            }
+        }
     }
 
-    /// The executor of a document, with its policies, if it compiles.
+    /// Everything there is to say about a document that is, or would be, in that source.
+    pub fn check(self: &Arc<Self>, document: &Value, source: SourceId) -> Vec<Problem> {
+        self.compile(document, &Arc::from(""), source).1
+    }
+
+    /// The executor of a document, with its policies, if it compiles. Only for what [`Self::compile`] let pass: what it may
+    /// do is not looked at again.
     pub(crate) fn executor(&self, text: &str) -> Option<Arc<dyn Executor>> {
         let document = serde_json::from_str(text).ok()?;
         let compiled = self.form.check(&document, |definition, compiled, _| match compiled?.made {

@@ -78,7 +78,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
         Err(fault) => (None, vec![whole_document(&name, fault)]),
         Ok(document) => {
             let (document, text) = with_name(document, &draft);
-            compiler.compile(&document, &text)
+            compiler.compile(&document, &text, source)
         }
     };
     let document_enabled = finished.as_ref().is_none_or(|finished| finished.enabled);

@@ -87,7 +87,7 @@ impl Registry {
                 if upstreams.has(upstream) && earlier.iter().any(|tracked| tracked.entries.contains_key(key))
                 {
                     let value = serde_json::from_str(document).unwrap_or_default();
-                    let (finished, _) = self.compiler.compile(&value, document);
+                    let (finished, _) = self.compiler.compile(&value, document, entry.source);
                     let item = finished.map(|finished| finished.item);
                     *entry = Arc::new(Entry { item, ..Entry::clone(entry) });
                 }

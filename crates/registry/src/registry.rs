@@ -120,9 +120,9 @@ impl Registry {
         self.compiler.schema()
     }
 
-    /// Everything wrong with a document, without registering it.
+    /// Everything that would keep a document from being registered, or is poor about it.
     pub fn check(&self, document: &Value) -> Vec<Problem> {
-        self.compiler.check(document)
+        self.compiler.check(document, SourceId::Store)
     }
 
     /// Follows the sources and the upstreams until the future is dropped.

@@ -198,7 +198,7 @@ impl Registry {
                 )),
             }
         }
-        let (compiled, found) = self.compiler.compile(&document, &Arc::from(""));
+        let (compiled, found) = self.compiler.compile(&document, &Arc::from(""), SourceId::Store);
         problems.extend(found);
         let name = document.get("name").and_then(Value::as_str).map(str::to_owned);
         let existing = name.as_deref().and_then(|name| snapshot.entry(name));

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::Admin;
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Principal, Secrets, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -57,7 +57,10 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
-    let compiler = compiler(&settings.secrets, secrets);
+    let mut compiler = compiler(&settings.secrets, secrets);
+    if settings.allow_commands {
+        compiler = compiler.permitting(Permission::StartPrograms);
+    }
     let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings))
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())]);
     registry.refresh().await;

@@ -26,6 +26,8 @@ pub(crate) struct ConfigFile {
     pub(crate) tools: Option<Vec<PathBuf>>,
     /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`.
     pub(crate) secrets: Option<Vec<String>>,
+    /// Whether definitions in the store may start programs, as those in files may; they may not when left out.
+    pub(crate) allow_commands: Option<bool>,
     /// Host names under which clients reach this server, beside loopback ones.
     pub(crate) allow_hosts: Option<Vec<String>>,
     /// Origins of web pages that may use this server, such as `https://console.example.com`.
@@ -44,6 +46,7 @@ pub(crate) struct Settings {
     pub(crate) data: PathBuf,
     pub(crate) tools: Vec<PathBuf>,
     pub(crate) secrets: Vec<String>,
+    pub(crate) allow_commands: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
     pub(crate) poll: Option<Duration>,
@@ -103,8 +106,18 @@ fn faults_of(members: &Map<String, Value>) -> Vec<String> {
     faults
 }
 
-const KEYS: &[&str] =
-    &["listen", "unixSocket", "data", "tools", "secrets", "allowHosts", "allowOrigins", "pollMs", "pageSize"];
+const KEYS: &[&str] = &[
+    "listen",
+    "unixSocket",
+    "data",
+    "tools",
+    "secrets",
+    "allowCommands",
+    "allowHosts",
+    "allowOrigins",
+    "pollMs",
+    "pageSize",
+];
 
 impl ConfigFile {
     fn out_of_range(&self) -> Option<String> {
@@ -125,6 +138,7 @@ impl ConfigFile {
             data: self.data.or(other.data),
             tools: self.tools.or(other.tools),
             secrets: self.secrets.or(other.secrets),
+            allow_commands: self.allow_commands.or(other.allow_commands),
             allow_hosts: self.allow_hosts.or(other.allow_hosts),
             allow_origins: self.allow_origins.or(other.allow_origins),
             poll_ms: self.poll_ms.or(other.poll_ms),
@@ -143,6 +157,7 @@ impl ConfigFile {
             data: self.data.unwrap_or_else(|| "data".into()),
             tools: self.tools.unwrap_or_default(),
             secrets: self.secrets.unwrap_or_default(),
+            allow_commands: self.allow_commands.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
             poll: self.poll_ms.map(Duration::from_millis),
@@ -168,12 +183,12 @@ mod tests {
     #[test]
     fn every_key_of_the_file_is_taken() {
         let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
-                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\n";
+                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\nallowCommands: true\n";
         let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
         assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
         assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
         assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
-        assert_eq!(settings.unix_socket, Some("s".into()));
+        assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
         assert_eq!(settings.allow_origins, ["https://a.b"]);
         assert_eq!((settings.poll, settings.page_size), (Some(Duration::from_millis(100)), Some(50)));
     }
@@ -201,10 +216,16 @@ mod tests {
 
     #[test]
     fn flags_go_before_the_file() {
-        let flags = ConfigFile { listen: Some("9001".into()), ..ConfigFile::default() };
-        let file = ConfigFile { listen: Some("9000".into()), poll_ms: Some(100), ..ConfigFile::default() };
+        let flags =
+            ConfigFile { listen: Some("9001".into()), allow_commands: Some(false), ..ConfigFile::default() };
+        let file = ConfigFile {
+            listen: Some("9000".into()),
+            poll_ms: Some(100),
+            allow_commands: Some(true),
+            ..ConfigFile::default()
+        };
         let settings = flags.or(file).settle().unwrap();
-        assert_eq!(settings.listen.to_string(), "127.0.0.1:9001");
+        assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
         assert_eq!(settings.poll, Some(Duration::from_millis(100)));
     }
 }

@@ -65,7 +65,12 @@ impl Kind for Feign {
             service: settings.service,
             answer: answer?,
         };
-        Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments })
+        Some(Compiled {
+            made: Made::Tool(Arc::new(executor)),
+            arguments,
+            uses_other_arguments,
+            needs: Vec::new(),
+        })
     }
 }
 

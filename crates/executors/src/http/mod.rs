@@ -50,7 +50,12 @@ impl Kind for Http {
         let exchange = Exchange::compile(&block, definition, &mut compiler)?;
         let (arguments, uses_other_arguments) = arguments_of(compiler, Some(exchange.answer()));
         let executor = HttpExecutor { runtime: self.runtime.clone(), exchange };
-        Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments })
+        Some(Compiled {
+            made: Made::Tool(Arc::new(executor)),
+            arguments,
+            uses_other_arguments,
+            needs: Vec::new(),
+        })
     }
 }
 

@@ -35,8 +35,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_core::{
-    Auth, Changed, Compiled, Definition, Kind, Made, Offer, Outcome, Problems, ResponseMapping, TaskRequest,
-    Upstream, async_trait,
+    Auth, Changed, Compiled, Definition, Kind, Made, Need, Offer, Outcome, Permission, Problems,
+    ResponseMapping, TaskRequest, Upstream, async_trait,
 };
 
 use crate::kinds::Runtime;
@@ -113,8 +113,14 @@ impl Kind for Mcp {
             following: Mutex::default(),
         };
         let made = Made::Upstream(Arc::new(server));
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs: needs_of(&settings) })
     }
+}
+
+/// Whoever names a program has it run by the gateway, with everything that the gateway's user may do.
+fn needs_of(settings: &McpSettings) -> Vec<Need> {
+    let start = |_| Need { permission: Permission::StartPrograms, pointer: "/mcp/command".to_owned() };
+    settings.command.iter().map(start).collect()
 }
 
 /// Notes what has no effect on a server.

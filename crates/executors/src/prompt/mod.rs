@@ -71,7 +71,7 @@ impl Kind for Prompt {
         let executor = Arc::new(Prompter { arguments, source: source?, description });
         let key = definition.name.as_str().to_owned();
         let made = Made::Prompt(Offered { key, entry: Value::Object(entry), executor });
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs: Vec::new() })
     }
 }
 

@@ -64,7 +64,7 @@ impl Kind for Resource {
             Address::Uri(key) => Made::Resource(Offered { key, entry, executor }),
             Address::Template(key, _) => Made::Template(Offered { key, entry, executor }),
         };
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs: Vec::new() })
     }
 }
 

@@ -27,7 +27,7 @@ impl Kind for Fixture {
 
     fn compile(&self, _: Settings, _: &Definition, _: &mut Problems) -> Option<Compiled> {
         let made = Made::Upstream(Arc::new(Everything(Arc::new(offer()))));
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs: Vec::new() })
     }
 }
 

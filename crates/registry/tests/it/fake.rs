@@ -58,7 +58,7 @@ impl Kind for Note {
             (None, Some(template)) => Made::Template(resource(&template)),
             (None, None) => Made::Prompt(prompt(name)),
         };
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs: Vec::new() })
     }
 }
 

@@ -46,6 +46,7 @@ impl Kind for Echo {
             made: Made::Tool(Arc::new(Echo)),
             arguments: settings.needs.map(uses).into_iter().collect(),
             uses_other_arguments: !settings.only,
+            needs: Vec::new(),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::BoolishValueParser;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity};
 use toolrail_registry::{Registry, Snapshot};
@@ -26,6 +27,8 @@ pub(super) struct GatewayArgs {
     /// Environment variable that definitions may use as {{secrets.NAME}}, beside TOOLRAIL_SECRET_*; may be repeated
     #[arg(long = "secret", env = "TOOLRAIL_SECRETS", value_name = "NAME", value_delimiter = ',')]
     secrets: Vec<String>,
+    #[command(flatten)]
+    commands: AllowCommands,
     /// How often the store is looked at for changes by others, in milliseconds [default: 500]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
@@ -40,6 +43,24 @@ pub(super) struct GatewayArgs {
     config: Option<PathBuf>,
 }
 
+/// Whether definitions in the store may start programs; the configuration says so if this does not.
+#[derive(Args)]
+pub(super) struct AllowCommands {
+    /// Let definitions in the store start programs (mcp.command), as those in files may; whoever can register definitions
+    /// can then run anything. A server that runs already goes by its own flag
+    #[arg(
+        long,
+        global = true,
+        env = "TOOLRAIL_ALLOW_COMMANDS",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new()
+    )]
+    pub(super) allow_commands: Option<bool>,
+}
+
 impl GatewayArgs {
     /// The configuration: `more` and these flags first, then the file.
     pub(super) fn config(&self, more: ConfigFile) -> anyhow::Result<ConfigFile> {
@@ -48,6 +69,7 @@ impl GatewayArgs {
             data: self.data.clone(),
             tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
             secrets: given(&self.secrets),
+            allow_commands: self.commands.allow_commands,
             poll_ms: self.poll_ms,
             page_size: self.page_size,
             ..more

@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use serde_json::Value;
 use tower::ServiceExt;
 
+use super::gateway::AllowCommands;
 use super::remote::Remote;
 use super::{Hinted, shell_word, wording};
 use crate::assemble::{self, Assembly};
@@ -34,6 +35,8 @@ pub(super) struct TargetArgs {
     /// Data folder: the server that works on it, or the folder itself when none does [default: ./data]
     #[arg(long, global = true, env = "TOOLRAIL_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    commands: AllowCommands,
     /// Say on standard error which server or folder was used
     #[arg(long, short, global = true)]
     verbose: bool,
@@ -89,9 +92,9 @@ impl Target {
             (Some(url), _) => (Place::Server(Remote::new(url)?), format!(" --url {}", shell_word(url))),
             (None, Some(folder)) => {
                 let flags = format!(" --data {}", shell_word(&folder.to_string_lossy()));
-                (Place::of_folder(folder, missing).await?, flags)
+                (Place::of_folder(folder, args, missing).await?, flags)
             }
-            (None, None) => (Place::nearby().await?, String::new()),
+            (None, None) => (Place::nearby(args).await?, String::new()),
         };
         let target = Self { place, flags };
         if args.verbose || (args.url.is_none() && args.data.is_none() && print::person_reads_notes()) {
@@ -164,7 +167,7 @@ impl Target {
 }
 
 impl Place {
-    async fn of_folder(folder: &Path, missing: Missing) -> anyhow::Result<Self> {
+    async fn of_folder(folder: &Path, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
         if let Some(server) = Self::live_server(folder).await {
             return Ok(server);
         }
@@ -177,16 +180,16 @@ impl Place {
                 ),
             ));
         }
-        Self::open(folder).await
+        Self::open(folder, args).await
     }
 
-    async fn nearby() -> anyhow::Result<Self> {
+    async fn nearby(args: &TargetArgs) -> anyhow::Result<Self> {
         let folder = Path::new(DEFAULT_DATA);
         if let Some(server) = Self::live_server(folder).await {
             return Ok(server);
         }
         if folder.join(DATABASE).exists() {
-            return Self::open(folder).await;
+            return Self::open(folder, args).await;
         }
         let server = Remote::new(DEFAULT_URL)?;
         if server.lives().await {
@@ -207,8 +210,12 @@ impl Place {
         server.lives().await.then_some(Self::Server(server))
     }
 
-    async fn open(folder: &Path) -> anyhow::Result<Self> {
-        let config = ConfigFile { data: Some(folder.to_owned()), ..ConfigFile::default() };
+    async fn open(folder: &Path, args: &TargetArgs) -> anyhow::Result<Self> {
+        let config = ConfigFile {
+            data: Some(folder.to_owned()),
+            allow_commands: args.commands.allow_commands,
+            ..ConfigFile::default()
+        };
         let assembly = assemble::assemble(&config.settle()?, None).await?;
         let routes = assemble::rest_routes(&assembly.registry, "cli");
         Ok(Self::Folder { folder: folder.to_owned(), routes, assembly })

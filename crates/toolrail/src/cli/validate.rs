@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolrail_core::{Problem, Severity, ToolName};
-use toolrail_registry::{Compiler, Registration};
+use toolrail_registry::{Compiler, Registration, SourceId};
 
 use super::definition_files::{self, Found, ReadFile, place};
 use crate::{assemble, print};
@@ -82,7 +82,7 @@ fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut HashMap<String, St
         members.entry("name").or_insert(Value::String(name));
     }
     let name = document.get("name").and_then(Value::as_str);
-    let mut problems = compiler.check(&document);
+    let mut problems = compiler.check(&document, SourceId::Files);
     for problem in &mut problems {
         problem.tool = problem.tool.take().or_else(|| name.map(str::to_owned));
         problem.pointer = format!("{base}{}", problem.pointer);
