@@ -20,7 +20,7 @@ pub(crate) struct McpSettings {
     /// Headers to send with every request to `url`, by name; values may hold `{{secrets.KEY}}`.
     #[serde(default)]
     pub(super) headers: Option<Map<String, Value>>,
-    /// A program to start that speaks MCP on its standard streams, such as `npx`.
+    /// A program to start that speaks MCP on its standard streams, such as `npx`. In the store only with `--allow-commands`.
     #[serde(default)]
     pub(super) command: Option<String>,
     /// The arguments of `command`.

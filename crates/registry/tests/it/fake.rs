@@ -156,7 +156,7 @@ impl Kind for Far {
 
     fn compile(&self, settings: FarSettings, _: &Definition, _: &mut Problems) -> Option<Compiled> {
         let made = Made::Upstream(Connection::to(&self.0[settings.server]));
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs: Vec::new() })
     }
 }
 

@@ -13,6 +13,8 @@ mod logs;
 #[cfg(test)]
 mod others;
 #[cfg(test)]
+mod permissions;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;

@@ -38,7 +38,7 @@ pub(crate) async fn fixtures() -> Gateway {
 
 /// A gateway that offers what the server with the fixtures offers, under the same names.
 pub(crate) async fn in_front_of(settings: Value) -> Gateway {
-    let gateway = gateway().start().await.unwrap();
+    let gateway = gateway().arg("--allow-commands").start().await.unwrap();
     let definition =
         json!({"name": "fixtures", "description": "The suite's fixtures", "type": "mcp", "mcp": settings});
     register(&gateway, &definition).await;

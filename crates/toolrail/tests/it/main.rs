@@ -6,6 +6,7 @@ mod admin;
 mod cli;
 mod cli_errors;
 mod clients;
+mod commands;
 mod conformance;
 mod demo;
 mod examples;
