@@ -1,5 +1,7 @@
 //! The store: where registered definitions are kept. One revision counts every change, whoever made it.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 /// The counter of the whole store, +1 with every change.
@@ -70,6 +72,32 @@ pub struct Usage {
     pub last_used: String,
 }
 
+/// What a store takes of messages between gateways.
+#[derive(Clone, Copy, Debug)]
+pub struct MailLimits {
+    /// The most bytes of one message.
+    pub largest: usize,
+    /// The most messages that lie there for one topic.
+    pub most_of_a_topic: u32,
+    /// The most messages that lie there in all.
+    pub most: u32,
+    /// How long a message lies there.
+    pub kept: Duration,
+    /// The most messages that are collected at once.
+    pub at_once: u32,
+}
+
+impl MailLimits {
+    /// Those of every store.
+    pub const ALL: Self = Self {
+        largest: 1024 * 1024,
+        most_of_a_topic: 200,
+        most: 2_000,
+        kept: Duration::from_secs(60),
+        at_once: 32,
+    };
+}
+
 /// Why the store could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -93,6 +121,16 @@ pub enum StoreError {
         found: i64,
         /// The newest schema version known here.
         known: i64,
+    },
+    /// It takes no such message between gateways, or no more of them.
+    #[error("the store {store} takes no message for {topic:?}: {reason}")]
+    Undelivered {
+        /// Which store.
+        store: String,
+        /// Who it was for.
+        topic: String,
+        /// Why not.
+        reason: &'static str,
     },
 }
 
@@ -122,4 +160,12 @@ pub trait Store: Send + Sync {
 
     /// The key of that name, made of the system's randomness on first use. Everybody who uses the store gets the same.
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError>;
+
+    /// Leaves a message for whoever collects that topic, within [`MailLimits::ALL`]. Changes no definition, hence no
+    /// revision.
+    async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError>;
+
+    /// Takes the oldest messages of a topic, in the order in which they were left. Each is given to one collector only, and
+    /// to none when it has lain for too long.
+    async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError>;
 }

@@ -92,6 +92,15 @@ impl Store for Rows {
         self.check()?;
         Ok([u8::try_from(name.len()).unwrap(); 32])
     }
+
+    async fn leave(&self, _: &str, _: &[u8]) -> Result<(), StoreError> {
+        self.check()
+    }
+
+    async fn collect(&self, _: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.check()?;
+        Ok(Vec::new())
+    }
 }
 
 pub(crate) fn registration(document: Value) -> Registration {

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod keys;
+mod mail;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -205,6 +206,21 @@ impl Store for SqliteStore {
         self.check_file()?;
         let key = keys::shared(&self.readers, &self.writer, name).await;
         key.map_err(|error| unavailable(&self.file, error))
+    }
+
+    async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
+        self.check_file()?;
+        match mail::leave(&self.writer, topic, body).await.map_err(self.failed())? {
+            mail::Left::Taken => Ok(()),
+            mail::Left::Refused(reason) => {
+                Err(StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason })
+            }
+        }
+    }
+
+    async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.check_file()?;
+        mail::collect(&self.readers, &self.writer, topic).await.map_err(self.failed())
     }
 }
 

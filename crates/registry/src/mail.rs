@@ -1,0 +1,27 @@
+//! Messages between the replicas of a gateway, by way of their store.
+
+use toolrail_core::StoreError;
+
+use crate::registry::Registry;
+
+impl Registry {
+    /// Leaves a message for whoever collects that topic; fails where there is no store, hence no other replica.
+    pub async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
+        match &self.store {
+            Some(store) => store.leave(topic, body).await,
+            None => Err(StoreError::Undelivered {
+                store: "in memory".to_owned(),
+                topic: topic.to_owned(),
+                reason: "no other gateway uses this store",
+            }),
+        }
+    }
+
+    /// Takes the oldest messages of a topic, in the order in which they were left.
+    pub async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        match &self.store {
+            Some(store) => store.collect(topic).await,
+            None => Ok(Vec::new()),
+        }
+    }
+}
