@@ -93,7 +93,7 @@ impl MailLimits {
         largest: 1024 * 1024,
         most_of_a_topic: 200,
         most: 2_000,
-        kept: Duration::from_secs(60),
+        kept: Duration::from_mins(1),
         at_once: 32,
     };
 }

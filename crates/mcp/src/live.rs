@@ -23,6 +23,8 @@ const MOST_WATCHED: usize = 1_000;
 /// What one session holds here.
 #[derive(Default)]
 pub(crate) struct Live {
+    /// What tells the session from others; empty for one connection.
+    key: Box<str>,
     /// Questions that wait for an answer.
     pub(crate) asks: Asks,
     /// Streams the client may come back to.
@@ -37,6 +39,11 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// What tells a session with an id from others.
+    pub(crate) fn key(&self) -> Option<&str> {
+        Some(&*self.key).filter(|key| !key.is_empty())
+    }
+
     /// The least grave log messages the client asked for, if it did.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         let index = self.log_level.load(Ordering::Relaxed).checked_sub(1)?;
@@ -159,7 +166,7 @@ impl Sessions {
         let mut all = lock(&self.live);
         let live = all.get(key).cloned().unwrap_or_else(|| {
             self.sweep(&mut all, now);
-            let live = Arc::<Live>::default();
+            let live = Arc::new(Live { key: key.into(), ..Live::default() });
             if all.len() < MOST {
                 all.insert(key.into(), Arc::clone(&live));
             }
@@ -167,6 +174,11 @@ impl Sessions {
         });
         live.used.store(now, Ordering::Relaxed);
         Some(live)
+    }
+
+    /// What is held for the session of that key, if anything.
+    pub(crate) fn find(&self, key: &str) -> Option<Arc<Live>> {
+        lock(&self.live).get(key).cloned()
     }
 
     /// Ends a session; its id is refused from now on.

@@ -121,7 +121,7 @@ impl Server {
             });
         };
         let stream = live.streams.open();
-        let place = EventId { replica: self.replica, stream: stream.number, event: 0 };
+        let place = EventId { replica: self.replica(), stream: stream.number, event: 0 };
         let reading = Reading::from(Arc::clone(&stream), place, priming_for(session));
         self.tracker.spawn(record(answering, outbox, stream));
         events::respond(reading)
@@ -152,7 +152,7 @@ impl Server {
         let Some(last) = last.filter(|last| last.stream != 0) else {
             return Ok(self.session_stream(&session, live, last));
         };
-        let stream = Some(last).filter(|last| last.replica == self.replica);
+        let stream = Some(last).filter(|last| last.replica == self.replica());
         let Some(stream) = stream.and_then(|last| live.streams.find(last.stream)) else {
             // Its call ran on another replica, or too long ago: only a new session helps.
             let message = "that stream is not here any more; send initialize to begin a new session";
@@ -174,7 +174,7 @@ impl Server {
         }
         let outbox = Arc::<Outbox>::default();
         let following = follow(Arc::clone(self), Arc::clone(live), follower, Arc::clone(&outbox));
-        let place = EventId { replica: self.replica, stream: 0, event: 0 };
+        let place = EventId { replica: self.replica(), stream: 0, event: 0 };
         let first = (priming_for(session) == Priming::Sent).then(|| events::priming(place));
         let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n"));
         events::respond(Answering {
