@@ -10,62 +10,27 @@ Connects, lists every tool, calls one tool and one that does not exist, and prin
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
 from typing import Any
 
-import anyio
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError
 
-DEADLINE_SECONDS = 30
+from script import main, open_client, plain
+
 MOST_PAGES = 1000
 UNKNOWN_TOOL = "no.such.tool"
 
 
-def main() -> None:
-    options = parse_arguments()
-    try:
-        print(json.dumps(anyio.run(exchange, options), ensure_ascii=False))
-    except BaseException as failure:  # An exception group of a cancelled task group is not an Exception.
-        sys.exit(f"{options.transport} exchange failed: {innermost(failure)!r}")
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", default=os.environ.get("TOOLRAIL_CLIENT_MODE"))
-    parser.add_argument("--tool", default=os.environ.get("TOOLRAIL_CLIENT_TOOL"))
-    parser.add_argument("--args", type=json.loads, default=os.environ.get("TOOLRAIL_CLIENT_ARGS", "{}"))
-    parser.add_argument("transport", choices=["http", "stdio"])
-    parser.add_argument("target", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
-    if not options.target:
-        parser.error("name the URL (http) or the command (stdio) to connect to")
-    return options
-
-
 async def exchange(options: argparse.Namespace) -> dict[str, Any]:
-    with anyio.fail_after(DEADLINE_SECONDS):
-        async with open_client(options) as client:
-            tools = await list_every_tool(client)
-            result = await call(client, options.tool, options.args) if options.tool else None
-            return {
-                "protocolVersion": client.protocol_version,
-                "serverInfo": plain(client.server_info) if client.server_info else None,
-                "tools": tools,
-                "result": result,
-                "unknownTool": await call_unknown(client),
-            }
-
-
-def open_client(options: argparse.Namespace) -> Client:
-    if options.transport == "http":
-        server: Any = options.target[0]
-    else:
-        # By default the child sees a handful of variables; the server under test is configured by more.
-        server = StdioServerParameters(command=options.target[0], args=options.target[1:], env=dict(os.environ))
-    mode = {"mode": options.mode} if options.mode else {}
-    return Client(server, **mode)
+    async with open_client(options) as client:
+        tools = await list_every_tool(client)
+        result = await call(client, options.tool, options.args) if options.tool else None
+        return {
+            "protocolVersion": client.protocol_version,
+            "serverInfo": plain(client.server_info) if client.server_info else None,
+            "tools": tools,
+            "result": result,
+            "unknownTool": await call_unknown(client),
+        }
 
 
 async def list_every_tool(client: Client) -> list[str]:
@@ -97,15 +62,5 @@ async def call_unknown(client: Client) -> dict[str, Any]:
     return {"isError": answer.is_error}
 
 
-def plain(model: Any) -> dict[str, Any]:
-    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
-
-
-def innermost(failure: BaseException) -> BaseException:
-    while isinstance(failure, BaseExceptionGroup) and failure.exceptions:
-        failure = failure.exceptions[0]
-    return failure
-
-
 if __name__ == "__main__":
-    main()
+    main(__doc__, exchange)

@@ -1,5 +1,5 @@
-//! Installs the official MCP clients that the tests drive the binary with, at the versions pinned in `clients/`,
-//! into the target folder. Nothing outside it changes, except missing system packages on a Debian run as root.
+//! Installs the official MCP clients and conformance suites that the tests drive the binary with, at the versions
+//! pinned in `clients/`, into the target folder. Nothing outside it changes, except missing system packages on a Debian run as root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace::{Workspace, answer_of, run};
 
-/// The TypeScript client asks for this; Debian 12 has 18.
-const OLDEST_NODE: u32 = 20;
+/// The conformance suite and the inspector ask for this; Debian 12 has 18.
+const OLDEST_NODE: (u32, u32) = (22, 19);
 /// A Node.js that npm can install where the system's is too old.
 const PACKAGED_NODE: &str = "22.23.3";
 
@@ -64,7 +64,10 @@ fn install_typescript(pins: &Path, folder: &Path) -> Result<PathBuf> {
     let files = ["package.json", "package-lock.json"];
     let stamp = Stamp::new(&project, &files.map(|file| pins.join(file)).each_ref().map(PathBuf::as_path))?;
     if !stamp.is_current() {
-        println!("installing the TypeScript MCP client into {}", project.display());
+        println!(
+            "installing the TypeScript MCP clients and the conformance suites into {}",
+            project.display()
+        );
         fs::create_dir_all(&project).with_context(|| format!("cannot create {}", project.display()))?;
         for file in files {
             fs::copy(pins.join(file), project.join(file)).with_context(|| format!("cannot copy {file}"))?;
@@ -77,7 +80,7 @@ fn install_typescript(pins: &Path, folder: &Path) -> Result<PathBuf> {
 
 fn find_node(folder: &Path) -> Result<PathBuf> {
     let version = answer_of("node", &["--version"]).unwrap_or_default();
-    if major_version(&version) >= OLDEST_NODE {
+    if release(&version) >= OLDEST_NODE {
         return Ok(PathBuf::from("node"));
     }
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
@@ -85,8 +88,9 @@ fn find_node(folder: &Path) -> Result<PathBuf> {
     let project = folder.join("node-runtime");
     let node = project.join("node_modules").join(&package).join("bin/node");
     if !node.exists() {
+        let (major, minor) = OLDEST_NODE;
         println!(
-            "Node.js {OLDEST_NODE} or newer is needed, found {version:?}: installing {package} {PACKAGED_NODE}"
+            "Node.js {major}.{minor} or newer is needed, found {version:?}: installing {package} {PACKAGED_NODE}"
         );
         fs::create_dir_all(&project).with_context(|| format!("cannot create {}", project.display()))?;
         run(npm(&project).args(["install", "--no-save"]).arg(format!("{package}@{PACKAGED_NODE}")))?;
@@ -154,9 +158,10 @@ impl Stamp {
     }
 }
 
-fn major_version(version: &str) -> u32 {
-    let digits = version.trim_start_matches('v').split('.').next();
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+/// The major and the minor number of a version; zeros for what is none.
+fn release(version: &str) -> (u32, u32) {
+    let mut numbers = version.trim_start_matches('v').split('.').map(|digits| digits.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -164,10 +169,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn node_versions_are_read_by_their_major_number() {
-        for (version, major) in [("v20.20.2", 20), ("v18.19.0", 18), ("22.1.0", 22), ("", 0), ("nightly", 0)]
-        {
-            assert_eq!(major_version(version), major, "{version:?}");
+    fn node_versions_are_read_by_their_first_two_numbers() {
+        let cases = [
+            ("v20.20.2", (20, 20)),
+            ("v18.19.0", (18, 19)),
+            ("22.1.0", (22, 1)),
+            ("", (0, 0)),
+            ("nightly", (0, 0)),
+        ];
+        for (version, expected) in cases {
+            assert_eq!(release(version), expected, "{version:?}");
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod bench;
 mod clients;
+mod fuzz;
 mod testing;
 mod tidy;
 mod workspace;
@@ -27,6 +28,8 @@ struct Cli {
 enum Chore {
     /// Install what the tests need, then run all of them
     Test(testing::TestOptions),
+    /// Send the server what nobody would, for longer than the tests do
+    Fuzz(fuzz::FuzzOptions),
     /// Check crate levels, file lengths, links and the other house rules
     Tidy,
     /// Compare Toolrail with a direct call and with a bare reverse proxy
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> Result<()> {
     match chore {
         Chore::Test(options) => testing::run(&options),
+        Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Tidy => tidy::run(),
         Chore::Bench(options) => bench::build_and_run(&options),
         Chore::BenchRun(options) => bench::run(options),

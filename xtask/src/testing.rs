@@ -1,5 +1,7 @@
 //! `cargo xtask test`: one command that leaves nothing to prepare by hand.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::Args;
 
@@ -16,14 +18,27 @@ pub(crate) struct TestOptions {
 pub(crate) fn run(options: &TestOptions) -> Result<()> {
     let workspace = Workspace::find()?;
     let clients = clients::install(&workspace)?;
-    run_tests(&workspace, &clients, options)?;
+    let conformance = build_conformance_server(&workspace)?;
+    run_tests(&workspace, &clients, &conformance, options)?;
     if options.runner_arguments.is_empty() {
         run_command(cargo().args(["test", "--doc", "--workspace", "--quiet"]).current_dir(&workspace.root))?;
     }
     Ok(())
 }
 
-fn run_tests(workspace: &Workspace, clients: &Clients, options: &TestOptions) -> Result<()> {
+/// The server that the conformance suites are run against is a binary of another package than the tests.
+fn build_conformance_server(workspace: &Workspace) -> Result<PathBuf> {
+    let name = "toolrail-conformance";
+    run_command(cargo().args(["build", "--quiet", "--package", name]).current_dir(&workspace.root))?;
+    Ok(workspace.target.join("debug").join(name))
+}
+
+fn run_tests(
+    workspace: &Workspace,
+    clients: &Clients,
+    conformance: &Path,
+    options: &TestOptions,
+) -> Result<()> {
     let mut runner = cargo();
     if answer_of("cargo-nextest", &["nextest", "--version"]).is_some() {
         runner.args(["nextest", "run", "--workspace"]);
@@ -32,5 +47,5 @@ fn run_tests(workspace: &Workspace, clients: &Clients, options: &TestOptions) ->
         runner.args(["test", "--workspace", "--lib", "--bins", "--tests"]);
     }
     runner.args(&options.runner_arguments).current_dir(&workspace.root).envs(clients.environment());
-    run_command(&mut runner)
+    run_command(runner.env("TOOLRAIL_TEST_CONFORMANCE", conformance))
 }

@@ -66,6 +66,16 @@ pub struct Offer {
     pub templates: Vec<Offered>,
 }
 
+impl Offer {
+    /// Whether nothing is offered.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+            && self.prompts.is_empty()
+            && self.resources.is_empty()
+            && self.templates.is_empty()
+    }
+}
+
 /// A tool that is offered.
 #[derive(Clone)]
 pub struct OfferedTool {

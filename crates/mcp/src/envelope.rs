@@ -153,7 +153,11 @@ struct GoodRequest<'a> {
 
 /// Reads one message. A fault comes with the id to answer to, if there is one.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Fault)> {
-    match serde_json::from_slice::<GoodRequest<'_>>(bytes) {
+    // Where nothing looks into a value, its text would go unchecked.
+    let Ok(text) = simdutf8::basic::from_utf8(bytes) else {
+        return Err((None, Fault::new(Code::ParseError, "not valid JSON: it must be UTF-8")));
+    };
+    match serde_json::from_str::<GoodRequest<'_>>(text) {
         Ok(GoodRequest { jsonrpc, id, method, params })
             if jsonrpc == "2.0" && is_id(id) && bytes.first() == Some(&b'{') =>
         {
@@ -169,7 +173,7 @@ fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Faul
         let message = "batches belong to revision 2025-03-26; send one message at a time";
         return Err((None, Fault::new(Code::InvalidRequest, message)));
     }
-    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, unreadable(&error)))?;
+    let wire: Wire<'_> = serde_json::from_slice(bytes).map_err(|error| (None, misread(&error, bytes)))?;
     let id = wire.id.filter(|id| is_id(id));
     let fault = |message: &str| (id, Fault::new(Code::InvalidRequest, message));
     if wire.jsonrpc.as_deref() != Some("2.0") {
@@ -266,6 +270,12 @@ impl Params<'_> {
 fn is_id(raw: &RawValue) -> bool {
     let text = raw.get();
     text.len() <= LONGEST_ID && matches!(text.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9'))
+}
+
+/// What was wrong with the whole message: a member of the wrong type is met before a fault in the JSON behind it.
+fn misread(error: &serde_json::Error, bytes: &[u8]) -> Fault {
+    let broken = serde_json::from_slice::<IgnoredAny>(bytes).err();
+    unreadable(broken.as_ref().unwrap_or(error))
 }
 
 fn unreadable(error: &serde_json::Error) -> Fault {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::AbortHandle;
+use tokio_util::sync::CancellationToken;
 use toolrail_core::LogLevel;
 
 use crate::asks::Asks;
@@ -35,6 +36,8 @@ pub(crate) struct Live {
     watched: Mutex<HashMap<String, Watch>>,
     /// Which of the session's own streams speaks: the newest.
     sitting: AtomicU64,
+    /// Cancelled when the session is ended.
+    pub(crate) ended: CancellationToken,
     used: AtomicU64,
 }
 
@@ -108,7 +111,7 @@ impl Live {
     fn end(&self) {
         lock(&self.calls).drain().for_each(|(_, call)| call.abort());
         lock(&self.watched).clear();
-        self.take_the_floor();
+        self.ended.cancel();
     }
 
     fn is_needed(&self, now: u64) -> bool {
@@ -164,8 +167,8 @@ impl Sessions {
         }
         let now = now();
         let mut all = lock(&self.live);
+        self.sweep(&mut all, now);
         let live = all.get(key).cloned().unwrap_or_else(|| {
-            self.sweep(&mut all, now);
             let live = Arc::new(Live { key: key.into(), ..Live::default() });
             if all.len() < MOST {
                 all.insert(key.into(), Arc::clone(&live));
@@ -208,7 +211,10 @@ impl Sessions {
             return;
         }
         self.swept.store(now, Ordering::Relaxed);
-        all.retain(|_, live| Arc::strong_count(live) > 1 || live.is_needed(now));
+        all.retain(|_, live| {
+            live.streams.forget_finished(now);
+            Arc::strong_count(live) > 1 || live.is_needed(now)
+        });
     }
 }
 

@@ -7,6 +7,8 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
+use crate::session::now;
+
 /// The most events kept of one stream.
 const MOST_EVENTS: usize = 256;
 /// About the most bytes kept of one stream.
@@ -21,16 +23,25 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// A new stream. The oldest one is forgotten if there are too many.
-    pub(crate) fn open(&self) -> Arc<Stream> {
+    /// A new stream. If there are too many, the oldest that has ended is forgotten; nothing if none has.
+    pub(crate) fn open(&self) -> Option<Arc<Stream>> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.1.len() == MOST_STREAMS {
+            let oldest = all.1.iter().position(|stream| stream.lock().finished.is_some())?;
+            all.1.remove(oldest);
+        }
         all.0 += 1;
         let stream = Arc::new(Stream { number: all.0, kept: Mutex::default() });
-        if all.1.len() == MOST_STREAMS {
-            all.1.pop_front();
-        }
         all.1.push_back(Arc::clone(&stream));
-        stream
+        Some(stream)
+    }
+
+    /// Forgets streams that ended too long ago for anybody to come back to them.
+    pub(crate) fn forget_finished(&self, now: u64) {
+        /// How long a client may take to come back for the end of a stream.
+        const KEPT_SECONDS: u64 = 120;
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.1.retain(|stream| stream.lock().finished.is_none_or(|at| now.saturating_sub(at) < KEPT_SECONDS));
     }
 
     /// The stream of that number, unless it has been forgotten.
@@ -42,7 +53,7 @@ impl Streams {
     /// Whether any stream is still being written.
     pub(crate) fn any_open(&self) -> bool {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        all.1.iter().any(|stream| !stream.lock().finished)
+        all.1.iter().any(|stream| stream.lock().finished.is_none())
     }
 }
 
@@ -58,7 +69,8 @@ struct Kept {
     events: VecDeque<(u64, Bytes)>,
     bytes: usize,
     last: u64,
-    finished: bool,
+    /// When it ended, in seconds.
+    finished: Option<u64>,
     /// Readers of an earlier sitting are to leave.
     sitting: u64,
     readers: Vec<Waker>,
@@ -91,7 +103,7 @@ impl Stream {
     /// No more events will come.
     pub(crate) fn finish(&self) {
         let mut kept = self.lock();
-        kept.finished = true;
+        kept.finished = Some(now());
         wake(kept);
     }
 
@@ -116,7 +128,7 @@ impl Stream {
         if let Some((number, event)) = kept.events.iter().find(|(number, _)| *number > after) {
             return Poll::Ready(Next::Event(*number, event.clone()));
         }
-        if kept.finished {
+        if kept.finished.is_some() {
             return Poll::Ready(Next::End);
         }
         if !kept.readers.iter().any(|waker| waker.will_wake(context.waker())) {
@@ -180,7 +192,7 @@ mod tests {
     #[test]
     fn a_client_that_comes_back_goes_on_after_the_last_event_it_saw() {
         let streams = Streams::default();
-        let stream = streams.open();
+        let stream = streams.open().unwrap();
         (0..3).for_each(|_| stream.push(Bytes::from_static(b"{}")));
         let found = streams.find(stream.number).unwrap();
         assert_eq!(read(&found, 0), [1, 2, 3]);
@@ -188,19 +200,25 @@ mod tests {
         assert!(streams.any_open());
         stream.finish();
         assert!(!streams.any_open());
+        streams.forget_finished(now());
+        assert!(streams.find(stream.number).is_some());
+        streams.forget_finished(now() + 1_000);
+        assert!(streams.find(stream.number).is_none());
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
         let streams = Streams::default();
-        let first = streams.open();
+        let first = streams.open().unwrap();
         (0..1000).for_each(|_| first.push(Bytes::from_static(b"{}")));
         assert_eq!(read(&first, 0).len(), MOST_EVENTS);
         let big = Bytes::from(vec![0; MOST_BYTES]);
         (0..3).for_each(|_| first.push(big.clone()));
         assert_eq!(read(&first, 0), [1003]);
-        (0..MOST_STREAMS).for_each(|_| drop(streams.open()));
-        assert!(streams.find(first.number).is_none());
+        let more = (0..2 * MOST_STREAMS).filter_map(|_| streams.open()).count();
+        assert_eq!(more, MOST_STREAMS - 1, "none of them has ended");
+        first.finish();
+        assert!(streams.open().is_some() && streams.find(first.number).is_none());
     }
 
     #[test]

@@ -125,7 +125,12 @@ impl Followed {
         self.resources = offer.resources.iter().map(|offered| Arc::new(Resource::new(offered))).collect();
         self.templates =
             offer.templates.iter().map(|offered| Arc::new(Resource::template(offered))).collect();
+        let nothing = self.offer.is_empty() && offer.is_empty();
         self.offer = offer;
+        // A gateway without native tools has nothing to say about them.
+        if nothing {
+            return;
+        }
         tracing::info!(
             upstream = self.by.name,
             tools = self.tools.len(),

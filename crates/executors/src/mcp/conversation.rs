@@ -53,8 +53,10 @@ impl Conversation {
                 Message::Request { id, method, params } => {
                     let params = params.and_then(|params| serde_json::from_slice(&params).ok());
                     let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
-                    let is_for_client =
-                        question.capability().is_some() && self.lease.connection.era == Era::Legacy;
+                    // On the shared connection nobody was said to be there for questions.
+                    let is_for_client = question.capability().is_some()
+                        && self.lease.connection.era == Era::Legacy
+                        && !self.lease.is_shared();
                     if !is_for_client {
                         self.send(answer_unasked(&id, &question.method)).await?;
                         continue;
@@ -98,13 +100,14 @@ impl Conversation {
     async fn next(&mut self) -> Result<Message, Failure> {
         loop {
             tokio::select! {
+                // What a child said before its answer is looked at before it.
                 biased;
-                message = self.exchange.next() => return message,
                 message = self.lease.unsolicited() => match message {
                     Some(Message::Answer { .. }) => {}
                     Some(message) => return Ok(message),
                     None => self.lease.close_unsolicited(),
                 },
+                message = self.exchange.next() => return message,
             }
         }
     }
@@ -162,6 +165,8 @@ fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) {
 /// What a server is told whose question was not answered.
 fn in_protocol(error: CallError) -> RpcError {
     match error.rpc {
+        // A legacy server does not know that code.
+        Some(rpc) if rpc.code == RpcError::MISSING_CAPABILITY => RpcError { code: -32601, ..*rpc },
         Some(rpc) => *rpc,
         None => RpcError { code: -32603, message: error.message, data: None },
     }

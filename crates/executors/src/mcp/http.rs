@@ -79,7 +79,15 @@ enum State {
 impl HttpSession {
     /// Sends a message that is not a request; the server only accepts it.
     pub(super) async fn notify(&self, message: Bytes) -> Result<(), Failure> {
-        self.post(message, HeaderMap::new()).await.map(|_| ())
+        /// Nobody looks at more.
+        const READ: usize = 64 << 10;
+        let streamed = self.endpoint.send(Method::POST, message, self.headers()).await?;
+        if !streamed.status.is_success() {
+            return Err(self.refused(streamed.status, ""));
+        }
+        // Read only to keep the connection for the next message.
+        drop(tokio::time::timeout(FAREWELL, streamed.rest(READ)).await);
+        Ok(())
     }
 
     /// Begins a request.
@@ -128,16 +136,12 @@ impl HttpSession {
                 self.endpoint.name()
             )));
         }
-        if let Ok(message) = Message::parse(&body)
-            && (status.is_success() || matches!(message, Message::Answer { outcome: Err(_), .. }))
-            && !(status == StatusCode::NOT_FOUND && self.session.is_some())
-        {
-            return Ok(Answer::Message(message));
+        let is_session_gone = status == StatusCode::NOT_FOUND && self.session.is_some();
+        match Message::parse(&body) {
+            Ok(message @ Message::Answer { .. }) if !is_session_gone => Ok(Answer::Message(message)),
+            _ if status == StatusCode::ACCEPTED => Ok(Answer::Nothing),
+            _ => Err(self.refused(status, &kind)),
         }
-        if status == StatusCode::ACCEPTED || (status.is_success() && body.is_empty()) {
-            return Ok(Answer::Nothing);
-        }
-        Err(self.refused(status, &kind))
     }
 
     fn refused(&self, status: StatusCode, kind: &str) -> Failure {

@@ -6,6 +6,7 @@
 mod echo;
 mod feign;
 mod http;
+mod mcp;
 mod offered;
 mod previews;
 mod problems;

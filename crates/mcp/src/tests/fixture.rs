@@ -10,9 +10,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
     ArgumentCheck, Block, Call, CallError, Changed, Compiled, Completing, Completion, Definition, ErrorCode,
-    Executor, InputRequired, Json, Kind, Made, Offer, Offered, OfferedTool, Outcome, Payload, Preview,
-    Problems, Progress, Question, Questions, RpcError, TaskRequest, TaskSupport, ToolName, ToolResult,
-    Unanswered, Upstream, async_trait,
+    Executor, InputRequired, Json, Kind, LogLevel, Made, Offer, Offered, OfferedTool, Outcome, Payload,
+    Preview, Problems, Progress, Question, Questions, RpcError, TaskRequest, TaskSupport, ToolName,
+    ToolResult, Unanswered, Upstream, async_trait,
 };
 
 pub(super) struct Fixture;
@@ -90,6 +90,9 @@ fn offer() -> Offer {
             tool("panics", TaskSupport::Optional, |_| async { panic!("on purpose") }.boxed()),
             tool("confirms", TaskSupport::Optional, confirm),
             tool("asks_first", TaskSupport::Required, ask_first),
+            tool("waits", TaskSupport::Never, slow),
+            tool("talks", TaskSupport::Never, talk),
+            tool("hangs_up", TaskSupport::Never, hang_up),
         ],
         prompts: vec![
             offered("plain", "name", |_| good(Payload::Text("say it".into()))),
@@ -160,6 +163,31 @@ fn slow<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
     async {
         call.caller.progress(&Progress { progress: 1.0, total: None, message: Some("thinking".into()) });
         std::future::pending().await
+    }
+    .boxed()
+}
+
+/// Tells how far it is, logs, asks, and tells what was answered.
+fn talk<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+    async {
+        call.caller.progress(&Progress { progress: 1.0, total: Some(2.0), message: None });
+        call.caller.log(LogLevel::Warning, Some("test"), &json!("careful"));
+        call.caller.log(LogLevel::Debug, None, &json!("details"));
+        match call.caller.ask(&questions(&["name"])).await {
+            Ok(answers) => Ok(ToolResult::good(Payload::Json(Json::from_value(&answers.into())))),
+            Err(Unanswered::Later(needed)) => Ok(ToolResult::good(Payload::InputRequired(needed))),
+            Err(Unanswered::Never(error)) => Err(error),
+        }
+    }
+    .boxed()
+}
+
+/// Sends its client away and is done once it has come back, or might have.
+fn hang_up<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+    async {
+        call.caller.hang_up();
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        Ok(ToolResult::good(Payload::Text("done".into())))
     }
     .boxed()
 }

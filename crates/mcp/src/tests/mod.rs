@@ -3,6 +3,7 @@
 mod fixture;
 mod offered;
 mod results;
+mod streamable;
 mod tasks;
 
 use std::sync::Arc;

@@ -111,7 +111,8 @@ impl Server {
         outbox: Arc<Outbox>,
         session: &Session,
     ) -> Response<Body> {
-        let Some(live) = session.live.as_ref().filter(|_| session.revision.get().is_some()) else {
+        let live = session.live.as_ref().filter(|_| session.revision.get().is_some());
+        let Some(stream) = live.and_then(|live| live.streams.open()) else {
             return events::respond(Answering {
                 future: Some(answering),
                 outbox,
@@ -120,7 +121,6 @@ impl Server {
                 first: None,
             });
         };
-        let stream = live.streams.open();
         let place = EventId { replica: self.replica(), stream: stream.number, event: 0 };
         let reading = Reading::from(Arc::clone(&stream), place, priming_for(session));
         self.tracker.spawn(record(answering, outbox, stream));
@@ -173,7 +173,8 @@ impl Server {
             follower.tell_everything();
         }
         let outbox = Arc::<Outbox>::default();
-        let following = follow(Arc::clone(self), Arc::clone(live), follower, Arc::clone(&outbox));
+        let floor = (Arc::clone(live), live.take_the_floor());
+        let following = follow(Arc::clone(self), floor, follower, Arc::clone(&outbox));
         let place = EventId { replica: self.replica(), stream: 0, event: 0 };
         let first = (priming_for(session) == Priming::Sent).then(|| events::priming(place));
         let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n"));
@@ -260,8 +261,12 @@ async fn record(mut answering: Answered, outbox: Arc<Outbox>, stream: Arc<Stream
 }
 
 /// Tells a session what changes until the server or the session ends, or another stream speaks for it.
-async fn follow(server: Arc<Server>, live: Arc<Live>, mut follower: Follower, outbox: Arc<Outbox>) -> Said {
-    let floor = live.take_the_floor();
+async fn follow(
+    server: Arc<Server>,
+    (live, floor): (Arc<Live>, u64),
+    mut follower: Follower,
+    outbox: Arc<Outbox>,
+) -> Said {
     loop {
         tokio::select! {
             message = follower.next() => {
@@ -271,6 +276,7 @@ async fn follow(server: Arc<Server>, live: Arc<Live>, mut follower: Follower, ou
                 outbox.push(message);
             }
             () = server.closing.cancelled() => return Said::Nothing,
+            () = live.ended.cancelled() => return Said::Nothing,
         }
     }
 }

@@ -139,3 +139,9 @@ pub(crate) async fn run_with_input(folder: &Path, arguments: &[&str], input: &st
         stderr: String::from_utf8(output.stderr)?,
     })
 }
+
+/// What `cargo xtask test` installed or built, by the variable that says where it is.
+pub(crate) fn installed(variable: &str) -> String {
+    std::env::var(variable)
+        .unwrap_or_else(|_| unreachable!("{variable} is not set; run the tests with `cargo xtask test`"))
+}
