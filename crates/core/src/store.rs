@@ -85,6 +85,12 @@ pub struct MailLimits {
     pub kept: Duration,
     /// The most messages that are collected at once.
     pub at_once: u32,
+    /// The most bytes of one piece of news.
+    pub largest_news: usize,
+    /// How many pieces of news are kept: the newest.
+    pub most_news: u32,
+    /// The most pieces of news that are read at once.
+    pub news_at_once: u32,
 }
 
 impl MailLimits {
@@ -95,7 +101,19 @@ impl MailLimits {
         most: 2_000,
         kept: Duration::from_mins(1),
         at_once: 32,
+        largest_news: 4 * 1024,
+        most_news: 10_000,
+        news_at_once: 1_000,
     };
+}
+
+/// Something that every gateway on a store is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// Its place in the order of all news.
+    pub number: i64,
+    /// What is told.
+    pub body: Vec<u8>,
 }
 
 /// Why the store could not do what was asked.
@@ -168,4 +186,11 @@ pub trait Store: Send + Sync {
     /// Takes the oldest messages of a topic, in the order in which they were left. Each is given to one collector only, and
     /// to none when it has lain for too long.
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError>;
+
+    /// Tells everybody on the store, in one write. Changes no definition, hence no revision.
+    async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError>;
+
+    /// The oldest news after that number, in order; from 0 on, all that are kept. Whoever goes on from the last number he
+    /// got misses none, unless more have come than are kept.
+    async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError>;
 }

@@ -16,7 +16,7 @@ use crate::headers::{Claims, decode};
 use crate::live::Sessions;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
-use crate::relay::Relay;
+use crate::relay::{Relay, Report};
 use crate::reply::{Answer, Code, Fault, Reply};
 use crate::sign::Signer;
 use crate::tasks::Tasks;
@@ -121,8 +121,12 @@ impl Server {
                 Said::Answer(Answer::write(Some(request.id), reply))
             }
             Ok(Message::Notification(notification)) => {
-                if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live) {
-                    live.cancel(id.get());
+                if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live)
+                    && !live.cancel(id.get())
+                    && let Some(session) = live.key()
+                {
+                    // It has ended, or another replica runs it.
+                    self.relay.newsroom.tell(&Report::cancelled(session, id.get()));
                 }
                 Said::Nothing
             }

@@ -1,6 +1,6 @@
 //! Messages between the replicas of a gateway, by way of their store.
 
-use toolrail_core::StoreError;
+use toolrail_core::{News, StoreError};
 
 use crate::registry::Registry;
 
@@ -21,6 +21,22 @@ impl Registry {
     pub async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
         match &self.store {
             Some(store) => store.collect(topic).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Tells every replica; nobody where there is no store.
+    pub async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+        match &self.store {
+            Some(store) => store.announce(bodies).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The oldest news after that number, in order.
+    pub async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
+        match &self.store {
+            Some(store) => store.news_after(number).await,
             None => Ok(Vec::new()),
         }
     }

@@ -1,7 +1,8 @@
 //! What replicas on one store tell each other when a client's message reaches another one than the one it concerns: answers
-//! to questions, and what is asked of a task. Each replica collects what is for it, but only while somebody here waits for
-//! something, so that a gateway that is alone does nothing.
+//! to questions, and what is asked of a task, in letters; what may concern any of them, as news. Each replica collects what is
+//! for it, but only while there is something here that it may concern.
 
+mod news;
 mod parts;
 
 use std::collections::HashMap;
@@ -22,6 +23,8 @@ use crate::live::Live;
 use crate::server::Server;
 use crate::session::tag;
 use crate::tasks::Errand;
+use news::Newsroom;
+pub(crate) use news::Report;
 use parts::{Joining, LetterId};
 
 /// How often a replica looks for letters while it waits for some.
@@ -72,6 +75,7 @@ pub(crate) struct Relay {
     bell: Notify,
     next: AtomicU64,
     errands: Mutex<HashMap<u64, oneshot::Sender<Done>>>,
+    pub(crate) newsroom: Newsroom,
 }
 
 /// Something that a letter may concern; while it lives, letters are collected.
@@ -92,6 +96,7 @@ impl Relay {
             bell: Notify::new(),
             next: AtomicU64::new(0),
             errands: Mutex::default(),
+            newsroom: Newsroom::default(),
         })
     }
 
@@ -172,7 +177,7 @@ impl Relay {
         true
     }
 
-    async fn until_held(&self) {
+    pub(crate) async fn until_held(&self) {
         while self.held.load(Ordering::Acquire) == 0 {
             self.bell.notified().await;
         }
@@ -203,6 +208,10 @@ impl Server {
     /// Does what other replicas on the same store ask of this one, until the future is dropped. Run it beside the server if
     /// there may be other replicas.
     pub async fn relay(&self) {
+        tokio::join!(self.collect_letters(), self.follow_news());
+    }
+
+    async fn collect_letters(&self) {
         let topic = topic(self.replica());
         let mut joining = Joining::default();
         let mut failing = false;

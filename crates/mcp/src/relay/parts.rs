@@ -120,6 +120,6 @@ mod tests {
         assert!(joining.begun.is_empty());
         assert_eq!(joining.take(b"short"), None);
         assert_eq!(split(ID, b""), None);
-        assert_eq!(split(ID, &large(MOST_PARTS * PART + 1)), None);
+        assert_eq!(split(ID, &vec![0; MOST_PARTS * PART + 1]), None);
     }
 }

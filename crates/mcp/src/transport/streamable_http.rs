@@ -19,9 +19,10 @@ use crate::dialect;
 use crate::envelope::{self, Message};
 use crate::follower::{Follower, Wanted};
 use crate::headers::Claims;
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
+use crate::relay::Report;
 use crate::reply::{Answer, Code, Fault};
 use crate::resume::{EventId, Stream};
 use crate::server::{Said, Server};
@@ -194,6 +195,7 @@ impl Server {
         }
         if let Some(id) = headers.get(&SESSION).and_then(|id| id.to_str().ok()) {
             self.sessions.end(id);
+            self.relay.newsroom.tell(&Report::Ended { session: live::key(id).to_owned() });
         }
         Ok(empty(StatusCode::NO_CONTENT))
     }

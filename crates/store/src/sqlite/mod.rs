@@ -3,6 +3,7 @@
 mod adopt;
 mod keys;
 mod mail;
+mod news;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Connection, Row as _};
 use tokio::time::Instant;
-use toolrail_core::{Change, Changes, Revision, Row, Store, StoreError, ToolName, Usage};
+use toolrail_core::{Change, Changes, MailLimits, News, Revision, Row, Store, StoreError, ToolName, Usage};
 
 const FILE: &str = "toolrail.db";
 
@@ -221,6 +222,20 @@ impl Store for SqliteStore {
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
         self.check_file()?;
         mail::collect(&self.readers, &self.writer, topic).await.map_err(self.failed())
+    }
+
+    async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+        self.check_file()?;
+        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
+            let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
+            return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
+        }
+        news::announce(&self.writer, bodies).await.map_err(self.failed())
+    }
+
+    async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
+        self.check_file()?;
+        news::after(&self.readers, number).await.map_err(self.failed())
     }
 }
 

@@ -8,7 +8,7 @@ use super::adopt::{self, UnusableTable};
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_tools.sql"),
     include_str!("migrations/0002_keys.sql"),
-    include_str!("migrations/0003_mail.sql"),
+    include_str!("migrations/0003_messages.sql"),
 ];
 
 /// Why a file could not be brought to the newest version.

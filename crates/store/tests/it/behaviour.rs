@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use toolrail_core::{Change, Changes, Row, Store, async_trait};
 
-pub(crate) use crate::behaviour_of_mail::{
+pub(crate) use crate::behaviour_of_messages::{
     a_message_is_collected_once_in_its_turn_and_changes_no_revision,
-    a_message_that_has_lain_for_a_minute_is_gone, of_collectors_at_once_each_message_goes_to_one,
+    a_message_that_has_lain_for_a_minute_is_gone, news_are_read_by_everybody_in_their_order,
+    of_collectors_at_once_each_message_goes_to_one, only_the_newest_news_are_kept,
     what_is_too_large_or_too_much_is_not_taken,
 };
 
@@ -52,6 +53,8 @@ macro_rules! suite {
             of_collectors_at_once_each_message_goes_to_one
             a_message_that_has_lain_for_a_minute_is_gone
             what_is_too_large_or_too_much_is_not_taken
+            news_are_read_by_everybody_in_their_order
+            only_the_newest_news_are_kept
         }
     };
     (@facts $make:path: $($fact:ident)*) => {

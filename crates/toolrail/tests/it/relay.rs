@@ -51,6 +51,18 @@ impl Session {
         self.post(gateway, message).await.answer().await.unwrap().status
     }
 
+    /// The status with which a replica ends the session.
+    async fn end(&self, gateway: &Gateway) -> u16 {
+        let mut connection = RawConnection::open(gateway.url()).await.unwrap();
+        let head = format!(
+            "DELETE /mcp HTTP/1.1\r\nhost: {}\r\nmcp-protocol-version: 2025-11-25\r\nmcp-session-id: {}\r\n\r\n",
+            connection.host(),
+            self.0
+        );
+        connection.send(head.as_bytes()).await.unwrap();
+        connection.answer().await.unwrap().status
+    }
+
     /// Calls a tool that asks; gives the stream and the id of the question.
     async fn call_that_asks(&self, gateway: &Gateway) -> (RawConnection, Value) {
         let mut stream = self.post(gateway, &call(1, "test_elicitation", &json!({"message": "Who?"}))).await;
@@ -107,6 +119,43 @@ async fn an_answer_of_another_session_is_not_taken() {
     assert_eq!(session.tell(&other, &accepted(&question)).await, 202);
     let result = event_of(&mut stream).await.unwrap().to_string();
     assert!(result.contains("ann@example.com") && !result.contains("mallory"), "{result}");
+}
+
+/// The end of a stream that had begun.
+const END: &[u8] = b"\r\n0\r\n\r\n";
+
+#[tokio::test]
+async fn a_call_is_cancelled_by_way_of_another_replica() {
+    let ([calling, other], _data) = pair().await;
+    let session = Session::begin(&other).await;
+    let (mut stream, question) = session.call_that_asks(&calling).await;
+    for (id, known) in [(7, false), (1, true)] {
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        assert_eq!(session.tell(&other, &cancel).await, 202);
+        if known {
+            stream.until(END).await.unwrap();
+        }
+    }
+    assert_eq!(
+        session.tell(&calling, &accepted(&question)).await,
+        404,
+        "nobody waits for an answer any more"
+    );
+}
+
+#[tokio::test]
+async fn a_session_ends_at_every_replica() {
+    let ([calling, other], _data) = pair().await;
+    let [session, lasting] = [Session::begin(&calling).await, Session::begin(&calling).await];
+    let (mut stream, _) = session.call_that_asks(&calling).await;
+    assert_eq!(session.end(&other).await, 204);
+    stream.until(END).await.unwrap();
+    let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});
+    for gateway in [&calling, &other] {
+        assert_eq!(session.tell(gateway, &ping).await, 404);
+        assert_eq!(lasting.tell(gateway, &ping).await, 200);
+    }
 }
 
 /// A request of 2026-07-28 from a client that handles tasks; the result, or the error.

@@ -1,6 +1,6 @@
 //! The part of the behaviour suite that is about messages between gateways.
 
-use toolrail_core::{MailLimits, StoreError};
+use toolrail_core::{MailLimits, News, Store, StoreError};
 
 use crate::behaviour::Subject;
 
@@ -70,4 +70,48 @@ pub(crate) async fn what_is_too_large_or_too_much_is_not_taken(subject: &dyn Sub
     store.leave("one", b"others have room").await.unwrap();
     store.collect("full").await.unwrap();
     store.leave("full", b"").await.unwrap();
+}
+
+fn bodies(news: &[News]) -> Vec<&[u8]> {
+    news.iter().map(|news| &*news.body).collect()
+}
+
+pub(crate) async fn news_are_read_by_everybody_in_their_order(subject: &dyn Subject) {
+    let (one, other) = (subject.open().await, subject.open().await);
+    assert_eq!(one.news_after(0).await.unwrap(), []);
+    one.announce(&[b"first".to_vec(), b"second".to_vec()]).await.unwrap();
+    other.announce(&[b"third".to_vec()]).await.unwrap();
+    for store in [&one, &other] {
+        let news = store.news_after(0).await.unwrap();
+        assert_eq!(bodies(&news), [&b"first"[..], b"second", b"third"]);
+        let rest = store.news_after(news[1].number).await.unwrap();
+        assert_eq!(bodies(&rest), [b"third"]);
+        assert_eq!(store.news_after(news[2].number).await.unwrap(), []);
+    }
+    assert_eq!(one.revision().await.unwrap(), 0, "news are no definitions");
+    let refused = one.announce(&[vec![0; MailLimits::ALL.largest_news + 1]]).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Undelivered { .. }), "{refused}");
+}
+
+pub(crate) async fn only_the_newest_news_are_kept(subject: &dyn Subject) {
+    let store = subject.open().await;
+    let most = MailLimits::ALL.most_news;
+    let news: Vec<Vec<u8>> = (0..most + 3).map(|number| number.to_be_bytes().to_vec()).collect();
+    store.announce(&news).await.unwrap();
+    let kept = all_news(&*store).await;
+    assert_eq!(bodies(&kept), news[3..].iter().map(Vec::as_slice).collect::<Vec<_>>());
+    store.announce(&[b"one more".to_vec()]).await.unwrap();
+    let newest = store.news_after(kept[kept.len() - 1].number).await.unwrap();
+    assert_eq!(bodies(&newest), [b"one more"]);
+}
+
+async fn all_news(store: &dyn Store) -> Vec<News> {
+    let mut all: Vec<News> = Vec::new();
+    loop {
+        let more = store.news_after(all.last().map_or(0, |last| last.number)).await.unwrap();
+        if more.is_empty() {
+            return all;
+        }
+        all.extend(more);
+    }
 }
