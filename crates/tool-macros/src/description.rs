@@ -131,13 +131,17 @@ fn settings(described: &Described<'_>) -> TokenStream {
     let tags = (!tags.is_empty()).then(|| quote!(.tags([#(#tags),*])));
     let hints = options.hints.iter().map(|(hint, truth)| quote!(.#hint(#truth)));
     let task = options.task.as_ref().map(|task| quote!(.task(::toolrail_tool::TaskSupport::#task)));
+    let timeout = options
+        .timeout_ms
+        .as_ref()
+        .map(|limit| quote!(.timeout(::core::time::Duration::from_millis(#limit))));
     let input = options.input_schema.as_ref().map(|schema| quote!(.input_schema(#schema)));
     let output = match (&options.output_schema, &described.signature.output) {
         (Some(schema), _) => Some(quote!(.output_schema(#schema))),
         (None, ReturnType::Type(_, ty)) => Some(quote!(.output_schema_of::<#ty>())),
         (None, ReturnType::Default) => None,
     };
-    quote! { #description #title #category #tags #(#hints)* #task #input #output }
+    quote! { #description #title #category #tags #(#hints)* #task #timeout #input #output }
 }
 
 /// The text of the doc comments, with the space that stands behind `///` removed.

@@ -15,6 +15,7 @@ pub(crate) struct ToolOptions {
     /// The method of the builder, and its value.
     pub(crate) hints: Vec<(Ident, bool)>,
     pub(crate) task: Option<Ident>,
+    pub(crate) timeout_ms: Option<Expr>,
     pub(crate) input_schema: Option<Expr>,
     pub(crate) output_schema: Option<Expr>,
 }
@@ -46,13 +47,14 @@ impl ToolOptions {
                 self.hints.push((key, truth));
             }
             "task" => self.task = Some(task(&value(input)?)?),
+            "timeout_ms" => self.timeout_ms = Some(value(input)?),
             "input_schema" => self.input_schema = Some(value(input)?),
             "output_schema" => self.output_schema = Some(value(input)?),
             _ => {
                 return Err(syn::Error::new(
                     key.span(),
                     "unknown option; use name, title, description, category, tags, read_only, destructive, idempotent, \
-                     open_world, task, input_schema or output_schema",
+                     open_world, task, timeout_ms, input_schema or output_schema",
                 ));
             }
         }

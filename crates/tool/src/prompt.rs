@@ -10,7 +10,7 @@ use toolrail_core::{
 };
 
 use crate::offering::WeakOffering;
-use crate::tool::{Handler, native_preview, run};
+use crate::tool::{Handler, LONGEST, native_preview, run};
 use crate::{Context, IntoPromptResult, PromptOutput, ToolError};
 
 /// A native prompt:
@@ -121,7 +121,7 @@ impl Executor for NativePrompt {
             let message = format!("the prompt {} needs the argument {missing:?}", call.tool);
             return ToolError::invalid_params(message).into_outcome();
         }
-        match run(&self.handler, &self.offering, call).await {
+        match run(&self.handler, LONGEST, &self.offering, call).await {
             Ok(output) => Ok(ToolResult::good(Payload::Whole(Json::from_value(&output.to_json())))),
             Err(error) => error.into_plain_outcome(),
         }

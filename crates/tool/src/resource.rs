@@ -12,7 +12,7 @@ use toolrail_core::{
 
 use crate::offering::WeakOffering;
 use crate::prompt::Completers;
-use crate::tool::{Handler, native_preview, run};
+use crate::tool::{Handler, LONGEST, native_preview, run};
 use crate::{Context, ResourceContents, ToolError};
 
 /// A native resource:
@@ -186,7 +186,7 @@ struct NativeResource {
 #[async_trait]
 impl Executor for NativeResource {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        let read = run(&self.handler, &self.offering, call).await;
+        let read = run(&self.handler, LONGEST, &self.offering, call).await;
         match read.and_then(|read| read(call.tool, self.mime.as_deref())) {
             Ok(contents) => {
                 let contents: Vec<Value> = contents.iter().map(ResourceContents::to_json).collect();

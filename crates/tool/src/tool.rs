@@ -2,14 +2,15 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    ArgumentCheck, Call, CallError, Executor, OfferedTool, Outcome, Preview, TaskSupport, ToolName,
-    async_trait,
+    ArgumentCheck, Call, CallError, ErrorCode, Executor, OfferedTool, Outcome, Preview, TaskSupport,
+    ToolName, async_trait,
 };
 
 use crate::offering::{Refused, WeakOffering};
@@ -33,8 +34,12 @@ pub struct Tool {
     annotations: Map<String, Value>,
     meta: Map<String, Value>,
     tasks: TaskSupport,
+    timeout: Duration,
     handler: Handler<ToolOutput>,
 }
+
+/// How long a call may take that has no limit of its own; people who are asked need their time.
+pub(crate) const LONGEST: Duration = Duration::from_hours(1);
 
 /// Carries out one call.
 pub(crate) type Handler<T> =
@@ -59,6 +64,7 @@ impl Tool {
             annotations: Map::new(),
             meta: Map::new(),
             tasks: TaskSupport::Never,
+            timeout: LONGEST,
             handler,
         }
     }
@@ -148,6 +154,13 @@ impl Tool {
         self
     }
 
+    /// How long a call may take; an hour unless something else is said.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
@@ -183,7 +196,7 @@ impl Tool {
         Ok(OfferedTool {
             name,
             entry: Value::Object(entry),
-            executor: Arc::new(NativeTool { handler: self.handler, offering }),
+            executor: Arc::new(NativeTool { handler: self.handler, timeout: self.timeout, offering }),
             arguments: ArgumentCheck::Here,
             tasks: self.tasks,
         })
@@ -192,13 +205,14 @@ impl Tool {
 
 struct NativeTool {
     handler: Handler<ToolOutput>,
+    timeout: Duration,
     offering: WeakOffering,
 }
 
 #[async_trait]
 impl Executor for NativeTool {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        match run(&self.handler, &self.offering, call).await {
+        match run(&self.handler, self.timeout, &self.offering, call).await {
             Ok(output) => Ok(output.into_result()),
             Err(error) => error.into_outcome(),
         }
@@ -209,9 +223,10 @@ impl Executor for NativeTool {
     }
 }
 
-/// Runs a handler. A panic in it is its failure, not the end of the process.
+/// Runs a handler for so long at most. A panic in it is its failure, not the end of the process.
 pub(crate) async fn run<T>(
     handler: &Handler<T>,
+    timeout: Duration,
     offering: &WeakOffering,
     call: &Call<'_>,
 ) -> Result<T, ToolError> {
@@ -221,9 +236,20 @@ pub(crate) async fn run<T>(
     let context = Context::new(*call, offering);
     let _ended = EndsCall(context.cancellation());
     let running = AssertUnwindSafe(async { handler(context).await });
-    running.catch_unwind().await.unwrap_or_else(|_| {
-        Err(ToolError::failed(format!("{} panicked; the log of the gateway says where", call.tool)))
-    })
+    match tokio::time::timeout(timeout, running.catch_unwind()).await {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(_panic)) => {
+            Err(ToolError::failed(format!("{} panicked; the log of the gateway says where", call.tool)))
+        }
+        Err(_) => {
+            let message = format!(
+                "{} did not end within {} ms; try again, or raise its timeout_ms",
+                call.tool,
+                timeout.as_millis()
+            );
+            Err(ToolError::of_call(CallError::new(ErrorCode::Timeout, message)))
+        }
+    }
 }
 
 /// Tells other threads when the call has ended, however it ends.

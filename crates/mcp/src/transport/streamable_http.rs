@@ -51,7 +51,11 @@ impl Server {
         outcome.unwrap_or_else(|fault| respond(Answer::write(None, Err(fault))))
     }
 
-    async fn post(self: &Arc<Self>, parts: Parts, bytes: Bytes) -> Result<Response<Body>, Fault> {
+    async fn post(self: &Arc<Self>, mut parts: Parts, mut bytes: Bytes) -> Result<Response<Body>, Fault> {
+        if parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen") {
+            // It may last for days: it shall not hold on to the buffer that the connection read it into.
+            (parts.headers, bytes) = (detached(&parts.headers), Bytes::copy_from_slice(&bytes));
+        }
         let session = self.session_of(&parts.headers)?.unwrap_or_default();
         let outbox = Arc::<Outbox>::default();
         let exchange = Exchange {
@@ -281,6 +285,12 @@ async fn follow(
             () = live.ended.cancelled() => return Said::Nothing,
         }
     }
+}
+
+/// The same headers in memory of their own.
+fn detached(headers: &HeaderMap) -> HeaderMap {
+    let copied = |value: &HeaderValue| HeaderValue::from_bytes(value.as_bytes()).ok();
+    headers.iter().filter_map(|(name, value)| Some((name.clone(), copied(value)?))).collect()
 }
 
 fn priming_for(session: &Session) -> Priming {

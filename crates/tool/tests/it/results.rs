@@ -1,10 +1,10 @@
 //! What functions return, and how clients get it.
 
 use serde_json::{Value, json};
-use toolrail_core::{Block, Payload, ToolResult};
-use toolrail_tool::{Content, IntoToolResult, Offering, ResourceContents, Tool, ToolError, ToolOutput};
+use toolrail_core::{Block, ErrorCode, Payload, ToolResult};
+use toolrail_tool::{Content, IntoToolResult, Offering, ResourceContents, Tool, ToolError, ToolOutput, tool};
 
-use crate::client::{call, text};
+use crate::client::{call, everything, text};
 
 async fn result<R: IntoToolResult + Clone + Send + Sync + 'static>(value: R) -> ToolResult {
     let offering = Offering::new();
@@ -96,6 +96,20 @@ async fn a_panic_is_a_failure_of_the_tool() {
     let failed = call(&offering, "it", json!({})).await.unwrap();
     assert!(failed.is_error);
     assert_eq!(text(Ok(failed)), "it panicked; the log of the gateway says where");
+}
+
+#[tool(timeout_ms = 5_000)]
+async fn endless() {
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_does_not_end_is_ended() {
+    let error = call(everything(), "endless", json!({})).await.unwrap_err();
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (ErrorCode::Timeout, "endless did not end within 5000 ms; try again, or raise its timeout_ms")
+    );
 }
 
 #[tokio::test]

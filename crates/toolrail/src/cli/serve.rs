@@ -68,6 +68,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     }
     gateway::look_at(&settings)?;
     http::raise_file_limit();
+    http::keep_memory_small();
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
     let (listener, address) = listen(settings.listen).await?;

@@ -41,6 +41,15 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// The most connections at once; more wait to be accepted.
 const MOST_CONNECTIONS: usize = 16_384;
 
+/// Takes memory in small pages only. With large ones every connection would cost the whole of its buffers, of which most
+/// connections use a small part.
+pub(crate) fn keep_memory_small() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "large memory pages stay in use");
+    }
+}
+
 /// Raises the number of files this process may have open as far as it may. Every connection is one, every upstream
 /// connection another, and the usual limit of 1024 (256 on macOS) is soon reached.
 pub(crate) fn raise_file_limit() {
