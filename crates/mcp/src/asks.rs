@@ -44,8 +44,12 @@ impl Asks {
 
     /// Takes an answer; false if nobody here waits for it.
     pub(crate) fn answer(&self, id: &RawValue, result: Result<&RawValue, &RawValue>) -> bool {
-        let Ok(id) = serde_json::from_str::<String>(id.get()) else { return false };
-        let Some(waiting) = self.lock().remove(&id) else { return false };
+        serde_json::from_str::<String>(id.get()).is_ok_and(|id| self.answer_named(&id, result))
+    }
+
+    /// The same, given the id as it was made.
+    pub(crate) fn answer_named(&self, id: &str, result: Result<&RawValue, &RawValue>) -> bool {
+        let Some(waiting) = self.lock().remove(id) else { return false };
         let read = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
         waiting.send(result.map(read).map_err(read)).is_ok()
     }
@@ -58,6 +62,19 @@ impl Asks {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Answered>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The replica that asked the question of that id.
+pub(crate) fn replica_of(id: &str) -> Option<u32> {
+    let (replica, number) = id.strip_prefix("toolrail-")?.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    parse_replica(replica)
+}
+
+/// A replica as ids name it.
+pub(crate) fn parse_replica(text: &str) -> Option<u32> {
+    let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (text.len() == 8 && digits(text)).then(|| u32::from_str_radix(text, 16).ok()).flatten()
 }
 
 impl Asked<'_> {
@@ -92,6 +109,16 @@ mod tests {
         assert!(asks.answer(raw(&id), Ok(raw("{\"action\":\"accept\"}"))));
         assert!(!asks.answer(raw(&id), Ok(raw("2"))));
         assert_eq!(asked.answered().await, Some(Ok(json!({"action": "accept"}))));
+    }
+
+    #[test]
+    fn the_id_of_a_question_names_its_replica() {
+        for replica in [0, 0xab, u32::MAX] {
+            assert_eq!(replica_of(&Asks::default().expect(replica).unwrap().id), Some(replica));
+        }
+        for other in ["", "7", "toolrail-", "toolrail-1-1", "toolrail-0000000g-1", "toolrail-+0000001-1"] {
+            assert_eq!(replica_of(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod live;
 mod methods;
 mod outbox;
 mod peer;
+mod relay;
 mod reply;
 mod resume;
 mod server;

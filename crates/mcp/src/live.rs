@@ -1,6 +1,6 @@
 //! What this process holds for a legacy session beyond what its id says: calls under way, questions that wait for an answer,
-//! resumable streams, watched resources, the log level. Another replica starts with none of it, and answers honestly where
-//! that matters.
+//! resumable streams, watched resources, the log level. Another replica starts with none of it; what it is told that concerns
+//! this one, it passes on (`relay`).
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::AbortHandle;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolrail_core::LogLevel;
 
@@ -24,6 +25,8 @@ const MOST_WATCHED: usize = 1_000;
 /// What one session holds here.
 #[derive(Default)]
 pub(crate) struct Live {
+    /// What tells the session from others; empty for one connection.
+    key: Box<str>,
     /// Questions that wait for an answer.
     pub(crate) asks: Asks,
     /// Streams the client may come back to.
@@ -40,6 +43,11 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// What tells a session with an id from others.
+    pub(crate) fn key(&self) -> Option<&str> {
+        Some(&*self.key).filter(|key| !key.is_empty())
+    }
+
     /// The least grave log messages the client asked for, if it did.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         let index = self.log_level.load(Ordering::Relaxed).checked_sub(1)?;
@@ -58,11 +66,10 @@ impl Live {
         Begun { live: Arc::clone(self), id: id.to_owned() }
     }
 
-    /// Cancels the call of that id, if it is under way here.
-    pub(crate) fn cancel(&self, id: &str) {
-        if let Some(call) = lock(&self.calls).remove(id) {
-            call.abort();
-        }
+    /// Cancels the call of that id; false if it is not under way here.
+    pub(crate) fn cancel(&self, id: &str) -> bool {
+        let call = lock(&self.calls).remove(id);
+        call.inspect(AbortHandle::abort).is_some()
     }
 
     /// Watches a resource; false if it watches too many already.
@@ -135,6 +142,8 @@ pub(crate) struct Sessions {
     live: Mutex<HashMap<Box<str>, Arc<Live>>>,
     ended: Mutex<Ended>,
     swept: AtomicU64,
+    /// Rings when there is a session again after there was none.
+    pub(crate) begun: Notify,
 }
 
 /// Sessions that were ended, and in which order.
@@ -145,7 +154,7 @@ struct Ended {
 }
 
 /// What is left of a session id when its beginning, which says what it is for, is taken away: still unique.
-fn key(id: &str) -> &str {
+pub(crate) fn key(id: &str) -> &str {
     id.get(id.len().saturating_sub(32)..).unwrap_or(id)
 }
 
@@ -162,7 +171,10 @@ impl Sessions {
         let mut all = lock(&self.live);
         self.sweep(&mut all, now);
         let live = all.get(key).cloned().unwrap_or_else(|| {
-            let live = Arc::<Live>::default();
+            let live = Arc::new(Live { key: key.into(), ..Live::default() });
+            if all.is_empty() {
+                self.begun.notify_one();
+            }
             if all.len() < MOST {
                 all.insert(key.into(), Arc::clone(&live));
             }
@@ -172,19 +184,31 @@ impl Sessions {
         Some(live)
     }
 
-    /// Ends a session; its id is refused from now on.
+    /// What is held for the session of that key, if anything.
+    pub(crate) fn find(&self, key: &str) -> Option<Arc<Live>> {
+        lock(&self.live).get(key).cloned()
+    }
+
+    /// Whether anything is held for any session.
+    pub(crate) fn any(&self) -> bool {
+        let mut all = lock(&self.live);
+        self.sweep(&mut all, now());
+        !all.is_empty()
+    }
+
+    /// Ends a session, given its id or its key; the id is refused from now on.
     pub(crate) fn end(&self, id: &str) {
         /// Ended sessions further back than this are known again by their ids.
         const MOST_ENDED: usize = 10_000;
         let key = key(id);
         let mut ended = lock(&self.ended);
-        if ended.order.len() == MOST_ENDED
+        if ended.known.insert(key.into()) {
+            ended.order.push_back(key.into());
+        }
+        if ended.order.len() > MOST_ENDED
             && let Some(oldest) = ended.order.pop_front()
         {
             ended.known.remove(&oldest);
-        }
-        if ended.known.insert(key.into()) {
-            ended.order.push_back(key.into());
         }
         drop(ended);
         let live = lock(&self.live).remove(key);

@@ -16,6 +16,7 @@ use crate::headers::{Claims, decode};
 use crate::live::Sessions;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
+use crate::relay::{Relay, Report};
 use crate::reply::{Answer, Code, Fault, Reply};
 use crate::sign::Signer;
 use crate::tasks::Tasks;
@@ -41,8 +42,8 @@ pub struct Server {
     /// What every modern result ends with, but for the two last braces.
     pub(crate) modern_tail: Vec<u8>,
     pub(crate) signer: Signer,
-    /// Tells this process from other replicas.
-    pub(crate) replica: u32,
+    /// To and from other replicas.
+    pub(crate) relay: Arc<Relay>,
     pub(crate) sessions: Sessions,
     /// Connections of the transport of 2024-11-05.
     pub(crate) mailboxes: Mailboxes,
@@ -73,17 +74,18 @@ impl Server {
         let modern_tail =
             format!("\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{me}")
                 .into_bytes();
+        let relay = Relay::new(Arc::clone(&registry), replica);
         Arc::new(Self {
             registry,
             info,
             modern_tail,
             signer,
-            replica,
+            tasks: Tasks::new(Arc::clone(&relay)),
+            relay,
             sessions: Sessions::default(),
             mailboxes: Mailboxes::default(),
             closing: CancellationToken::new(),
             tracker: TaskTracker::new(),
-            tasks: Tasks::default(),
         })
     }
 
@@ -91,6 +93,11 @@ impl Server {
     pub fn close(&self) {
         self.closing.cancel();
         self.tracker.close();
+    }
+
+    /// Tells this process from other replicas.
+    pub(crate) fn replica(&self) -> u32 {
+        self.relay.replica
     }
 
     /// How the server introduces itself, as JSON.
@@ -114,14 +121,21 @@ impl Server {
                 Said::Answer(Answer::write(Some(request.id), reply))
             }
             Ok(Message::Notification(notification)) => {
-                if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live) {
-                    live.cancel(id.get());
+                if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live)
+                    && !live.cancel(id.get())
+                    && let Some(session) = live.key()
+                {
+                    // It has ended, or another replica runs it.
+                    self.relay.newsroom.tell(&Report::cancelled(session, id.get()));
                 }
                 Said::Nothing
             }
             Ok(Message::Response(response)) => {
                 let Some(live) = &peer.session.live else { return Said::Nothing };
-                let expected = response.id.is_some_and(|id| live.asks.answer(id, response.result));
+                let id = response.id.and_then(|id| serde_json::from_str::<String>(id.get()).ok());
+                let Some(id) = id else { return Said::Unexpected };
+                let expected = live.asks.answer_named(&id, response.result)
+                    || self.relay.answer(live, &id, response.result).await;
                 if expected { Said::Nothing } else { Said::Unexpected }
             }
         }

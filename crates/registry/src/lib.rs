@@ -12,6 +12,7 @@ mod key;
 mod lazy_executor;
 mod lint;
 mod listing;
+mod mail;
 mod merge;
 mod offered;
 mod offered_tool;

@@ -1,7 +1,5 @@
 //! `tasks/get`, `tasks/update` and `tasks/cancel` (extension `io.modelcontextprotocol/tasks`).
 
-use std::sync::Arc;
-
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::TaskRequest;
@@ -11,46 +9,26 @@ use super::Context;
 use super::as_task::{declared, missing_extension};
 use crate::envelope::Params;
 use crate::finish::Cache;
-use crate::reply::{Code, Fault, Reply};
+use crate::relay::Heard;
+use crate::reply::{Code, Fault, Outcome, Reply};
 use crate::server::shortened;
-use crate::tasks::{self, Task};
+use crate::tasks::{self, Errand};
 
 pub(super) async fn get(context: Context<'_>) -> Reply {
-    match find(&context, "tasks/get").await? {
-        Place::Here(task) => Ok(tasks::detailed(&task, context.finish())),
-        Place::Upstream(reply) => reply,
-    }
+    handle(&context, Errand::Get).await
 }
 
 pub(super) async fn update(context: Context<'_>) -> Reply {
     let answers = answers(&context)?;
-    match find(&context, "tasks/update").await? {
-        Place::Here(task) => {
-            task.answer(answers);
-            Ok(context.object(&json!({})))
-        }
-        Place::Upstream(reply) => reply,
-    }
+    handle(&context, Errand::Update(answers)).await
 }
 
 pub(super) async fn cancel(context: Context<'_>) -> Reply {
-    match find(&context, "tasks/cancel").await? {
-        Place::Here(task) => {
-            task.cancel();
-            Ok(context.object(&json!({})))
-        }
-        Place::Upstream(reply) => reply,
-    }
+    handle(&context, Errand::Cancel).await
 }
 
-/// Where the task is.
-enum Place {
-    Here(Arc<Task>),
-    /// At an upstream server, which has answered already.
-    Upstream(Reply),
-}
-
-async fn find(context: &Context<'_>, method: &str) -> Result<Place, Fault> {
+/// Does the errand wherever the task is: at an upstream server, with another replica, or here.
+async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
     if !declared(context) {
         return Err(missing_extension(context));
     }
@@ -58,10 +36,18 @@ async fn find(context: &Context<'_>, method: &str) -> Result<Place, Fault> {
         return Err(Fault::new(Code::InvalidParams, "\"taskId\" is missing: the id of the task, a string"));
     };
     if let Some((definition, _)) = id.split_once('~') {
-        return ask_upstream(context, (method, &id), definition).await.map(Place::Upstream);
+        return ask_upstream(context, (errand.method(), &id), definition).await?;
     }
-    let task = context.server.tasks.find(&id, context.peer.principal);
-    task.map(Place::Here).ok_or_else(|| unknown_task(&id))
+    let (server, principal) = (context.server, context.peer.principal);
+    if let Some(replica) = tasks::replica_of(&id).filter(|replica| *replica != server.replica()) {
+        return match server.relay.errand((replica, &id), principal, errand).await {
+            Heard::Result(result) => Ok(Outcome::whole(String::from(Box::<str>::from(result)))),
+            Heard::NoSuchTask => Err(unknown_task(&id)),
+            Heard::Nothing => Err(lost_task(&id)),
+        };
+    }
+    let task = server.tasks.find(&id, principal).ok_or_else(|| unknown_task(&id))?;
+    Ok(errand.run(&task, context.finish()))
 }
 
 /// The one place where a task at an upstream server is asked for: `<definition>~<its id there>`.
@@ -99,4 +85,9 @@ fn unknown_task(id: &str) -> Fault {
         Code::InvalidParams,
         format!("unknown task {:?}: it never was, is no longer kept, or is somebody else's", shortened(id)),
     )
+}
+
+fn lost_task(id: &str) -> Fault {
+    let message = format!("there is no task {:?}; the gateway that ran it may be gone", shortened(id));
+    Fault::new(Code::InvalidParams, message)
 }

@@ -1,8 +1,9 @@
 //! Tasks (extension `io.modelcontextprotocol/tasks`): calls that run on while their clients ask for them now and then.
-//! They live in this process only; a task that was begun elsewhere is unknown here.
+//! They live in this process only; their ids name it, so that other replicas know whom to ask.
 
 mod caller;
 mod clock;
+mod errand;
 mod follow;
 mod task;
 mod write;
@@ -20,10 +21,15 @@ use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Block, Outcome, Payload, Principal, ToolResult};
 use toolrail_registry::Tool;
 
+use crate::asks::parse_replica;
+use crate::relay::{Held, Relay};
+use crate::session::tag;
+
 pub(crate) use caller::{Brought, TaskCaller};
+pub(crate) use errand::Errand;
 use task::End;
 pub(crate) use task::Task;
-pub(crate) use write::{created, detailed};
+pub(crate) use write::created;
 
 /// The most tasks that are kept at once.
 const MOST_TASKS: usize = 10_000;
@@ -38,8 +44,8 @@ const MOST_HELD: usize = 256 * 1024 * 1024;
 pub(crate) type Work = Pin<Box<dyn Future<Output = Result<Outcome, Box<dyn Any + Send>>> + Send>>;
 
 /// All tasks of this process. When it is dropped, their work ends.
-#[derive(Default)]
 pub(crate) struct Tasks {
+    relay: Arc<Relay>,
     shelf: Arc<Shelf>,
 }
 
@@ -60,9 +66,20 @@ struct Place {
     /// The bytes of its result.
     held: usize,
     running: Option<AbortOnDropHandle<()>>,
+    /// Others may ask for it by way of other replicas.
+    _held: Held,
+}
+
+/// The replica at which the task of that id is.
+pub(crate) fn replica_of(id: &str) -> Option<u32> {
+    parse_replica(id.split_once('-')?.0)
 }
 
 impl Tasks {
+    pub(crate) fn new(relay: Arc<Relay>) -> Self {
+        Self { relay, shelf: Arc::default() }
+    }
+
     /// A place for a call of that tool, if there is one left. Nobody must be able to guess the id.
     pub(crate) fn open(&self, id: [u8; 18], principal: &Principal, tool: &Arc<Tool>) -> Option<Arc<Task>> {
         let mut kept = self.shelf.kept();
@@ -70,9 +87,10 @@ impl Tasks {
             return None;
         }
         // It has no `~`, which stands in the ids of tasks at upstreams.
-        let id = URL_SAFE_NO_PAD.encode(id);
+        let id = format!("{:08x}-{}", self.relay.replica, URL_SAFE_NO_PAD.encode(id));
         let task = Arc::new(Task::new(id, principal.clone(), Arc::clone(tool)));
-        kept.by_id.insert(task.id.clone(), Place { task: Arc::clone(&task), held: 0, running: None });
+        let place = Place { task: Arc::clone(&task), held: 0, running: None, _held: self.relay.hold() };
+        kept.by_id.insert(task.id.clone(), place);
         Some(task)
     }
 
@@ -92,8 +110,13 @@ impl Tasks {
 
     /// The task of that id, if it is that caller's.
     pub(crate) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Task>> {
+        self.find_tagged(id, tag(principal))
+    }
+
+    /// The same, given the caller as we write it in what travels between replicas.
+    pub(crate) fn find_tagged(&self, id: &str, principal: &str) -> Option<Arc<Task>> {
         let kept = self.shelf.kept();
-        kept.by_id.get(id).map(|place| &place.task).filter(|task| task.principal == *principal).cloned()
+        kept.by_id.get(id).map(|place| &place.task).filter(|task| tag(&task.principal) == principal).cloned()
     }
 }
 

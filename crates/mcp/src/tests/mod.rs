@@ -2,6 +2,7 @@
 
 mod fixture;
 mod offered;
+mod relay;
 mod results;
 mod streamable;
 mod tasks;
@@ -9,7 +10,7 @@ mod tasks;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolrail_core::{Caller, DefinitionForm, Mute, Principal};
+use toolrail_core::{Caller, DefinitionForm, Mute, Principal, Store};
 use toolrail_registry::{Compiler, FixedSource, Registry, RegistryLimits, SourceId};
 
 use crate::capabilities::TASKS;
@@ -24,12 +25,16 @@ use crate::server::{Server, ServerInfo};
 const META: &str = "io.modelcontextprotocol";
 
 async fn server() -> Arc<Server> {
+    server_on(None).await
+}
+
+async fn server_on(store: Option<Arc<dyn Store>>) -> Arc<Server> {
     let form = DefinitionForm::new(vec![Arc::new(fixture::Fixture)]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let document = json!({"name": "fixture", "type": "fixture", "fixture": {}});
     let source = FixedSource::new(SourceId::Demo, "the tests", vec![document]);
     let limits = RegistryLimits { page_tools: 4, ..RegistryLimits::default() };
-    let registry = Registry::new(compiler, None, vec![Arc::new(source)], limits);
+    let registry = Registry::new(compiler, store, vec![Arc::new(source)], limits);
     let registry = tokio::task::spawn_blocking(|| filled(registry)).await.expect("it is filled");
     let info = ServerInfo { name: "test".into(), title: None, version: "1".into(), instructions: None };
     Server::new(Arc::new(registry), info, &[7; 32])

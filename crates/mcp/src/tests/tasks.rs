@@ -7,18 +7,23 @@ use toolrail_core::{Questions, Unanswered, async_trait};
 
 use super::*;
 
-async fn call(server: &Server, tool: &str) -> Result<Value, Value> {
+pub(super) async fn call(server: &Server, tool: &str) -> Result<Value, Value> {
     ask(server, Dialect::Modern, "tools/call", json!({"name": tool, "_meta": with_tasks()})).await
 }
 
-async fn of_task(server: &Server, method: &str, id: &Value, mut more: Value) -> Result<Value, Value> {
+pub(super) async fn of_task(
+    server: &Server,
+    method: &str,
+    id: &Value,
+    mut more: Value,
+) -> Result<Value, Value> {
     more["taskId"] = id.clone();
     more["_meta"] = with_tasks();
     ask(server, Dialect::Modern, method, more).await
 }
 
 /// Asks for the task until it is in that status.
-async fn until(server: &Server, id: &Value, status: &str) -> Value {
+pub(super) async fn until(server: &Server, id: &Value, status: &str) -> Value {
     let look = async {
         loop {
             let task = of_task(server, "tasks/get", id, json!({})).await.unwrap();

@@ -19,9 +19,10 @@ use crate::dialect;
 use crate::envelope::{self, Message};
 use crate::follower::{Follower, Wanted};
 use crate::headers::Claims;
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
+use crate::relay::Report;
 use crate::reply::{Answer, Code, Fault};
 use crate::resume::{EventId, Stream};
 use crate::server::{Said, Server};
@@ -125,7 +126,7 @@ impl Server {
                 first: None,
             });
         };
-        let place = EventId { replica: self.replica, stream: stream.number, event: 0 };
+        let place = EventId { replica: self.replica(), stream: stream.number, event: 0 };
         let reading = Reading::from(Arc::clone(&stream), place, priming_for(session));
         self.tracker.spawn(record(answering, outbox, stream));
         events::respond(reading)
@@ -156,7 +157,7 @@ impl Server {
         let Some(last) = last.filter(|last| last.stream != 0) else {
             return Ok(self.session_stream(&session, live, last));
         };
-        let stream = Some(last).filter(|last| last.replica == self.replica);
+        let stream = Some(last).filter(|last| last.replica == self.replica());
         let Some(stream) = stream.and_then(|last| live.streams.find(last.stream)) else {
             // Its call ran on another replica, or too long ago: only a new session helps.
             let message = "that stream is not here any more; send initialize to begin a new session";
@@ -179,7 +180,7 @@ impl Server {
         let outbox = Arc::<Outbox>::default();
         let floor = (Arc::clone(live), live.take_the_floor());
         let following = follow(Arc::clone(self), floor, follower, Arc::clone(&outbox));
-        let place = EventId { replica: self.replica, stream: 0, event: 0 };
+        let place = EventId { replica: self.replica(), stream: 0, event: 0 };
         let first = (priming_for(session) == Priming::Sent).then(|| events::priming(place));
         let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n"));
         events::respond(Answering {
@@ -198,6 +199,7 @@ impl Server {
         }
         if let Some(id) = headers.get(&SESSION).and_then(|id| id.to_str().ok()) {
             self.sessions.end(id);
+            self.relay.newsroom.tell(&Report::Ended { session: live::key(id).to_owned() });
         }
         Ok(empty(StatusCode::NO_CONTENT))
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolrail_core::{Change, Changes, Revision, Row, Store, StoreError, Usage, async_trait};
+use toolrail_core::{Change, Changes, News, Revision, Row, Store, StoreError, Usage, async_trait};
 use toolrail_registry::{BatchMode, Registration, SourceId, StoreSource, WriteError, Written};
 
 use crate::support::{call, files, names, registry, tool};
@@ -91,6 +91,24 @@ impl Store for Rows {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.check()?;
         Ok([u8::try_from(name.len()).unwrap(); 32])
+    }
+
+    async fn leave(&self, _: &str, _: &[u8]) -> Result<(), StoreError> {
+        self.check()
+    }
+
+    async fn collect(&self, _: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.check()?;
+        Ok(Vec::new())
+    }
+
+    async fn announce(&self, _: &[Vec<u8>]) -> Result<(), StoreError> {
+        self.check()
+    }
+
+    async fn news_after(&self, _: i64) -> Result<Vec<News>, StoreError> {
+        self.check()?;
+        Ok(Vec::new())
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod adopt;
 mod keys;
+mod mail;
+mod news;
 mod schema;
 
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Connection, Row as _};
 use tokio::time::Instant;
-use toolrail_core::{Change, Changes, Revision, Row, Store, StoreError, ToolName, Usage};
+use toolrail_core::{Change, Changes, MailLimits, News, Revision, Row, Store, StoreError, ToolName, Usage};
 
 const FILE: &str = "toolrail.db";
 
@@ -205,6 +207,35 @@ impl Store for SqliteStore {
         self.check_file()?;
         let key = keys::shared(&self.readers, &self.writer, name).await;
         key.map_err(|error| unavailable(&self.file, error))
+    }
+
+    async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
+        self.check_file()?;
+        match mail::leave(&self.writer, topic, body).await.map_err(self.failed())? {
+            mail::Left::Taken => Ok(()),
+            mail::Left::Refused(reason) => {
+                Err(StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason })
+            }
+        }
+    }
+
+    async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.check_file()?;
+        mail::collect(&self.readers, &self.writer, topic).await.map_err(self.failed())
+    }
+
+    async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+        self.check_file()?;
+        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
+            let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
+            return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
+        }
+        news::announce(&self.writer, bodies).await.map_err(self.failed())
+    }
+
+    async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
+        self.check_file()?;
+        news::after(&self.readers, number).await.map_err(self.failed())
     }
 }
 

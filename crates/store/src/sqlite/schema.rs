@@ -5,8 +5,11 @@ use sqlx::{AssertSqlSafe, Connection};
 
 use super::adopt::{self, UnusableTable};
 
-const MIGRATIONS: &[&str] =
-    &[include_str!("migrations/0001_tools.sql"), include_str!("migrations/0002_keys.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_tools.sql"),
+    include_str!("migrations/0002_keys.sql"),
+    include_str!("migrations/0003_messages.sql"),
+];
 
 /// Why a file could not be brought to the newest version.
 #[derive(Debug, thiserror::Error)]

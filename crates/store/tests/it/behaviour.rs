@@ -6,6 +6,13 @@ use std::sync::Arc;
 
 use toolrail_core::{Change, Changes, Row, Store, async_trait};
 
+pub(crate) use crate::behaviour_of_messages::{
+    a_message_is_collected_once_in_its_turn_and_changes_no_revision,
+    a_message_that_has_lain_for_a_minute_is_gone, news_are_read_by_everybody_in_their_order,
+    of_collectors_at_once_each_message_goes_to_one, only_the_newest_news_are_kept,
+    what_is_too_large_or_too_much_is_not_taken,
+};
+
 /// A database, empty at first, that can be opened more than once and written to by others.
 #[async_trait]
 pub(crate) trait Subject: Send + Sync {
@@ -42,6 +49,12 @@ macro_rules! suite {
             reading_while_writing_gives_the_rows_of_the_revision
             uses_are_counted_and_change_no_revision
             a_key_is_made_once_and_shared_by_all
+            a_message_is_collected_once_in_its_turn_and_changes_no_revision
+            of_collectors_at_once_each_message_goes_to_one
+            a_message_that_has_lain_for_a_minute_is_gone
+            what_is_too_large_or_too_much_is_not_taken
+            news_are_read_by_everybody_in_their_order
+            only_the_newest_news_are_kept
         }
     };
     (@facts $make:path: $($fact:ident)*) => {

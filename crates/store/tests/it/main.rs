@@ -4,4 +4,6 @@
 #[cfg(test)]
 mod behaviour;
 #[cfg(test)]
+mod behaviour_of_messages;
+#[cfg(test)]
 mod sqlite;

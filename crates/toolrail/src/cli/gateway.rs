@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::BoolishValueParser;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity};
+use toolrail_mcp::Server;
 use toolrail_registry::{Registry, Snapshot};
 
 use super::Hinted;
@@ -83,6 +84,12 @@ impl GatewayArgs {
 pub(super) fn follow(registry: &Arc<Registry>) -> AbortOnDropHandle<()> {
     let registry = Arc::clone(registry);
     AbortOnDropHandle::new(tokio::spawn(async move { registry.follow().await }))
+}
+
+/// Answers other gateways on the same store, likewise.
+pub(super) fn relay(server: &Arc<Server>) -> AbortOnDropHandle<()> {
+    let server = Arc::clone(server);
+    AbortOnDropHandle::new(tokio::spawn(async move { server.relay().await }))
 }
 
 /// Tells what would be noticed late otherwise: a folder that is not there, a secret without a value. Once running, a

@@ -163,6 +163,7 @@ async fn serve(
     (mut signals, mut again): (Signals, Signals),
 ) -> anyhow::Result<()> {
     let following = gateway::follow(&assembly.registry);
+    let _relaying = gateway::relay(&served.mcp);
     let ended = tokio::select! {
         () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),
         // It goes on for ever unless it breaks, and then no change would be seen any more.

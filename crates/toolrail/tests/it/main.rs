@@ -19,6 +19,7 @@ mod mcp_http;
 mod mcp_stdio;
 mod mcp_websocket;
 mod readme;
+mod relay;
 mod replicas;
 mod rest;
 mod serving;

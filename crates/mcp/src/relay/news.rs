@@ -1,0 +1,143 @@
+//! What concerns whichever replica holds a legacy session: that the session has ended, or one of its calls was cancelled.
+//! It is told to all and read by those who hold sessions; the others sleep.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+use toolrail_core::{MailLimits, StoreError};
+
+use crate::server::Server;
+use crate::session::now;
+
+/// How often a replica that holds sessions looks for news.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long it leaves a store alone that has failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(2);
+/// The most news that may wait to be told.
+const MOST_UNTOLD: usize = 1_000;
+/// A cancellation older than this, in seconds, concerns no call that is still under way.
+const FRESH_SECONDS: u64 = 60;
+
+/// Something that all replicas are told.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Report {
+    /// The client has ended a session.
+    Ended {
+        /// The session's key.
+        session: String,
+    },
+    /// The client has cancelled a call.
+    Cancelled {
+        /// The session's key.
+        session: String,
+        /// The id of the request, as JSON.
+        id: String,
+        /// When, in seconds since 1970.
+        at: u64,
+    },
+}
+
+impl Report {
+    /// A call of that session has been cancelled just now.
+    pub(crate) fn cancelled(session: &str, id: &str) -> Self {
+        Self::Cancelled { session: session.to_owned(), id: id.to_owned(), at: now() }
+    }
+}
+
+/// News of this replica that are yet to be told.
+#[derive(Default)]
+pub(crate) struct Newsroom {
+    untold: Mutex<Vec<Vec<u8>>>,
+    bell: Notify,
+}
+
+impl Newsroom {
+    /// Has it told to all soon. What is told is a courtesy, so too much of it is dropped.
+    pub(crate) fn tell(&self, report: &Report) {
+        let Ok(body) = serde_json::to_vec(report) else { return };
+        let mut untold = self.untold();
+        if body.len() > MailLimits::ALL.largest_news || untold.len() >= MOST_UNTOLD {
+            tracing::debug!("news to other replicas dropped: too large or too many");
+            return;
+        }
+        untold.push(body);
+        drop(untold);
+        self.bell.notify_one();
+    }
+
+    /// Keeps what could not be told, as far as there is room.
+    fn put_back(&self, older: Vec<Vec<u8>>) {
+        let mut untold = self.untold();
+        untold.splice(0..0, older);
+        untold.truncate(MOST_UNTOLD);
+    }
+
+    fn untold(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Server {
+    /// Tells and reads news while there are any to tell or sessions that they may concern.
+    pub(super) async fn follow_news(&self) {
+        let mut last = 0;
+        let mut failing = false;
+        loop {
+            self.until_news_matter().await;
+            let exchanged = self.exchange_news(&mut last).await;
+            let pause = if exchanged.is_ok() { LOOK_EVERY } else { AFTER_FAILURE };
+            if let Err(error) = &exchanged
+                && !failing
+            {
+                tracing::warn!(%error, "news cannot be exchanged with other replicas");
+            }
+            failing = exchanged.is_err();
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn until_news_matter(&self) {
+        let newsroom = &self.relay.newsroom;
+        while newsroom.untold().is_empty() && !self.sessions.any() {
+            tokio::select! {
+                () = newsroom.bell.notified() => {}
+                () = self.sessions.begun.notified() => {}
+            }
+        }
+    }
+
+    async fn exchange_news(&self, last: &mut i64) -> Result<(), StoreError> {
+        let newsroom = &self.relay.newsroom;
+        let untold = std::mem::take(&mut *newsroom.untold());
+        if !untold.is_empty()
+            && let Err(error) = self.registry.announce(&untold).await
+        {
+            newsroom.put_back(untold);
+            return Err(error);
+        }
+        loop {
+            let news = self.registry.news_after(*last).await?;
+            for told in &news {
+                *last = told.number;
+                match serde_json::from_slice(&told.body) {
+                    Ok(Report::Ended { session }) => self.sessions.end(&session),
+                    Ok(Report::Cancelled { session, id, at })
+                        if now().saturating_sub(at) <= FRESH_SECONDS =>
+                    {
+                        if let Some(live) = self.sessions.find(&session) {
+                            live.cancel(&id);
+                        }
+                    }
+                    Ok(Report::Cancelled { .. }) => {}
+                    Err(error) => tracing::warn!(%error, "news of another replica cannot be read"),
+                }
+            }
+            if news.len() < MailLimits::ALL.news_at_once as usize {
+                return Ok(());
+            }
+        }
+    }
+}
