@@ -56,7 +56,8 @@ async fn the_command_line_tells_what_an_upstream_server_offers_or_why_not() -> R
     let (near, far, _service) =
         chained(|service| vec![get_tool("a", &service.url("/echo")), get_tool("b", &service.url("/echo"))])
             .await?;
-    register(&near, &json!({"name": "hi", "prompt": {"messages": [{"text": "say hi"}]}})).await;
+    register(&near, &json!({"name": "hi", "prompt": {"messages": [{"role": "user", "text": "say hi"}]}}))
+        .await;
     register(&near, &json!({"name": "page", "resource": {"uri": "docs://page", "text": "x"}})).await;
     let tools = async |command: &[&str]| {
         run_in(Path::new("."), &[&["tools"], command, &["--url", near.url()]].concat()).await
