@@ -9,9 +9,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_core::{Block, CallError, ErrorCode, Mute, Payload, Principal, ToolResult, write_json_string};
+use toolrail_core::{Block, ErrorCode, Mute, Payload, PlainAnswer, Principal, ToolResult, write_json_string};
 use toolrail_registry::{Entry, Item, Snapshot};
 
 use crate::failure::{Failure, json_bytes};
@@ -76,9 +75,7 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
 }
 
 fn answer(result: ToolResult) -> Result<Response, Failure> {
-    if result.is_error || matches!(result.payload, Payload::InputRequired(_)) {
-        return Err(CallError::new(ErrorCode::UpstreamInvalid, told(&result)).into());
-    }
+    let result = result.into_good()?;
     let mut body = b"{\"ok\":true,\"result\":".to_vec();
     write_payload(&mut body, &result.payload);
     if !result.notes.is_empty() {
@@ -90,43 +87,10 @@ fn answer(result: ToolResult) -> Result<Response, Failure> {
     Ok(json_bytes(StatusCode::OK, body))
 }
 
-const ASKS: &str = "the tool asks its user something, which REST cannot carry; call it over MCP";
-
-/// What a tool that says it failed has to say.
-fn told(result: &ToolResult) -> String {
-    let text = match &result.payload {
-        Payload::Json(json) => json.text().to_owned(),
-        Payload::Text(text) => text.clone(),
-        Payload::Blocks(blocks) => blocks
-            .iter()
-            .filter_map(|block| match block {
-                Block::Text(text) | Block::TextResource { text, .. } => Some(text.as_str()),
-                Block::Image { .. } | Block::Audio { .. } | Block::Resource { .. } => None,
-            })
-            .collect::<Vec<_>>()
-            .join("\n"),
-        Payload::Whole(json) => texts_of(&json.to_value()).unwrap_or_else(|| json.text().to_owned()),
-        Payload::InputRequired(_) => ASKS.to_owned(),
-        Payload::Empty => String::new(),
-    };
-    [text]
-        .into_iter()
-        .filter(|text| !text.is_empty())
-        .chain(result.notes.iter().cloned())
-        .collect::<Vec<_>>()
-        .join("; ")
-}
-
-/// The text blocks of a result in MCP's form, if it has any.
-fn texts_of(result: &Value) -> Option<String> {
-    let blocks = result.get("content")?.as_array()?;
-    let texts: Vec<&str> = blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
-}
-
 fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
     match payload {
-        Payload::Json(json) | Payload::Whole(json) => body.extend_from_slice(json.bytes()),
+        Payload::Json(json) => body.extend_from_slice(json.bytes()),
+        Payload::Whole(json) => write_plain(body, &PlainAnswer::of(json)),
         Payload::Text(text) => write_json_string(body, text),
         Payload::Blocks(blocks) => {
             body.extend_from_slice(b"{\"content\":[");
@@ -135,6 +99,19 @@ fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
         }
         // Refused before this.
         Payload::Empty | Payload::InputRequired(_) => body.extend_from_slice(b"null"),
+    }
+}
+
+fn write_plain(body: &mut Vec<u8>, answer: &PlainAnswer<'_>) {
+    match answer {
+        PlainAnswer::Json(json) => body.extend_from_slice(json.as_bytes()),
+        PlainAnswer::Text(text) => write_json_string(body, text),
+        PlainAnswer::Content(blocks) => {
+            body.extend_from_slice(b"{\"content\":");
+            body.extend_from_slice(blocks.as_bytes());
+            body.push(b'}');
+        }
+        PlainAnswer::Nothing => body.extend_from_slice(b"null"),
     }
 }
 

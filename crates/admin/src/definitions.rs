@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolrail_core::{Problem, Revision, Severity, ToolName, Usage};
-use toolrail_registry::{Entry, Snapshot, SourceId};
+use toolrail_registry::{Entry, Item, Snapshot, SourceId, UpstreamStatus};
 
 use crate::Admin;
 use crate::failure::{Failure, json as json_answer};
@@ -60,12 +60,15 @@ struct Shown<'a> {
     errors: usize,
     warnings: usize,
     problems: &'a [Problem],
+    /// What it offers, if it is a server and may be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream: Option<&'a UpstreamStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     config_json: Option<Value>,
 }
 
 impl<'a> Shown<'a> {
-    fn new(entry: &'a Entry, beside: &Beside) -> Self {
+    fn new(entry: &'a Entry, snapshot: &'a Snapshot, beside: &Beside) -> Self {
         let usage = beside.usage.get(&ToolName::fold(&entry.name));
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
         let (kind, description) = if let Some(tool) = entry.tool() {
@@ -90,16 +93,23 @@ impl<'a> Shown<'a> {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             problems: &entry.problems,
+            upstream: upstream_of(entry, snapshot),
             config_json: None,
         }
     }
 
     /// With the definition itself: as JSON, or as the text it is where another program wrote something else.
-    fn in_full(entry: &'a Entry, beside: &Beside) -> Self {
+    fn in_full(entry: &'a Entry, snapshot: &'a Snapshot, beside: &Beside) -> Self {
         let document = serde_json::from_str(&entry.document)
             .unwrap_or_else(|_| Value::String(entry.document.to_string()));
-        Self { config_json: Some(document), ..Self::new(entry, beside) }
+        Self { config_json: Some(document), ..Self::new(entry, snapshot, beside) }
     }
+}
+
+fn upstream_of<'a>(entry: &Entry, snapshot: &'a Snapshot) -> Option<&'a UpstreamStatus> {
+    matches!(entry.live()?, Item::Upstream { .. })
+        .then(|| snapshot.upstreams.iter().find(|upstream| upstream.name == entry.name))
+        .flatten()
 }
 
 /// What a definition that does not compile is meant to be: what it says, or the one block it has.
@@ -158,7 +168,7 @@ pub(crate) async fn list(
     let tools: Vec<Shown<'_>> = snapshot
         .entries()
         .filter(|entry| state.is_none_or(|state| entry.state() == state))
-        .map(|entry| Shown::new(entry, &beside))
+        .map(|entry| Shown::new(entry, &snapshot, &beside))
         .collect();
     Ok(json_answer(StatusCode::OK, &List { revision: snapshot.revision, tools }))
 }
@@ -166,7 +176,7 @@ pub(crate) async fn list(
 pub(crate) async fn show(State(admin): State<Admin>, Path(name): Path<String>) -> Result<Response, Failure> {
     let snapshot = admin.registry.snapshot();
     let entry = found(&snapshot, &name)?;
-    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry, &Beside::of(&admin).await)))
+    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry, &snapshot, &Beside::of(&admin).await)))
 }
 
 pub(crate) async fn remove(

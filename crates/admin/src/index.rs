@@ -15,7 +15,8 @@ pub(crate) async fn index(State(admin): State<Admin>) -> Response {
         "version": admin.version,
         "tools": admin.registry.snapshot().tools().len(),
         "endpoints": {
-            "mcp": ["POST /mcp", "GET /mcp/ws"],
+            // A Unix socket serves the same.
+            "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],
             "tools": ["GET /mcp/tools", "POST /mcp/tools/call"],
             "admin": [
                 "GET /admin/tools",

@@ -41,6 +41,33 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
+    /// Every code.
+    pub const ALL: [Self; 15] = [
+        Self::NotFound,
+        Self::InvalidArguments,
+        Self::InvalidRequest,
+        Self::InvalidDefinition,
+        Self::Conflict,
+        Self::Forbidden,
+        Self::TooLarge,
+        Self::UnsupportedType,
+        Self::Timeout,
+        Self::UpstreamUnreachable,
+        Self::UpstreamStatus,
+        Self::UpstreamInvalid,
+        Self::SecretMissing,
+        Self::StoreUnavailable,
+        Self::Internal,
+    ];
+
+    /// The key under which an error result of MCP has the word in `_meta`.
+    pub const META_KEY: &'static str = "toolrail/code";
+
+    /// The code of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.word() == word)
+    }
+
     /// The word in REST answers and in the CLI (R91).
     pub const fn word(self) -> &'static str {
         match self {

@@ -8,6 +8,7 @@ mod executor;
 mod json;
 mod kind;
 mod name;
+mod plain;
 mod problem;
 mod schema;
 mod secret;
@@ -29,6 +30,7 @@ pub use executor::{
 pub use json::{Json, NotJson, Root, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
+pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};

@@ -55,7 +55,7 @@ impl Finish<'_> {
     /// The same, for a result that tells in `_meta` why the call failed.
     pub(crate) fn close_with_code(self, mut outcome: Outcome, code: Option<ErrorCode>) -> Outcome {
         let out = &mut outcome.out;
-        let code = code.map(|code| format!("\"toolrail/code\":\"{code}\""));
+        let code = code.map(|code| format!("\"{}\":\"{code}\"", ErrorCode::META_KEY));
         match self.dialect {
             Dialect::Modern => {
                 if out.last() != Some(&b'{') {

@@ -28,4 +28,6 @@ mod tests;
 mod transport;
 
 pub use server::{Server, ServerInfo};
-pub use transport::{Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream};
+pub use transport::{
+    Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream, speaks_mcp,
+};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::entry::{Entry, SourceId};
 
-/// The most tools that one reload names.
+/// The most definitions that one reload names.
 const MOST_NAMED: usize = 20;
 
 /// What became of one definition.
@@ -24,17 +24,17 @@ pub(crate) fn log<'e>(
 ) {
     let changes: Vec<_> = pairs.filter_map(|(before, after)| change(before, after)).collect();
     for (change, entry) in changes.iter().take(MOST_NAMED) {
-        let (tool, origin) = (&entry.name, &entry.origin);
+        let (name, origin) = (&entry.name, &entry.origin);
         match change {
-            Change::Created => tracing::info!(tool, origin, "tool created"),
-            Change::Updated => tracing::info!(tool, origin, "tool updated"),
-            Change::LiveAgain => tracing::info!(tool, origin, "tool live again"),
-            Change::SwitchedOff => tracing::info!(tool, origin, "tool switched off"),
-            Change::Removed => tracing::info!(tool, origin, "tool removed"),
+            Change::Created => tracing::info!(name, origin, "definition created"),
+            Change::Updated => tracing::info!(name, origin, "definition updated"),
+            Change::LiveAgain => tracing::info!(name, origin, "definition live again"),
+            Change::SwitchedOff => tracing::info!(name, origin, "definition switched off"),
+            Change::Removed => tracing::info!(name, origin, "definition removed"),
         }
     }
     if changes.len() > MOST_NAMED {
-        tracing::info!(source = source.word(), more = changes.len() - MOST_NAMED, "more tools changed");
+        tracing::info!(source = source.word(), more = changes.len() - MOST_NAMED, "more definitions changed");
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicU32;
 use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, Made, Permission, Problem, Problems, ResponseMapping,
-    SchemaCompiler, TaskSupport, ToolName, Validator,
+    Compiled, Definition, DefinitionForm, Executor, Made, Permission, Problem, Problems, SchemaCompiler,
+    TaskSupport, ToolName, Validator,
 };
 
 use crate::entry::SourceId;
@@ -143,7 +143,7 @@ impl Compiler {
 
 /// Fields that would have no effect are refused.
 fn refuse_tool_fields(definition: &Definition, item: &Item, problems: &mut Problems) {
-    let mapped = definition.response_mapping != ResponseMapping::Passthrough;
+    // Whether there is an answer to be mapped, the kind knows.
     let given = [
         ("inputSchema", definition.input_schema.is_some()),
         ("outputSchema", definition.output_schema.is_some()),
@@ -151,8 +151,6 @@ fn refuse_tool_fields(definition: &Definition, item: &Item, problems: &mut Probl
         ("category", definition.category.is_some()),
         ("tags", !definition.tags.is_empty()),
         ("deferLoading", definition.defer_loading.is_some()),
-        // A prompt or a resource may be fetched, and then what comes back can be mapped.
-        ("responseMapping", mapped && matches!(item, Item::Upstream { .. })),
     ];
     for (field, _) in given.into_iter().filter(|(_, there)| *there) {
         let message =

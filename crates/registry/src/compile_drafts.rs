@@ -185,7 +185,7 @@ fn whole_document(name: &str, message: String) -> Problem {
 fn log(entry: &Entry) {
     for problem in entry.problems.iter().filter(|problem| problem.severity == Severity::Error) {
         tracing::warn!(
-            tool = entry.name,
+            name = entry.name,
             origin = entry.origin,
             pointer = problem.pointer,
             problem = problem.message,

@@ -33,7 +33,7 @@ pub(crate) fn merge(sources: &[Tracked], upstreams: &mut Upstreams) -> Contents 
         }
     }
     for followed in upstreams.follow(offerers) {
-        contents.upstreams.push(followed.status());
+        contents.upstreams.extend(followed.status());
         let problems = add_offer(followed, &mut contents.entries, &mut shelves);
         followed.tell(&problems);
         if followed.by.source == SourceId::Native {

@@ -141,15 +141,20 @@ impl Followed {
         );
     }
 
-    pub(crate) fn status(&self) -> UpstreamStatus {
-        UpstreamStatus {
+    /// How it is; nothing for native tools of which there are none.
+    pub(crate) fn status(&self) -> Option<UpstreamStatus> {
+        let native = self.by.source == SourceId::Native;
+        if native && self.offer.is_empty() && self.failure.is_none() {
+            return None;
+        }
+        Some(UpstreamStatus {
             name: self.by.name.clone(),
             tools: self.tools.len(),
             prompts: self.prompts.len(),
             resources: self.resources.len(),
             templates: self.templates.len(),
             failure: self.failure.clone(),
-        }
+        })
     }
 
     /// Its failure as a problem; what it last offered may be in place all the same, so it is but a warning.

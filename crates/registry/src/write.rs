@@ -64,7 +64,7 @@ pub enum WriteError {
     #[error("there is no tool named {0:?}; GET /admin/tools lists them")]
     NotFound(String),
     /// It is there, but not in the store.
-    #[error("the tool {name:?} comes from {origin}, not from the store; change it there")]
+    #[error("{name:?} comes from {origin}, not from the store; change it there")]
     Elsewhere {
         /// Its name.
         name: String,

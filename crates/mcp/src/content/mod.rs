@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Block, ErrorCode, InputRequired, Json, Outcome as CallOutcome, Payload, Root, ToolResult,
+    Block, ErrorCode, InputRequired, Json, Outcome as CallOutcome, Payload, PlainAnswer, Root, ToolResult,
     write_json_string,
 };
 use toolrail_registry::Era;
@@ -203,7 +203,14 @@ pub(crate) fn failure_of(result: &ToolResult) -> Fault {
 pub(crate) fn write_plain(result: &ToolResult) -> Outcome {
     let mut outcome = Outcome::whole(&b"{\"content\":"[..]);
     match &result.payload {
-        Payload::Json(json) | Payload::Whole(json) => outcome.share(json.bytes()),
+        Payload::Json(json) => outcome.share(json.bytes()),
+        Payload::Whole(json) => match PlainAnswer::of(json) {
+            PlainAnswer::Json(part) | PlainAnswer::Content(part) => {
+                outcome.share(&json.bytes().slice_ref(part.as_bytes()));
+            }
+            PlainAnswer::Text(text) => write_json_string(&mut outcome.out, &text),
+            PlainAnswer::Nothing => outcome.out.extend_from_slice(b"null"),
+        },
         Payload::Text(text) => write_json_string(&mut outcome.out, text),
         Payload::Empty | Payload::InputRequired(_) => outcome.out.extend_from_slice(b"null"),
         Payload::Blocks(_) => {

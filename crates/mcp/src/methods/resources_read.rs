@@ -1,6 +1,7 @@
 //! `resources/read`: the content of a resource.
 
 use serde_json::json;
+use toolrail_core::{CallError, ErrorCode};
 
 use super::Context;
 use crate::content;
@@ -19,6 +20,9 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
         return Err(unknown_resource(&context, &uri));
     };
     let outcome = resource.read(&uri, context.peer.principal, context.caller).await;
+    if let Err(CallError { code: ErrorCode::NotFound, message, rpc: None }) = outcome {
+        return Err(missing(&context, &uri, message));
+    }
     match context.settle_strictly(outcome, Cache::Never) {
         Ok(result) => {
             let contents = content::contents::write(&result, &uri, resource.mime.as_deref());
@@ -28,12 +32,16 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     }
 }
 
-/// −32602 since 2026-07-28, −32002 before.
 pub(super) fn unknown_resource(context: &Context<'_>, uri: &str) -> Fault {
+    let message = format!("unknown resource {:?}; resources/list has those there are", shortened(uri));
+    missing(context, uri, message)
+}
+
+/// −32602 since 2026-07-28, −32002 before.
+fn missing(context: &Context<'_>, uri: &str, message: String) -> Fault {
     let code = match context.dialect {
         Dialect::Modern => Code::InvalidParams,
         Dialect::Legacy | Dialect::Plain => Code::ResourceNotFound,
     };
-    Fault::new(code, format!("unknown resource {:?}; resources/list has those there are", shortened(uri)))
-        .with_data(json!({"uri": uri}))
+    Fault::new(code, message).with_data(json!({"uri": uri}))
 }

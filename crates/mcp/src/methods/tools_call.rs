@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use toolrail_core::{CallError, TaskSupport, closest};
+use toolrail_core::{CallError, TaskSupport, ToolResult, closest};
 use toolrail_registry::{HeaderParam, Snapshot, Tool};
 
 use super::{Context, as_task};
@@ -35,6 +35,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     }
     let outcome = tool.call(arguments, context.peer.principal, context.caller).await;
     if answers_plainly(&context) {
+        let outcome = outcome.and_then(ToolResult::into_good);
         return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
     }
     match context.settle(outcome, Cache::Silent) {

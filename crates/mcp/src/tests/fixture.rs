@@ -93,6 +93,19 @@ fn offer() -> Offer {
             tool("waits", TaskSupport::Never, slow),
             tool("talks", TaskSupport::Never, talk),
             tool("hangs_up", TaskSupport::Never, hang_up),
+            tool("pretty", TaskSupport::Never, |call| reported(call, Payload::Json(json_of(PRETTY)))),
+            tool("pretty_whole", TaskSupport::Never, |call| {
+                let text = format!("{{\n\"content\": [\r\n],\n\"structuredContent\": {PRETTY}\n}}");
+                reported(call, Payload::Whole(json_of(&text)))
+            }),
+            tool("pretty_large", TaskSupport::Never, |call| {
+                let rows = vec![PRETTY; 1_000].join(",\r\n");
+                reported(call, Payload::Json(json_of(&format!("{{\n\"rows\": [\n{rows}\n]\n}}"))))
+            }),
+            tool("fails_wholly", TaskSupport::Never, |_| {
+                let payload = whole(r#"{"content":[{"type":"text","text":"no luck"}],"isError":true}"#);
+                async { Ok(ToolResult { is_error: true, ..ToolResult::good(payload) }) }.boxed()
+            }),
         ],
         prompts: vec![
             offered("plain", "name", |_| good(Payload::Text("say it".into()))),
@@ -112,6 +125,9 @@ fn offer() -> Offer {
             }),
             offered("test://whole", "uri", |_| good(whole(r#"{"contents":[],"ttlMs":7,"x":1}"#))),
             offered("test://asks", "uri", |_| good(Payload::InputRequired(needed()))),
+            offered("test://gone", "uri", |_| {
+                async { Err(CallError::new(ErrorCode::NotFound, "the upstream answered 404")) }.boxed()
+            }),
         ],
         templates: vec![offered("test://pages/{page}", "uriTemplate", |call| {
             good(Payload::Text(call.tool.to_owned()))
@@ -120,6 +136,9 @@ fn offer() -> Offer {
 }
 
 pub(super) const WHOLE_TOOL: &str = r#"{"zebra":1.50,"content":[],"structuredContent":[1],"_meta":{"b":1,"io.modelcontextprotocol/serverInfo":{"name":"theirs"},"a":2},"apple":{"z":1,"a":2}}"#;
+
+/// JSON with line breaks of every sort, as some servers print it.
+pub(super) const PRETTY: &str = "{\n  \"a\": [\r\n    1,\r    \"two\\nlines\"\n  ]\r\n}";
 
 fn tool(name: &str, tasks: TaskSupport, act: Act) -> OfferedTool {
     OfferedTool {
@@ -143,8 +162,22 @@ fn good<'a>(payload: Payload) -> BoxFuture<'a, Outcome> {
     async { Ok(ToolResult::good(payload)) }.boxed()
 }
 
-fn whole(json: &'static str) -> Payload {
-    Payload::Whole(Json::parse(Bytes::from_static(json.as_bytes())).expect("JSON"))
+fn whole(json: &str) -> Payload {
+    Payload::Whole(json_of(json))
+}
+
+fn json_of(text: &str) -> Json {
+    Json::parse(Bytes::copy_from_slice(text.as_bytes())).expect("JSON")
+}
+
+/// Reports progress before it answers.
+fn reported<'a>(call: &'a Call<'a>, payload: Payload) -> BoxFuture<'a, Outcome> {
+    async {
+        call.caller.progress(&Progress { progress: 1.0, total: None, message: None });
+        tokio::task::yield_now().await;
+        Ok(ToolResult::good(payload))
+    }
+    .boxed()
 }
 
 fn refuse<'a>() -> BoxFuture<'a, Outcome> {

@@ -1,6 +1,7 @@
 //! Facts about the methods, asked of a server over a registry whose one upstream offers something of every sort.
 
 mod fixture;
+mod framing;
 mod offered;
 mod relay;
 mod results;
@@ -80,7 +81,8 @@ async fn answer_to(client: &Client<'_>, server: &Server, method: &str, params: V
     let Client { dialect, caller, outbox } = *client;
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
     let Ok(Message::Request(request)) = envelope::parse(body.as_bytes()) else { panic!("{body}") };
-    let session = Session::default();
+    // Clients that say `tool` are those of the WebSocket.
+    let session = Session { plain_shapes: params.get("tool").is_some(), ..Session::default() };
     let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous, outbox };
     let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {

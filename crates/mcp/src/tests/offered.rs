@@ -27,7 +27,7 @@ async fn lists_are_paged_and_may_be_kept_for_a_moment() {
     let page = ask(&server, Dialect::Legacy, "resources/list", json!({})).await.unwrap();
     let cursor = json!({"cursor": page["nextCursor"]});
     let rest = ask(&server, Dialect::Legacy, "resources/list", cursor).await.unwrap();
-    assert_eq!(rest["resources"].as_array().unwrap().len(), 1);
+    assert_eq!(rest["resources"].as_array().unwrap().len(), 2);
     assert_eq!(rest.get("nextCursor"), None);
     let unknown = ask(&server, Dialect::Legacy, "prompts/list", json!({"cursor": "%"})).await;
     assert_eq!(unknown.unwrap_err()["code"], -32602);
@@ -72,6 +72,15 @@ async fn an_unknown_resource_is_told_in_the_words_of_each_revision() {
     }
     let missing = all(Dialect::Modern, "resources/read", json!({})).await.unwrap_err();
     assert_eq!(missing["code"], -32602);
+}
+
+#[tokio::test]
+async fn a_resource_that_is_gone_where_it_is_fetched_is_told_like_an_unknown_one() {
+    for (dialect, code) in [(Dialect::Modern, -32602), (Dialect::Legacy, -32002)] {
+        let error = all(dialect, "resources/read", json!({"uri": "test://gone"})).await.unwrap_err();
+        assert_eq!((&error["code"], &error["data"]), (&json!(code), &json!({"uri": "test://gone"})));
+        assert_eq!(error["message"], "the upstream answered 404");
+    }
 }
 
 #[tokio::test]

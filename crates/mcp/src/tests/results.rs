@@ -40,6 +40,18 @@ async fn a_whole_result_that_is_no_object_is_an_internal_error() {
     }
 }
 
+/// R10, C2: the answer itself under `content`, and a failure instead of an error result.
+#[tokio::test]
+async fn a_whole_result_comes_down_to_its_answer_for_plain_clients() {
+    let call = async |tool: &str| {
+        ask(&*server().await, Dialect::Plain, "tools/call", json!({"tool": tool, "arguments": {}})).await
+    };
+    assert_eq!(call("whole").await.unwrap(), json!({"content": [1]}));
+    assert_eq!(call("text").await.unwrap(), json!({"content": "hi"}));
+    let failed = call("fails_wholly").await.unwrap_err();
+    assert_eq!((&failed["code"], &failed["message"]), (&json!(-32000), &json!("no luck")));
+}
+
 #[tokio::test]
 async fn questions_reach_modern_clients_only() {
     let result = call(Dialect::Modern, "asks").await.unwrap();

@@ -29,11 +29,19 @@ pub(crate) const LARGEST_MESSAGE: usize = 4 * 1024 * 1024;
 /// the transport of 2024-11-05.
 pub fn routes(server: Arc<Server>) -> Router {
     Router::new()
-        .route("/mcp/ws", get(websocket::handle))
-        .route("/sse", get(http_sse::open))
-        .route("/messages", post(http_sse::take))
+        .route(WEBSOCKET, get(websocket::handle))
+        .route(EVENTS, get(http_sse::open))
+        .route(MESSAGES, post(http_sse::take))
         .with_state(server)
 }
 
 /// The path of Streamable HTTP.
 pub const ENDPOINT: &str = "/mcp";
+const WEBSOCKET: &str = "/mcp/ws";
+const EVENTS: &str = "/sse";
+const MESSAGES: &str = "/messages";
+
+/// Whether clients of MCP speak to that path, who read JSON-RPC only.
+pub fn speaks_mcp(path: &str) -> bool {
+    [ENDPOINT, WEBSOCKET, EVENTS, MESSAGES].contains(&path)
+}

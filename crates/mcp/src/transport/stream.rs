@@ -1,4 +1,4 @@
-//! One message per line over any pair of byte streams: stdio today, a socket tomorrow.
+//! One message per line over any pair of byte streams, such as standard input and output.
 
 use std::io;
 use std::sync::Arc;

@@ -73,21 +73,21 @@ async fn a_reload_logs_what_it_changed() {
     assert_eq!(
         log.take(),
         [
-            " INFO tool updated tool=\"a\" origin=\"store row \\\"a\\\"\"",
-            " INFO tool live again tool=\"b\" origin=\"store row \\\"b\\\"\"",
-            " INFO tool created tool=\"c\" origin=\"store row \\\"c\\\"\"",
+            " INFO definition updated name=\"a\" origin=\"store row \\\"a\\\"\"",
+            " INFO definition live again name=\"b\" origin=\"store row \\\"b\\\"\"",
+            " INFO definition created name=\"c\" origin=\"store row \\\"c\\\"\"",
         ]
     );
     rows.write(&[Change::SetEnabled { name: "a".into(), enabled: false }], "test").await.unwrap();
     registry.refresh().await;
-    assert!(log.take()[0].contains("tool switched off"));
+    assert!(log.take()[0].contains("definition switched off"));
     let many: Vec<_> =
         (0..25).map(|number| put(&format!("t{number}"), tool(&format!("t{number}"), "d"))).collect();
     rows.write(&many, "test").await.unwrap();
     registry.refresh().await;
     let told = log.take();
     assert_eq!(told.len(), 21, "{told:#?}");
-    assert_eq!(told[20], " INFO more tools changed source=\"store\" more=5");
+    assert_eq!(told[20], " INFO more definitions changed source=\"store\" more=5");
     registry.refresh().await;
     assert_eq!(log.take(), [""; 0]);
 }
@@ -103,8 +103,8 @@ async fn a_problem_of_a_file_is_logged_once() {
     assert!(first.len() == 1 && first[0].contains("source has a problem"), "{first:#?}");
     fs::write(folder.path().join("b.json"), tool("b", "d").to_string()).unwrap();
     registry.refresh().await;
-    assert_eq!(log.take(), [" INFO tool created tool=\"b\" origin=\"b.json\""]);
+    assert_eq!(log.take(), [" INFO definition created name=\"b\" origin=\"b.json\""]);
     fs::remove_file(folder.path().join("b.json")).unwrap();
     registry.refresh().await;
-    assert_eq!(log.take(), [" INFO tool removed tool=\"b\" origin=\"b.json\""]);
+    assert_eq!(log.take(), [" INFO definition removed name=\"b\" origin=\"b.json\""]);
 }

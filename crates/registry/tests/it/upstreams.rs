@@ -260,3 +260,14 @@ async fn native_tools_need_no_source() {
     registry.refresh().await;
     assert_eq!(names(&registry), ["mine"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn native_tools_of_which_there_are_none_have_no_status() {
+    let (none, some) = (Server::offering(tools(&[])), Server::offering(tools(&["mine"])));
+    let registry = registry_of(&[], Vec::new())
+        .with_natives(vec![("none".into(), Connection::to(&none)), ("some".into(), Connection::to(&some))]);
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    let told: Vec<_> = snapshot.upstreams.iter().map(|status| status.name.as_str()).collect();
+    assert_eq!(told, ["some"]);
+}

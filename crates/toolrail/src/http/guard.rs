@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use axum::response::{IntoResponse, Response};
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
 use toolrail_core::ErrorCode;
 
 /// Which hosts and origins are known.
@@ -25,6 +26,15 @@ pub(crate) enum Refusal {
     Host(String),
     /// The web page it came from is not known.
     Origin(String),
+}
+
+/// How an answer says no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// `{ok: false, error: {code, message}}`
+    Rest,
+    /// A JSON-RPC error without an id.
+    JsonRpc,
 }
 
 impl Guard {
@@ -113,9 +123,24 @@ fn is_loopback(address: IpAddr) -> bool {
     }
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let message = match self {
+impl Refusal {
+    /// The answer, in the shape that whoever is refused can read.
+    pub(crate) fn told(self, shape: Shape) -> Response {
+        /// The request is not one that may be made.
+        const INVALID_REQUEST: i32 = -32600;
+        let message = self.message();
+        let body = match shape {
+            Shape::Rest => json!({"ok": false, "error": {"code": ErrorCode::Forbidden, "message": message}}),
+            Shape::JsonRpc => {
+                json!({"jsonrpc": "2.0", "error": {"code": INVALID_REQUEST, "message": message}})
+            }
+        };
+        let kind = HeaderValue::from_static("application/json");
+        (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, kind)], body.to_string()).into_response()
+    }
+
+    fn message(self) -> String {
+        match self {
             Self::Host(host) if host.is_empty() => "the request has no Host header".to_owned(),
             Self::Host(host) => {
                 let name: String = without_port(&host).chars().take(200).collect();
@@ -129,11 +154,7 @@ impl IntoResponse for Refusal {
                     "web pages of {origin:?} may not use this server; if they should, start it with --allow-origin {origin}"
                 )
             }
-        };
-        let code = ErrorCode::Forbidden;
-        let body = serde_json::json!({"ok": false, "error": {"code": code, "message": message}}).to_string();
-        let json = HeaderValue::from_static("application/json");
-        (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, json)], body).into_response()
+        }
     }
 }
 

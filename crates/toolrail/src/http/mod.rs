@@ -15,7 +15,6 @@ use std::time::Duration;
 use ::http::{Request, Response};
 use axum::Router;
 use axum::body::Body;
-use axum::response::IntoResponse;
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -31,6 +30,7 @@ use tower::Service;
 
 use answered::Answered;
 pub(crate) use guard::Guard;
+use guard::Shape;
 pub(crate) use listen::{Listen, Socket};
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
@@ -196,7 +196,9 @@ pub(crate) struct Guarded {
 impl Guarded {
     async fn answer(&self, request: Request<Incoming>) -> Response<Either<toolrail_mcp::Body, Body>> {
         if let Err(refusal) = self.guard.check(request.headers()) {
-            return refusal.into_response().map(Either::Right);
+            let shape =
+                if toolrail_mcp::speaks_mcp(request.uri().path()) { Shape::JsonRpc } else { Shape::Rest };
+            return refusal.told(shape).map(Either::Right);
         }
         if request.uri().path() == toolrail_mcp::ENDPOINT {
             return self.mcp.answer_http(request).await.map(Either::Left);

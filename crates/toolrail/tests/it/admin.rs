@@ -390,10 +390,14 @@ async fn health_readiness_schema_and_front_page_answer() -> Result<()> {
         (&json!("ready"), &json!(1), &json!(0))
     );
     assert_eq!(ready["sources"][0]["source"], "store");
+    assert_eq!(ready["upstreams"], json!([]), "native tools of which there are none are not told of");
     let schema = gateway.get("/schema/tool.json").await?.json()?;
     let properties = &schema["$defs"]["definition"]["properties"];
     assert!(properties["http"].is_object() && properties["feign"].is_object());
-    assert!(gateway.get("/").await?.text().contains("POST /mcp/tools/call"));
+    let front = gateway.get("/").await?.json()?;
+    let mcp = ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"];
+    assert_eq!(front["endpoints"]["mcp"], json!(mcp));
+    assert_eq!(front["endpoints"]["tools"], json!(["GET /mcp/tools", "POST /mcp/tools/call"]));
     let refreshed = gateway.post_json("/admin/refresh", &Value::Null).await?.json()?;
     assert_eq!((&refreshed["ok"], &refreshed["tools"]), (&json!(true), &json!(1)));
     assert_eq!(gateway.get("/admin/problems").await?.json()?, json!({"problems": []}));

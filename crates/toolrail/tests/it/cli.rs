@@ -193,7 +193,7 @@ async fn problems_tells_what_is_wrong_with_files_and_definitions() -> Result<()>
     let gateway = Gateway::builder(BINARY).arg("--tools").arg(folder.path()).start().await?;
     let shown = tools(&gateway, &["problems"]).await?;
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stdout.starts_with("SEVERITY  TOOL  PLACE "), "{}", shown.stdout);
+    assert!(shown.stdout.starts_with("SEVERITY  NAME  PLACE "), "{}", shown.stdout);
     for part in ["error     -     broken.json ", "error     bad   bad.yaml#/http/urll "] {
         assert!(shown.stdout.contains(part), "{part:?} is not in {}", shown.stdout);
     }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
+use serde_json::json;
 use toolrail_testkit::Gateway;
 
 use crate::support::{BINARY, assert_failed, run_in};
@@ -30,6 +31,23 @@ async fn a_foreign_host_or_origin_is_refused_on_every_route() -> Result<()> {
     let request =
         Request::get("/mcp/tools").header("origin", "https://evil.example").body(Full::new(Bytes::new()))?;
     assert_failed(&gateway.request(request).await?, 403, "FORBIDDEN", "--allow-origin https://evil.example");
+    Ok(())
+}
+
+/// Clients of MCP read JSON-RPC only.
+#[tokio::test]
+async fn a_refused_mcp_client_gets_an_error_of_json_rpc() -> Result<()> {
+    let gateway = Gateway::builder(BINARY).start().await?;
+    for path in ["/mcp", "/mcp/ws", "/sse", "/messages?sessionId=x"] {
+        for header in [("host", "evil.example"), ("origin", "https://evil.example")] {
+            let request = Request::post(path).header(header.0, header.1).body(Full::new(Bytes::new()))?;
+            let reply = gateway.request(request).await?;
+            let body = reply.json()?;
+            assert_eq!((reply.status, &body["error"]["code"]), (403, &json!(-32600)), "{path} {body}");
+            assert_eq!((&body["jsonrpc"], body.get("id")), (&json!("2.0"), None), "{path} {body}");
+            assert!(body["error"]["message"].as_str().unwrap().contains("--allow-"), "{path} {body}");
+        }
+    }
     Ok(())
 }
 

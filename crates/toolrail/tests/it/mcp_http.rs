@@ -40,10 +40,10 @@ async fn modern(gateway: &Gateway, method: &str, mut params: Value) -> Reply {
         format!("{META}protocolVersion"): "2026-07-28",
         format!("{META}clientCapabilities"): {},
     });
-    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
     let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
-    if method == "tools/call" {
+    if matches!(method, "tools/call" | "resources/read") {
         headers.push(("mcp-name", &name));
     }
     post(gateway, &headers, body.to_string()).await
@@ -330,4 +330,22 @@ async fn lists_are_paged() {
     }
     let expected: Vec<String> = (0..8).map(|n| format!("tool{n}")).collect();
     assert_eq!(names, expected);
+}
+
+#[tokio::test]
+async fn a_resource_that_its_service_does_not_have_is_unknown_in_the_words_of_each_revision() {
+    let (gateway, service) = started().await;
+    let url = service.url("/status/{{args.code}}");
+    let resource = json!({"uriTemplate": "docs://{code}", "http": {"url": url}});
+    register(&gateway, &json!({"name": "pages", "resource": resource})).await;
+    for uri in ["docs://404", "docs://410"] {
+        let modern = modern(&gateway, "resources/read", json!({"uri": uri})).await.json().unwrap();
+        let legacy = legacy_call(&gateway, "resources/read", json!({"uri": uri})).await;
+        for (answer, code) in [(modern, -32602), (legacy, -32002)] {
+            let error = &answer["error"];
+            assert_eq!((&error["code"], &error["data"]), (&json!(code), &json!({"uri": uri})), "{answer}");
+        }
+    }
+    let broken = legacy_call(&gateway, "resources/read", json!({"uri": "docs://500"})).await;
+    assert_eq!(broken["error"]["data"], json!({"code": "UPSTREAM_STATUS"}), "{broken}");
 }

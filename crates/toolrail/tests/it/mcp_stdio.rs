@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use toolrail_testkit::{Stdio, Upstream};
+use toolrail_testkit::{Canned, Stdio, Upstream};
 
 use crate::support::{BINARY, gateway, plain, register, weather};
 
@@ -61,6 +61,29 @@ async fn a_slow_call_blocks_nothing() {
     }
     assert_eq!(stdio.receive().await.unwrap()["id"], 2);
     assert_eq!(stdio.receive().await.unwrap()["id"], 1);
+}
+
+/// Line breaks between the parts of an upstream's JSON do not end the message.
+#[tokio::test]
+async fn a_pretty_printed_answer_is_one_line() {
+    let upstream = Upstream::start().await.unwrap();
+    let row = json!({"id": 1, "text": "two\nlines"});
+    let small = format!("{row:#}\r\n").replace('\n', "\r\n");
+    let large = format!("{:#}", json!(vec![row.clone(); 1_000]));
+    upstream.answer("/small", Canned::new(200, "application/json", small));
+    upstream.answer("/large", Canned::new(200, "application/json", large));
+    let folder = tempfile::tempdir().unwrap();
+    let definitions =
+        json!([plain("small", &upstream.url("/small")), plain("large", &upstream.url("/large"))]);
+    fs::write(folder.path().join("a.json"), definitions.to_string()).unwrap();
+    let data = folder.path().join("data");
+    let mut stdio =
+        spawn(&["stdio", "--data", data.to_str().unwrap(), "--tools", folder.path().to_str().unwrap()]);
+    let small = stdio.call("tools/call", json!({"name": "small"})).await.unwrap();
+    assert_eq!(small["result"]["structuredContent"], row);
+    let large = stdio.call("tools/call", json!({"name": "large"})).await.unwrap();
+    assert_eq!(large["result"]["structuredContent"]["result"].as_array().unwrap().len(), 1_000);
+    assert!(stdio.finish().await.unwrap().success());
 }
 
 /// `stdio --url` serves a remote registry to clients that can only start a process, in both eras.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::Form;
+use super::{Form, upstream};
 use crate::cli::target::{Ask, Target};
 use crate::print::{self, Overlong};
 
@@ -16,7 +16,7 @@ const LONGEST_DESCRIPTION: usize = 80;
 pub(super) struct ListArgs {
     /// Words that must all occur in the name or the description
     filter: Vec<String>,
-    /// Only tools in this state
+    /// Only those in this state
     #[arg(long, value_enum)]
     state: Option<State>,
 }
@@ -70,8 +70,17 @@ fn row(tool: &Value) -> [String; 5] {
     let description = match tool["errors"].as_u64() {
         Some(1) => format!("1 error: {}", first()),
         Some(errors) if errors > 0 => format!("{errors} errors: {}", first()),
-        _ => tool["description"].as_str().unwrap_or_default().to_owned(),
+        _ => described(tool),
     };
     let description = print::one_line(&description, LONGEST_DESCRIPTION);
     [text("name"), text("type"), text("state"), text("source"), description]
+}
+
+/// Its description; of a server, also what it offers or why not.
+fn described(tool: &Value) -> String {
+    let description = tool["description"].as_str().unwrap_or_default();
+    let Some(offer) = upstream::offer(&tool["upstream"]) else {
+        return description.to_owned();
+    };
+    if description.is_empty() { offer } else { format!("{offer}: {description}") }
 }

@@ -7,6 +7,7 @@ mod list;
 mod problems;
 mod show;
 mod switch;
+mod upstream;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,11 +29,11 @@ pub(super) struct ToolsArgs {
 
 #[derive(Subcommand)]
 enum ToolsCommand {
-    /// List tools, live or not
+    /// List tools, prompts, resources and upstream servers, live or not
     List(list::ListArgs),
     /// List everything that is wrong with definitions, files that cannot be read included
     Problems,
-    /// Show one tool with its definition and problems
+    /// Show one of them with its definition and problems
     Show {
         /// The tool
         name: String,

@@ -17,7 +17,7 @@ pub(super) async fn run(target: &Target, form: Form) -> anyhow::Result<ExitCode>
         Form::People if problems.is_empty() => print::note("no problems"),
         Form::People => {
             let rows = problems.iter().map(row).collect();
-            print::table(["SEVERITY", "TOOL", "PLACE", "PROBLEM"], rows, Overlong::Wrap);
+            print::table(["SEVERITY", "NAME", "PLACE", "PROBLEM"], rows, Overlong::Wrap);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::Form;
+use super::{Form, upstream};
 use crate::cli::target::{Ask, Target, path_step};
 use crate::print;
 
@@ -31,6 +31,12 @@ fn for_people(shown: &Value) {
             Some(1) => print::line(format!("  used once, at {at}")),
             _ => print::line(format!("  used {} times, last at {at}", shown["useFrequency"])),
         }
+    }
+    // A failure is among the problems.
+    if let Some(offer) =
+        upstream::offer(&shown["upstream"]).filter(|_| shown["upstream"]["failure"].is_null())
+    {
+        print::line(format!("  {offer}"));
     }
     for problem in shown["problems"].as_array().into_iter().flatten() {
         let text = |field: &str| problem[field].as_str().unwrap_or_default();

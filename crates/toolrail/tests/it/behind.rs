@@ -1,0 +1,107 @@
+//! One gateway behind another: how REST and the command line show what an upstream server offers and answers.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolrail_testkit::{Canned, Gateway, Upstream, wait_until};
+
+use crate::support::{
+    assert_failed, call, gateway, get_tool, listed, register, register_all, run_in, started,
+};
+
+/// A gateway with the tools of another, `far`, under the prefix `far_`, and what those call.
+async fn chained(definitions: impl Fn(&Upstream) -> Vec<Value>) -> Result<(Gateway, Gateway, Upstream)> {
+    let (far, service) = started().await;
+    let definitions = definitions(&service);
+    register_all(&far, &definitions).await?;
+    let near = gateway().start().await?;
+    let url = format!("{}/mcp", far.url());
+    register(&near, &json!({"name": "far", "description": "Another gateway", "mcp": {"url": url}})).await;
+    wait_until("the tools of the other gateway", Duration::from_secs(10), async || {
+        (listed(&near).await.ok()?.len() == definitions.len()).then_some(())
+    })
+    .await?;
+    Ok((near, far, service))
+}
+
+#[tokio::test]
+async fn a_call_at_an_upstream_server_is_answered_like_one_here() -> Result<()> {
+    let names = ["echo", "list", "text", "image", "status/404"];
+    let (near, far, service) = chained(|service| {
+        service.answer("/list", Canned::json(200, &json!([1, "two"])));
+        names
+            .map(|path| get_tool(path.split('/').next().unwrap(), &service.url(&format!("/{path}"))))
+            .to_vec()
+    })
+    .await?;
+    let answer = async |name: &str| call(&near, &format!("far_{name}"), json!({})).await?.json();
+    assert_eq!(answer("echo").await?["result"]["path"], "/echo");
+    assert_eq!(answer("list").await?, json!({"ok": true, "result": [1, "two"]}));
+    let text = answer("text").await?;
+    assert!(text["result"].as_str().unwrap().starts_with("plain text"), "{text}");
+    let image = answer("image").await?;
+    assert_eq!(image["result"]["content"][0]["mimeType"], "image/png", "{image}");
+    assert_eq!(image["result"].as_object().unwrap().len(), 1, "{image}");
+    let failed = call(&near, "far_status", json!({})).await?;
+    assert_failed(&failed, 502, "UPSTREAM_STATUS", "answered 404");
+    assert_eq!(failed.json()?, call(&far, "status", json!({})).await?.json()?);
+    drop(service);
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_command_line_tells_what_an_upstream_server_offers_or_why_not() -> Result<()> {
+    let (near, far, _service) =
+        chained(|service| vec![get_tool("a", &service.url("/echo")), get_tool("b", &service.url("/echo"))])
+            .await?;
+    register(&near, &json!({"name": "hi", "prompt": {"messages": [{"role": "user", "text": "say hi"}]}}))
+        .await;
+    register(&near, &json!({"name": "page", "resource": {"uri": "docs://page", "text": "x"}})).await;
+    let tools = async |command: &[&str]| {
+        run_in(Path::new("."), &[&["tools"], command, &["--url", near.url()]].concat()).await
+    };
+    let list = tools(&["list"]).await?.stdout;
+    for row in [
+        "far    mcp       live   store     2 tools: Another gateway\n",
+        "far_a  mcp       live   upstream  Gets something\n",
+        "hi     prompt    live   store",
+        "page   resource  live   store",
+    ] {
+        assert!(list.contains(row), "{row:?} is not in\n{list}");
+    }
+    let shown = tools(&["show", "far"]).await?.stdout;
+    assert!(
+        shown.starts_with("far (mcp, live)\n  from store: ") && shown.contains("\n  2 tools\n"),
+        "{shown}"
+    );
+    drop(far);
+    let list = wait_until("the failure", Duration::from_secs(20), async || {
+        let list = tools(&["list", "another"]).await.ok()?.stdout;
+        list.contains("fails: cannot use ").then_some(list)
+    })
+    .await?;
+    assert!(list.contains("\nfar   mcp   live   store   fails: "), "{list}");
+    let shown = tools(&["show", "far"]).await?.stdout;
+    assert_eq!(shown.matches("cannot use").count(), 1, "{shown}");
+    let problems = tools(&["problems"]).await?.stdout;
+    assert!(problems.contains("warning   far ") && problems.contains("the upstream fails: "), "{problems}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_has_no_effect_on_an_upstream_server_is_told_once() -> Result<()> {
+    let (gateway, _service) = started().await;
+    let mapping = json!({"type": "jsonPath", "path": "$"});
+    let server = json!({"name": "far", "description": "d", "mcp": {"url": "http://127.0.0.1:1/mcp"}, "responseMapping": mapping});
+    let checked = gateway.post_json("/admin/tools/validate", &server).await?.json()?;
+    let places: Vec<&str> = checked["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|problem| problem["pointer"].as_str())
+        .collect();
+    assert_eq!(places, ["/responseMapping"], "{checked:#}");
+    Ok(())
+}
