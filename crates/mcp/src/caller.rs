@@ -1,6 +1,6 @@
 //! The client of one request, as those who carry it out see it: what it wants to hear, and how it is asked.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,6 +32,8 @@ pub(crate) struct RequestCaller<'a> {
     capabilities: OnceLock<Value>,
     client_info: OnceLock<Option<Value>>,
     state: OnceLock<Option<String>>,
+    /// Answers that this run has used, for the state of a later round.
+    used: Mutex<Map<String, Value>>,
 }
 
 impl<'a> RequestCaller<'a> {
@@ -49,6 +51,7 @@ impl<'a> RequestCaller<'a> {
             capabilities: OnceLock::new(),
             client_info: OnceLock::new(),
             state: OnceLock::new(),
+            used: Mutex::default(),
         }
     }
 
@@ -95,6 +98,7 @@ impl<'a> RequestCaller<'a> {
     /// Answers that came with the request, or what is still to be asked.
     fn ask_by_result(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
         let State { mut answers, .. } = self.opened_state().map_err(Unanswered::Never)?;
+        answers.extend(self.used.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let brought: Map<String, Value> = match self.params().input_responses {
             None => Map::new(),
             Some(raw) if raw.get() == "null" => Map::new(),
@@ -118,6 +122,7 @@ impl<'a> RequestCaller<'a> {
             })
             .collect();
         if missing.is_empty() {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).extend(answers.clone());
             return Ok(answers);
         }
         let state = (!answers.is_empty() || questions.remember.is_some()).then(|| {

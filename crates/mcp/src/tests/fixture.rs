@@ -92,6 +92,7 @@ fn offer() -> Offer {
             tool("asks_first", TaskSupport::Required, ask_first),
             tool("waits", TaskSupport::Never, slow),
             tool("talks", TaskSupport::Never, talk),
+            tool("asks_twice", TaskSupport::Never, ask_twice),
             tool("hangs_up", TaskSupport::Never, hang_up),
             tool("pretty", TaskSupport::Never, |call| reported(call, Payload::Json(json_of(PRETTY)))),
             tool("pretty_whole", TaskSupport::Never, |call| {
@@ -211,6 +212,24 @@ fn talk<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
             Err(Unanswered::Later(needed)) => Ok(ToolResult::good(Payload::InputRequired(needed))),
             Err(Unanswered::Never(error)) => Err(error),
         }
+    }
+    .boxed()
+}
+
+/// Asks for one thing, then for another, and tells both.
+fn ask_twice<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
+    async {
+        let mut said = Map::new();
+        for key in ["one", "two"] {
+            match call.caller.ask(&questions(&[key])).await {
+                Ok(answers) => said.insert(key.to_owned(), answers[key].clone()),
+                Err(Unanswered::Later(needed)) => {
+                    return Ok(ToolResult::good(Payload::InputRequired(needed)));
+                }
+                Err(Unanswered::Never(error)) => return Err(error),
+            };
+        }
+        Ok(ToolResult::good(Payload::Json(Json::from_value(&said.into()))))
     }
     .boxed()
 }

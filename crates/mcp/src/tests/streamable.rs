@@ -265,3 +265,25 @@ async fn a_client_that_takes_no_streams_gets_its_answer_as_json() {
     let answer = json_of(post(&server, headers, call(3, "talks")).await).await;
     assert_eq!(answer["result"]["isError"], true, "it cannot be asked: {answer}");
 }
+
+#[tokio::test]
+async fn answers_of_earlier_rounds_are_kept_in_the_state() {
+    let server = server().await;
+    let headers: Headers<'_> =
+        &[("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "asks_twice")];
+    let mut body = call(2, "asks_twice");
+    body["params"]["_meta"] = modern(json!({"elicitation": {}}));
+    for key in ["one", "two"] {
+        let asked = json_of(post(&server, headers, body.clone()).await).await;
+        let requests = asked["result"]["inputRequests"].as_object().expect("questions");
+        assert_eq!(requests.keys().collect::<Vec<_>>(), [key], "{asked}");
+        body["params"]["inputResponses"] = json!({key: {"action": "accept", "content": {"said": key}}});
+        body["params"]["requestState"] = asked["result"]["requestState"].clone();
+    }
+    let told = json_of(post(&server, headers, body).await).await;
+    let told = &told["result"]["structuredContent"];
+    assert_eq!(
+        (&told["one"]["content"]["said"], &told["two"]["content"]["said"]),
+        (&json!("one"), &json!("two"))
+    );
+}
