@@ -28,7 +28,12 @@ pub(crate) enum Claim {
 
 impl<'a> Claims<'a> {
     pub(crate) fn of(headers: &'a http::HeaderMap) -> Self {
-        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let text = |name: &str| {
+            let mut values = headers.get_all(name).iter();
+            let first = values.next()?;
+            // Which of two is meant is anybody's guess, and a proxy's may be another: neither is right then.
+            if values.next().is_some() { Some("(repeated)") } else { first.to_str().ok() }
+        };
         Self {
             protocol_version: text("mcp-protocol-version"),
             method: text("mcp-method"),
@@ -77,6 +82,15 @@ mod tests {
         assert_eq!(decode("plain").as_deref(), Some("plain"));
         assert_eq!(decode("=?base64?5LiK5rW3?=").as_deref(), Some("上海"));
         assert_eq!(decode("=?base64?%%?="), None);
+    }
+
+    #[test]
+    fn a_header_that_is_repeated_says_nothing_that_could_be_right() {
+        let mut headers = http::HeaderMap::new();
+        headers.append("mcp-method", http::HeaderValue::from_static("ping"));
+        assert_eq!(Claims::of(&headers).method, Some("ping"));
+        headers.append("mcp-method", http::HeaderValue::from_static("tools/call"));
+        assert_eq!(Claims::of(&headers).method, Some("(repeated)"));
     }
 
     #[test]

@@ -62,8 +62,13 @@ impl Live {
 
     /// Notes a call, so that it can be cancelled; forgotten when what comes back is dropped.
     pub(crate) fn begin(self: &Arc<Self>, id: &str, handle: AbortHandle) -> Begun {
-        lock(&self.calls).insert(id.to_owned(), handle);
-        Begun { live: Arc::clone(self), id: id.to_owned() }
+        let mut calls = lock(&self.calls);
+        // A client that uses an id twice at once can cancel the first of the two only.
+        let id = (!calls.contains_key(id)).then(|| id.to_owned());
+        if let Some(id) = &id {
+            calls.insert(id.clone(), handle);
+        }
+        Begun { live: Arc::clone(self), id }
     }
 
     /// Cancels the call of that id; false if it is not under way here.
@@ -127,12 +132,14 @@ impl Live {
 /// A call under way.
 pub(crate) struct Begun {
     live: Arc<Live>,
-    id: String,
+    id: Option<String>,
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        lock(&self.live.calls).remove(&self.id);
+        if let Some(id) = &self.id {
+            lock(&self.live.calls).remove(id);
+        }
     }
 }
 

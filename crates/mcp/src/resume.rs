@@ -2,6 +2,7 @@
 //! from which the client can go on (2025-03-26 and later, `Last-Event-ID`).
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -23,15 +24,15 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// A new stream. If there are too many, the oldest that has ended is forgotten; nothing if none has.
-    pub(crate) fn open(&self) -> Option<Arc<Stream>> {
+    /// A new stream, which shares `budget` with all others. If there are too many, the oldest that has ended is forgotten; nothing if none has.
+    pub(crate) fn open(&self, budget: &Arc<Budget>) -> Option<Arc<Stream>> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.1.len() == MOST_STREAMS {
             let oldest = all.1.iter().position(|stream| stream.lock().finished.is_some())?;
             all.1.remove(oldest);
         }
         all.0 += 1;
-        let stream = Arc::new(Stream { number: all.0, kept: Mutex::default() });
+        let stream = Arc::new(Stream { number: all.0, kept: Mutex::default(), budget: Arc::clone(budget) });
         all.1.push_back(Arc::clone(&stream));
         Some(stream)
     }
@@ -62,6 +63,22 @@ pub(crate) struct Stream {
     /// Its number within the session.
     pub(crate) number: u64,
     kept: Mutex<Kept>,
+    budget: Arc<Budget>,
+}
+
+/// How much all streams of the process keep together.
+#[derive(Default)]
+pub(crate) struct Budget {
+    bytes: AtomicUsize,
+}
+
+impl Budget {
+    /// Beyond this, every stream keeps only its newest event.
+    const MOST_BYTES: usize = 256 * 1024 * 1024;
+
+    fn is_spent(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > Self::MOST_BYTES
+    }
 }
 
 #[derive(Default)]
@@ -90,11 +107,15 @@ impl Stream {
         let mut kept = self.lock();
         kept.last += 1;
         kept.bytes += message.len();
+        self.budget.bytes.fetch_add(message.len(), Ordering::Relaxed);
         let number = kept.last;
         kept.events.push_back((number, message));
-        while kept.events.len() > MOST_EVENTS || (kept.bytes > MOST_BYTES && kept.events.len() > 1) {
+        while kept.events.len() > MOST_EVENTS
+            || (kept.events.len() > 1 && (kept.bytes > MOST_BYTES || self.budget.is_spent()))
+        {
             if let Some((_, dropped)) = kept.events.pop_front() {
                 kept.bytes -= dropped.len();
+                self.budget.bytes.fetch_sub(dropped.len(), Ordering::Relaxed);
             }
         }
         wake(kept);
@@ -139,6 +160,13 @@ impl Stream {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let bytes = self.lock().bytes;
+        self.budget.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -192,7 +220,7 @@ mod tests {
     #[test]
     fn a_client_that_comes_back_goes_on_after_the_last_event_it_saw() {
         let streams = Streams::default();
-        let stream = streams.open().unwrap();
+        let stream = streams.open(&Arc::default()).unwrap();
         (0..3).for_each(|_| stream.push(Bytes::from_static(b"{}")));
         let found = streams.find(stream.number).unwrap();
         assert_eq!(read(&found, 0), [1, 2, 3]);
@@ -209,16 +237,28 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let streams = Streams::default();
-        let first = streams.open().unwrap();
+        let first = streams.open(&Arc::default()).unwrap();
         (0..1000).for_each(|_| first.push(Bytes::from_static(b"{}")));
         assert_eq!(read(&first, 0).len(), MOST_EVENTS);
         let big = Bytes::from(vec![0; MOST_BYTES]);
         (0..3).for_each(|_| first.push(big.clone()));
         assert_eq!(read(&first, 0), [1003]);
-        let more = (0..2 * MOST_STREAMS).filter_map(|_| streams.open()).count();
+        let more = (0..2 * MOST_STREAMS).filter_map(|_| streams.open(&Arc::default())).count();
         assert_eq!(more, MOST_STREAMS - 1, "none of them has ended");
         first.finish();
-        assert!(streams.open().is_some() && streams.find(first.number).is_none());
+        assert!(streams.open(&Arc::default()).is_some() && streams.find(first.number).is_none());
+    }
+
+    #[test]
+    fn what_all_streams_keep_together_is_bounded() {
+        let (streams, budget) = (Streams::default(), Arc::new(Budget::default()));
+        let stream = streams.open(&budget).unwrap();
+        (0..3).for_each(|_| stream.push(Bytes::from_static(b"{}")));
+        budget.bytes.fetch_add(Budget::MOST_BYTES, Ordering::Relaxed);
+        stream.push(Bytes::from_static(b"{}"));
+        assert_eq!(read(&stream, 0), [4]);
+        drop((stream, streams));
+        assert_eq!(budget.bytes.load(Ordering::Relaxed), Budget::MOST_BYTES);
     }
 
     #[test]

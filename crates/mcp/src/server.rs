@@ -18,6 +18,7 @@ use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
 use crate::relay::{Relay, Report};
 use crate::reply::{Answer, Code, Fault, Reply};
+use crate::resume::Budget;
 use crate::sign::Signer;
 use crate::tasks::Tasks;
 use crate::transport::Mailboxes;
@@ -45,6 +46,8 @@ pub struct Server {
     /// To and from other replicas.
     pub(crate) relay: Arc<Relay>,
     pub(crate) sessions: Sessions,
+    /// What the streams that clients may come back to keep together.
+    pub(crate) kept: Arc<Budget>,
     /// Connections of the transport of 2024-11-05.
     pub(crate) mailboxes: Mailboxes,
     /// Cancelled when the server is about to end: streams then end by themselves.
@@ -83,6 +86,7 @@ impl Server {
             tasks: Tasks::new(Arc::clone(&relay)),
             relay,
             sessions: Sessions::default(),
+            kept: Arc::default(),
             mailboxes: Mailboxes::default(),
             closing: CancellationToken::new(),
             tracker: TaskTracker::new(),

@@ -5,7 +5,9 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 /// Longer URIs match no template: the work grows with the length of both.
-const LONGEST_URI: usize = 8 * 1024;
+const LONGEST_URI: usize = 2 * 1024;
+/// A template with more parts than this, or longer than a URI may be, is not looked into.
+const MOST_PARTS: usize = 32;
 
 /// A URI template.
 pub(crate) struct UriTemplate {
@@ -27,12 +29,18 @@ enum Part {
 impl UriTemplate {
     /// Reads a template. One that breaks the rules matches by the text before its first expression.
     pub(crate) fn parse(text: &str) -> Self {
-        Self { parts: parts_of(text).unwrap_or_else(|| prefix_of(text)) }
+        let parts = Some(text).filter(|text| text.len() <= LONGEST_URI).and_then(parts_of);
+        let parts = parts.filter(|parts| parts.len() <= MOST_PARTS);
+        Self { parts: parts.unwrap_or_else(|| prefix_of(text)) }
     }
 
     /// Whether the URI can have come from this template.
     pub(crate) fn matches(&self, uri: &str) -> bool {
-        uri.len() <= LONGEST_URI && self.reach(uri).first().is_some_and(|first| first[0])
+        let begins = match self.parts.first() {
+            Some(Part::Literal(text)) => uri.starts_with(&**text),
+            _ => true,
+        };
+        begins && uri.len() <= LONGEST_URI && self.reach(uri).first().is_some_and(|first| first[0])
     }
 
     /// The variables of a URI that matches, decoded; none if it does not.
@@ -282,5 +290,9 @@ mod tests {
         let template = "{+a}{+b}{+c}{+d}{+e}{+f}{+g}{+h}!";
         check(template, &"x".repeat(LONGEST_URI), None);
         check("x://{a}", &format!("x://{}", "é".repeat(LONGEST_URI)), None);
+        // Longer than anybody would write: matched by what stands before the first variable.
+        let endless = format!("x://{}", "{a}".repeat(400_000));
+        check(&endless, &format!("x://{}", "y".repeat(1_000)), Some(json!({})));
+        check(&endless, "z://y", None);
     }
 }

@@ -14,6 +14,8 @@ use crate::reply::{Code, Fault, Outcome, Reply};
 
 /// The most resources one subscription may watch.
 const MOST_WATCHED: usize = 1_000;
+/// The longest URI that can be watched.
+const LONGEST_URI: usize = 2 * 1024;
 
 /// What may be listened to.
 #[derive(Default, Deserialize)]
@@ -80,6 +82,9 @@ fn filter_of(context: &Context<'_>) -> Result<Filter, Fault> {
     }
     let filter: Filter = serde_json::from_str(raw.get())
         .map_err(|error| invalid(format!("\"notifications\" cannot be read: {error}")))?;
+    if filter.resource_subscriptions.iter().any(|uri| uri.len() > LONGEST_URI) {
+        return Err(invalid(format!("the URI of a watched resource has at most {LONGEST_URI} bytes")));
+    }
     if filter.resource_subscriptions.len() > MOST_WATCHED || filter.task_ids.len() > MOST_WATCHED {
         return Err(invalid(format!("a subscription watches at most {MOST_WATCHED} resources and tasks")));
     }

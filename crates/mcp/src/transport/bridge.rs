@@ -273,6 +273,10 @@ impl<'a> Bridge<'a> {
 
     /// Writes a message on a line of its own.
     fn pass(&self, message: Bytes) {
+        if serde_json::from_slice::<&RawValue>(&message).is_err() {
+            tracing::warn!("the gateway sent something that is not JSON; it is left out");
+            return;
+        }
         self.outbox.push(crate::reply::Pieces::from(message).into_line());
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -23,6 +24,8 @@ use crate::server::{Said, Server};
 
 /// The most calls one connection may have under way; more are refused.
 pub(super) const MOST_UNDER_WAY: usize = 1024;
+/// The most bytes that the messages of these calls may have together, beside one.
+const MOST_BYTES_UNDER_WAY: usize = 16 * 1024 * 1024;
 
 type Running = Pin<Box<dyn Future<Output = Said> + Send>>;
 type Following = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -36,8 +39,29 @@ pub(super) struct Connection {
     running: FuturesUnordered<Running>,
     /// Tells what changes, once a legacy client has introduced itself.
     following: Option<Following>,
+    /// How many bytes the messages of the calls under way have.
+    bytes_under_way: Arc<AtomicUsize>,
     /// What is to be sent next.
     ready: VecDeque<Pieces>,
+}
+
+/// What the message of one call weighs, as long as the call is under way.
+struct Weight {
+    all: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Weight {
+    fn new(all: &Arc<AtomicUsize>, bytes: usize) -> Self {
+        all.fetch_add(bytes, Ordering::Relaxed);
+        Self { all: Arc::clone(all), bytes }
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl Connection {
@@ -51,6 +75,7 @@ impl Connection {
             outbox: Arc::default(),
             running: FuturesUnordered::new(),
             following: None,
+            bytes_under_way: Arc::default(),
             ready: VecDeque::new(),
         }
     }
@@ -80,10 +105,10 @@ impl Connection {
             Err(_) if envelope::is_batch(&bytes) => None,
             Err((id, fault)) => return Some(Answer::write(id, Err(fault)).body),
         };
-        if self.running.len() >= MOST_UNDER_WAY {
+        let bytes_under_way = self.bytes_under_way.load(Ordering::Relaxed);
+        if self.running.len() >= MOST_UNDER_WAY || bytes_under_way > MOST_BYTES_UNDER_WAY {
             let id = id.as_deref().and_then(|id| serde_json::from_str(id).ok());
-            let message =
-                format!("{MOST_UNDER_WAY} calls are under way on this connection; wait for one to end");
+            let message = "too many calls are under way on this connection; wait for one to end";
             return Some(Answer::write(id, Err(Fault::new(Code::CallFailed, message))).body);
         }
         self.begin(id, bytes);
@@ -95,8 +120,9 @@ impl Connection {
         let begun = id.map(|id| self.live.begin(&id, handle));
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
         let outbox = Arc::clone(&self.outbox);
+        let weight = Weight::new(&self.bytes_under_way, bytes.len());
         self.running.push(Box::pin(async move {
-            let _begun = begun;
+            let (_begun, _weight) = (begun, weight);
             let call = async {
                 let principal = &Principal::Anonymous;
                 let peer = Peer { claims: None, session: &session, principal, outbox: Some(&outbox) };

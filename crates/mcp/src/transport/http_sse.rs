@@ -2,6 +2,7 @@
 //! comes on that stream. The connection lives in this process, so both must reach the same replica.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
@@ -24,15 +25,24 @@ use crate::server::Server;
 
 /// The most messages that wait to be taken up by one connection.
 const MOST_WAITING: usize = 64;
+/// The most bytes that wait to be taken up by one connection, beside one message.
+const MOST_WAITING_BYTES: usize = 4 * 1024 * 1024;
 
 /// Where the messages of each connection go.
 #[derive(Default)]
 pub(crate) struct Mailboxes {
-    by_id: Mutex<HashMap<String, mpsc::Sender<Bytes>>>,
+    by_id: Mutex<HashMap<String, Slot>>,
+}
+
+/// The way to one connection, and how many bytes are on it.
+#[derive(Clone)]
+struct Slot {
+    sender: mpsc::Sender<Bytes>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Mailboxes {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, mpsc::Sender<Bytes>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,6 +53,7 @@ struct Mailbox {
     id: String,
     first: Option<Bytes>,
     messages: mpsc::Receiver<Bytes>,
+    waiting: Arc<AtomicUsize>,
     connection: Connection,
     closing: std::pin::Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
 }
@@ -54,10 +65,12 @@ pub(super) async fn open(State(server): State<Arc<Server>>) -> Response {
     };
     let id = URL_SAFE_NO_PAD.encode(random);
     let (sender, messages) = mpsc::channel(MOST_WAITING);
-    server.mailboxes.lock().insert(id.clone(), sender);
+    let waiting = Arc::<AtomicUsize>::default();
+    server.mailboxes.lock().insert(id.clone(), Slot { sender, waiting: Arc::clone(&waiting) });
     let mailbox = Mailbox {
         first: Some(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into()),
         messages,
+        waiting,
         connection: Connection::new(Arc::clone(&server), Session::of_connection()),
         closing: Box::pin(server.closing.clone().cancelled_owned()),
         server,
@@ -87,16 +100,26 @@ pub(super) async fn take(
         let message = "no stream of that sessionId is open here; open one with GET /sse";
         return fault(Fault::new(Code::InvalidRequest, message).with_status(404));
     };
-    match mailbox.try_send(message) {
+    let length = message.len();
+    if mailbox.waiting.load(Ordering::Relaxed) > MOST_WAITING_BYTES {
+        return fault(too_many());
+    }
+    mailbox.waiting.fetch_add(length, Ordering::Relaxed);
+    match mailbox.sender.try_send(message) {
         Ok(()) => {
             let mut response = Response::new(Body::from("accepted"));
             *response.status_mut() = StatusCode::ACCEPTED;
             response
         }
-        Err(_) => fault(
-            Fault::new(Code::InvalidRequest, "too many messages wait on this connection").with_status(429),
-        ),
+        Err(_) => {
+            mailbox.waiting.fetch_sub(length, Ordering::Relaxed);
+            fault(too_many())
+        }
     }
+}
+
+fn too_many() -> Fault {
+    Fault::new(Code::InvalidRequest, "too many messages wait on this connection").with_status(429)
 }
 
 fn fault(fault: Fault) -> Response {
@@ -114,6 +137,7 @@ impl EventSource for Mailbox {
             return Poll::Ready(Some(first));
         }
         while let Poll::Ready(Some(message)) = self.messages.poll_recv(context) {
+            self.waiting.fetch_sub(message.len(), Ordering::Relaxed);
             if let Some(answer) = self.connection.take(message) {
                 return Poll::Ready(Some(events::event(None, &answer.into_line())));
             }

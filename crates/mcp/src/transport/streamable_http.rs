@@ -28,6 +28,9 @@ use crate::resume::{EventId, Stream};
 use crate::server::{Said, Server};
 use crate::session;
 
+/// The largest request that is kept as long as its stream lasts.
+const LARGEST_LISTEN: usize = 256 * 1024;
+
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -53,6 +56,10 @@ impl Server {
 
     async fn post(self: &Arc<Self>, mut parts: Parts, mut bytes: Bytes) -> Result<Response<Body>, Fault> {
         if parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen") {
+            if bytes.len() > LARGEST_LISTEN {
+                let message = format!("a request to listen has at most {} KiB", LARGEST_LISTEN / 1024);
+                return Err(Fault::new(Code::InvalidRequest, message).with_status(413));
+            }
             // It may last for days: it shall not hold on to the buffer that the connection read it into.
             (parts.headers, bytes) = (detached(&parts.headers), Bytes::copy_from_slice(&bytes));
         }
@@ -117,7 +124,7 @@ impl Server {
         session: &Session,
     ) -> Response<Body> {
         let live = session.live.as_ref().filter(|_| session.revision.get().is_some());
-        let Some(stream) = live.and_then(|live| live.streams.open()) else {
+        let Some(stream) = live.and_then(|live| live.streams.open(&self.kept)) else {
             return events::respond(Answering {
                 future: Some(answering),
                 outbox,
@@ -231,7 +238,10 @@ impl Exchange {
         };
         // In a session the client cancels by naming the request.
         let Ok(Message::Request(request)) = envelope::parse(&self.bytes) else {
-            return self.server.answer(&self.bytes, &peer).await;
+            return tokio::select! {
+                said = self.server.answer(&self.bytes, &peer) => said,
+                () = live.ended.cancelled() => Said::Nothing,
+            };
         };
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = live.begin(request.id.get(), handle);

@@ -60,6 +60,22 @@ impl Guard {
         }
     }
 
+    /// Whether a request that changes definitions may pass: a page of another port of this machine may not send it, since
+    /// what it changes is run for everybody.
+    pub(crate) fn check_change(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let host = only(headers, &HOST).map_err(Refusal::Host)?.unwrap_or_default();
+        match only(headers, &ORIGIN).map_err(Refusal::Origin)? {
+            Some(origin) if !self.is_listed(origin) && !is_of_host(origin, host) => {
+                Err(Refusal::Origin(origin.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_listed(&self, origin: &str) -> bool {
+        self.origins.contains(&origin.to_ascii_lowercase())
+    }
+
     fn knows_host(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let name = without_port(&host);
@@ -86,6 +102,11 @@ impl Guard {
             || address_in(name).is_some_and(is_loopback)
             || authority.eq_ignore_ascii_case(host)
     }
+}
+
+/// Whether a page comes from the very server it talks to.
+fn is_of_host(origin: &str, host: &str) -> bool {
+    origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
 }
 
 /// The value of a header that must not be repeated.
@@ -221,6 +242,23 @@ mod tests {
         {
             assert!(!pass(&guard, "gw.local:8080", Some(origin)), "{origin}");
         }
+    }
+
+    #[test]
+    fn definitions_are_changed_by_pages_of_this_server_and_listed_ones_only() {
+        let guard = Guard::new(([127, 0, 0, 1], 8080).into(), &[], &["https://console.example".into()]);
+        let change = |origin: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static("127.0.0.1:8080"));
+            if let Some(origin) = origin {
+                headers.insert(ORIGIN, HeaderValue::from_static(origin));
+            }
+            guard.check_change(&headers).is_ok()
+        };
+        assert!(
+            change(None) && change(Some("http://127.0.0.1:8080")) && change(Some("https://console.example"))
+        );
+        assert!(!change(Some("http://localhost:3000")) && !change(Some("http://127.0.0.1:9000")));
     }
 
     #[test]

@@ -203,6 +203,12 @@ impl Guarded {
         if request.uri().path() == toolrail_mcp::ENDPOINT {
             return self.mcp.answer_http(request).await.map(Either::Left);
         }
+        if request.uri().path().starts_with("/admin")
+            && !request.method().is_safe()
+            && let Err(refusal) = self.guard.check_change(request.headers())
+        {
+            return refusal.told(Shape::Rest).map(Either::Right);
+        }
         let Ok(response) = self.routes.clone().call(request).await;
         response.map(Either::Right)
     }
