@@ -14,6 +14,7 @@ import sys
 from typing import Any
 
 import httpx2
+from mcp import MCPError
 
 from script import innermost, main, open_client, plain
 
@@ -25,10 +26,17 @@ async def exchange(options: argparse.Namespace) -> dict[str, Any]:
             await call_the_rest(options, told)
         except BaseException as failure:
             # Whatever the server itself said is its answer: only a connection that was cut may be tried again.
-            if told["again"] > 0 or not isinstance(innermost(failure), httpx2.TransportError):
+            if told["again"] > 0 or not was_cut(innermost(failure)):
                 raise
             told["again"] += 1
     return told
+
+
+def was_cut(failure: BaseException) -> bool:
+    """Whether the connection broke: as the transport says it, or as the client tells the calls that were waiting."""
+    return isinstance(failure, httpx2.TransportError) or (
+        isinstance(failure, MCPError) and str(failure) == "Connection closed"
+    )
 
 
 async def call_the_rest(options: argparse.Namespace, told: dict[str, Any]) -> None:
