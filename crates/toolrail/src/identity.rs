@@ -8,8 +8,10 @@ use crate::cli;
 static OURS: OnceLock<Gateway> = OnceLock::new();
 
 /// The first line of the help: Toolrail's own, and that of a binary with a name of its own.
-const ABOUT: &str = "An MCP gateway: tools, prompts, resources and upstream servers from JSON or YAML definitions";
-const ABOUT_ANOTHER: &str = "Serves its tools, and those of your definitions and upstream servers, to MCP clients";
+const ABOUT: &str =
+    "An MCP gateway: tools, prompts, resources and upstream servers from JSON or YAML definitions";
+const ABOUT_ANOTHER: &str =
+    "Serves its tools, and those of your definitions and upstream servers, to MCP clients";
 
 /// The gateway with its command line, under a name of its own if it is given one.
 #[derive(Clone, Debug)]
