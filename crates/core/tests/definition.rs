@@ -143,6 +143,18 @@ fn every_fault_is_told_at_once_with_its_place() {
     );
 }
 
+/// `description: n` in YAML is a boolean.
+#[test]
+fn a_boolean_in_place_of_a_text_is_to_be_quoted() {
+    check_faults(
+        json!({"name": "a", "type": "http", "description": false, "tags": true, "http": {"url": "http://x"}}),
+        &[
+            ("/description", "must be of type string, not a boolean; quote it"),
+            ("/tags", "must be of type array, not a boolean"),
+        ],
+    );
+}
+
 #[test]
 fn faults_of_the_split_form_point_into_the_split_form() {
     check_faults(

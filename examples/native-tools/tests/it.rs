@@ -26,6 +26,15 @@ async fn annotated_functions_and_methods_are_served() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_help_speaks_of_this_binary() -> Result<()> {
+    let output = tokio::process::Command::new(BINARY).arg("--help").output().await?;
+    let help = String::from_utf8(output.stdout)?;
+    assert!(help.starts_with("Serves its tools"), "{help}");
+    assert!(help.contains("Usage: my-tools"), "{help}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn native_tools_answer() -> Result<()> {
     let gateway = Gateway::builder(BINARY).start().await?;
     let added = call(&gateway, "add", json!({"a": 2, "b": 40})).await?;

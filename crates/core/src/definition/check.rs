@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::document::{AuthDocument, Document, MappingDocument};
@@ -145,15 +145,7 @@ impl DefinitionForm {
                 problems.error(&pointer, unknown_value(&pointer, found, options));
             }
             ValidationErrorKind::Type { kind } => {
-                let expected = match kind {
-                    jsonschema::error::TypeKind::Single(one) => one.to_string(),
-                    jsonschema::error::TypeKind::Multiple(many) => {
-                        let names: Vec<_> =
-                            many.iter().map(|one| one.to_string()).filter(|name| name != "null").collect();
-                        names.join(" or ")
-                    }
-                };
-                problems.error(&pointer, format!("must be of type {expected}, not {}", type_name(found)));
+                problems.error(&pointer, wrong_type(kind, found));
             }
             _ => problems.error(&pointer, error.to_string()),
         }
@@ -381,6 +373,19 @@ fn mapping_of(document: MappingDocument, problems: &mut Problems) -> Option<Resp
         "template" => Some(ResponseMapping::Template { template: needed("template", template)? }),
         _ => None,
     }
+}
+
+fn wrong_type(kind: &TypeKind, found: &Value) -> String {
+    let expected: Vec<String> = match kind {
+        TypeKind::Single(one) => vec![one.to_string()],
+        TypeKind::Multiple(many) => {
+            many.iter().map(|one| one.to_string()).filter(|name| name != "null").collect()
+        }
+    };
+    // YAML takes words such as `n` and `off` for booleans.
+    let quotable = found.is_boolean() && expected.iter().any(|name| name == "string");
+    let hint = if quotable { "; quote it" } else { "" };
+    format!("must be of type {}, not {}{hint}", expected.join(" or "), type_name(found))
 }
 
 fn unknown_value(pointer: &str, found: &Value, options: &Value) -> String {

@@ -39,7 +39,7 @@ pub(super) struct GatewayArgs {
     /// Also start a small REST service and tools against it
     #[arg(long)]
     pub(super) demo: bool,
-    /// Configuration file, YAML or JSON; flags and environment go before it
+    /// Configuration file, YAML or JSON; flags and environment variables take precedence over it
     #[arg(long, env = "TOOLRAIL_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -22,7 +22,6 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::telemetry::{self, LogFormat};
 use crate::{identity, print};
 
-/// Turns JSON or YAML tool definitions into live MCP tools.
 #[derive(Parser)]
 #[command(name = "toolrail", version, propagate_version = true, arg_required_else_help = true)]
 struct Cli {
@@ -38,11 +37,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve the tools over HTTP: MCP at /mcp, REST at /mcp/tools and /admin
+    /// Serve everything over HTTP: MCP at /mcp, REST at /mcp/tools and /admin
     Serve(serve::ServeArgs),
     /// Speak MCP on standard input and output, for clients that start their servers
     Stdio(stdio::StdioArgs),
-    /// List, register, remove and call tools of a running server or a data folder
+    /// List, register and remove definitions of a running server or a data folder, and call tools
     Tools(tools::ToolsArgs),
     /// Check definition files without registering anything
     Validate(validate::ValidateArgs),
@@ -82,7 +81,7 @@ pub(crate) fn run() -> ExitCode {
 
 /// The command line under the name of this program.
 fn command() -> clap::Command {
-    Cli::command().name(identity::name()).version(identity::version())
+    Cli::command().name(identity::name()).version(identity::version()).about(identity::about())
 }
 
 async fn execute(command: Command) -> anyhow::Result<ExitCode> {

@@ -24,7 +24,7 @@ use crate::{demo, identity};
 pub(super) struct ServeArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
-    /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
+    /// Address to listen on, or just a port of 127.0.0.1; port 0 picks a free one [default: 127.0.0.1:8080]
     #[arg(long, env = "TOOLRAIL_LISTEN", value_name = "HOST:PORT")]
     listen: Option<String>,
     /// Unix socket to listen on as well, for clients on this machine; only this user may connect

@@ -29,7 +29,7 @@ const DATABASE: &str = "toolrail.db";
 
 #[derive(Args)]
 pub(super) struct TargetArgs {
-    /// Server to talk to, such as http://127.0.0.1:8080; goes before --data
+    /// Server to talk to, such as http://127.0.0.1:8080; takes precedence over --data
     #[arg(long, global = true)]
     url: Option<String>,
     /// Data folder: the server that works on it, or the folder itself when none does [default: ./data]
