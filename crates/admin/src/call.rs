@@ -14,7 +14,7 @@ use toolrail_core::{Block, ErrorCode, Mute, Payload, PlainAnswer, Principal, Too
 use toolrail_registry::{Entry, Item, Snapshot};
 
 use crate::failure::{Failure, json_bytes};
-use crate::unknown::unknown_tool;
+use crate::unknown::{Sought, unknown};
 use crate::{Admin, body};
 
 #[derive(Deserialize)]
@@ -68,7 +68,7 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
         }
         None => {
             let names = snapshot.tools().iter().map(|tool| tool.name.as_str());
-            return unknown_tool(name, names, "GET /mcp/tools");
+            return unknown(Sought::Tool, name, names);
         }
     };
     Failure::new(ErrorCode::NotFound, message)

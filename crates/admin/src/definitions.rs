@@ -14,7 +14,7 @@ use toolrail_registry::{Entry, Item, Snapshot, SourceId, UpstreamStatus};
 
 use crate::Admin;
 use crate::failure::{Failure, json as json_answer};
-use crate::unknown::unknown_tool;
+use crate::unknown::{Sought, unknown};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -222,5 +222,5 @@ async fn switch(admin: &Admin, name: &str, enabled: bool) -> Result<Response, Fa
 /// The definition of that name, in any state.
 pub(crate) fn found<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Arc<Entry>, Failure> {
     let names = || snapshot.entries().map(|entry| entry.name.as_str());
-    snapshot.entry(name).ok_or_else(|| unknown_tool(name, names(), "GET /admin/tools"))
+    snapshot.entry(name).ok_or_else(|| unknown(Sought::Definition, name, names()))
 }

@@ -1,4 +1,4 @@
-//! A name that no tool has: what is said about it, with the name that was probably meant.
+//! A name that no tool or definition has: what is said about it, with the name that was probably meant.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,30 @@ use crate::failure::Failure;
 /// Comparing is quadratic in the length of names, so only so many are compared.
 const MOST_COMPARED: usize = 1_000;
 
-/// The answer to a name that is none of `names`, which `listing` lists.
-pub(crate) fn unknown_tool<'a>(name: &str, names: impl Iterator<Item = &'a str>, listing: &str) -> Failure {
+/// What was looked for.
+#[derive(Clone, Copy)]
+pub(crate) enum Sought {
+    /// A tool that can be called.
+    Tool,
+    /// A definition, in any state and of any type.
+    Definition,
+}
+
+impl Sought {
+    const fn word_and_listing(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Tool => ("tool", "GET /mcp/tools"),
+            Self::Definition => ("definition", "GET /admin/tools"),
+        }
+    }
+}
+
+/// The answer to a name that is none of `names`.
+pub(crate) fn unknown<'a>(sought: Sought, name: &str, names: impl Iterator<Item = &'a str>) -> Failure {
+    let (word, listing) = sought.word_and_listing();
     let message = match similar(name, names) {
-        Some(meant) => format!("there is no tool named {name:?}; did you mean {meant:?}?"),
-        None => format!("there is no tool named {:?}; {listing} lists them", shortened(name)),
+        Some(meant) => format!("there is no {word} named {name:?}; did you mean {meant:?}?"),
+        None => format!("there is no {word} named {:?}; {listing} lists them", shortened(name)),
     };
     Failure::new(ErrorCode::NotFound, message)
 }

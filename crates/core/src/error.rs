@@ -32,6 +32,8 @@ pub enum ErrorCode {
     UpstreamStatus,
     /// The upstream answered something that cannot be used.
     UpstreamInvalid,
+    /// The tool itself says that it failed.
+    ToolFailed,
     /// A secret the definition names has no value here.
     SecretMissing,
     /// The store cannot be reached or refused the change.
@@ -42,7 +44,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -55,6 +57,7 @@ impl ErrorCode {
         Self::UpstreamUnreachable,
         Self::UpstreamStatus,
         Self::UpstreamInvalid,
+        Self::ToolFailed,
         Self::SecretMissing,
         Self::StoreUnavailable,
         Self::Internal,
@@ -83,6 +86,7 @@ impl ErrorCode {
             Self::UpstreamUnreachable => "UPSTREAM_UNREACHABLE",
             Self::UpstreamStatus => "UPSTREAM_STATUS",
             Self::UpstreamInvalid => "UPSTREAM_INVALID",
+            Self::ToolFailed => "TOOL_FAILED",
             Self::SecretMissing => "SECRET_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
             Self::Internal => "INTERNAL",
@@ -99,7 +103,9 @@ impl ErrorCode {
             Self::Forbidden => 403,
             Self::TooLarge => 413,
             Self::Timeout => 504,
-            Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid => 502,
+            Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid | Self::ToolFailed => {
+                502
+            }
             Self::SecretMissing | Self::Internal => 500,
             Self::StoreUnavailable => 503,
         }

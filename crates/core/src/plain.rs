@@ -111,21 +111,21 @@ fn told(payload: &Payload) -> (ErrorCode, String) {
         Payload::Text(text) => text.clone(),
         Payload::Blocks(blocks) => texts_in(blocks),
         Payload::Whole(json) => return told_by(json),
-        Payload::InputRequired(_) => ASKS.to_owned(),
+        Payload::InputRequired(_) => return (ErrorCode::InvalidRequest, ASKS.to_owned()),
         Payload::Empty => String::new(),
     };
-    (ErrorCode::UpstreamInvalid, text)
+    (ErrorCode::ToolFailed, text)
 }
 
 fn told_by(json: &Json) -> (ErrorCode, String) {
     let Some(whole) = Whole::read(json) else {
-        return (ErrorCode::UpstreamInvalid, json.text().to_owned());
+        return (ErrorCode::ToolFailed, json.text().to_owned());
     };
     let text = whole.texts().unwrap_or_else(|| {
         let said = whole.structured_content.or(whole.content);
         said.map_or_else(|| json.text(), RawValue::get).to_owned()
     });
-    (whole.code().unwrap_or(ErrorCode::UpstreamInvalid), text)
+    (whole.code().unwrap_or(ErrorCode::ToolFailed), text)
 }
 
 fn texts_in(blocks: &[Block]) -> String {
@@ -179,11 +179,11 @@ mod tests {
         let coded = |code: &str| json!({"content": [text], "_meta": {ErrorCode::META_KEY: code}});
         let cases = [
             (coded("UPSTREAM_STATUS"), ErrorCode::UpstreamStatus, "no such user; cut"),
-            (coded("THEIR_OWN"), ErrorCode::UpstreamInvalid, "no such user; cut"),
-            (json!({"content": [text, text]}), ErrorCode::UpstreamInvalid, "no such user\nno such user; cut"),
+            (coded("THEIR_OWN"), ErrorCode::ToolFailed, "no such user; cut"),
+            (json!({"content": [text, text]}), ErrorCode::ToolFailed, "no such user\nno such user; cut"),
             (
                 json!({"content": [], "structuredContent": {"why": 1}}),
-                ErrorCode::UpstreamInvalid,
+                ErrorCode::ToolFailed,
                 "{\"why\":1}; cut",
             ),
         ];
@@ -192,6 +192,15 @@ mod tests {
             let failed = ToolResult { is_error: true, payload, notes: vec!["cut".to_owned()] };
             assert_eq!(failed.into_good(), Err(CallError::new(code, message)), "{result}");
         }
+    }
+
+    #[test]
+    fn a_tool_that_asks_needs_another_client() {
+        let asks = ToolResult::good(Payload::InputRequired(crate::InputRequired {
+            requests: serde_json::Map::new(),
+            state: None,
+        }));
+        assert_eq!(asks.into_good(), Err(CallError::new(ErrorCode::InvalidRequest, ASKS)));
     }
 
     #[test]

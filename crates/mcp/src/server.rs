@@ -54,6 +54,8 @@ pub struct Server {
     pub(crate) closing: CancellationToken,
     /// Calls that go on although their client has lost the connection.
     pub(crate) tracker: TaskTracker,
+    /// Open WebSockets, which have left the HTTP connections that they began as.
+    pub(crate) sockets: TaskTracker,
     /// Calls that run on while their clients ask for them now and then.
     pub(crate) tasks: Tasks,
 }
@@ -90,6 +92,7 @@ impl Server {
             mailboxes: Mailboxes::default(),
             closing: CancellationToken::new(),
             tracker: TaskTracker::new(),
+            sockets: TaskTracker::new(),
         })
     }
 
@@ -97,6 +100,12 @@ impl Server {
     pub fn close(&self) {
         self.closing.cancel();
         self.tracker.close();
+        self.sockets.close();
+    }
+
+    /// Waits after [`close`](Self::close) until every WebSocket has said goodbye.
+    pub async fn closed(&self) {
+        self.sockets.wait().await;
     }
 
     /// Tells this process from other replicas.

@@ -60,8 +60,8 @@ pub enum Written {
 /// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// There is no such tool.
-    #[error("there is no tool named {0:?}; GET /admin/tools lists them")]
+    /// There is no such definition.
+    #[error("there is no definition named {0:?}; GET /admin/tools lists them")]
     NotFound(String),
     /// It is there, but not in the store.
     #[error("{name:?} comes from {origin}, not from the store; change it there")]

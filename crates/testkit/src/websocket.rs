@@ -8,8 +8,9 @@ use futures_util::{SinkExt, StreamExt};
 use hyper::header::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -73,6 +74,27 @@ impl WebSocket {
     /// Closes the connection in an orderly way.
     pub async fn close(mut self) -> Result<()> {
         Ok(self.stream.close(None).await?)
+    }
+
+    /// Closes with that code and returns the code of the server's answer, once the connection has ended in order.
+    pub async fn close_with(mut self, code: u16) -> Result<Option<u16>> {
+        let frame = CloseFrame { code: code.into(), reason: Utf8Bytes::default() };
+        self.stream.close(Some(frame)).await?;
+        self.closed().await
+    }
+
+    /// Waits until the server closes and the connection has ended in order; returns the server's code.
+    pub async fn closed(mut self) -> Result<Option<u16>> {
+        let ended = async {
+            let mut code = None;
+            while let Some(message) = self.stream.next().await {
+                if let Message::Close(frame) = message? {
+                    code = frame.map(|frame| frame.code.into());
+                }
+            }
+            Ok(code)
+        };
+        tokio::time::timeout(ANSWER_WITHIN, ended).await.context("the connection does not end")?
     }
 
     async fn read(&mut self) -> Result<Value> {

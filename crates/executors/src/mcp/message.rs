@@ -178,7 +178,8 @@ pub(super) fn answer(id: &[u8], outcome: Result<&Value, &RpcError>) -> Bytes {
 /// The error of a server as the outcome of a call; MCP clients get it as it came.
 pub(super) fn refused(error: RpcError) -> CallError {
     let code = match error.code {
-        -32700..=-32600 => ErrorCode::InvalidRequest,
+        RpcError::INVALID_PARAMS => ErrorCode::InvalidArguments,
+        -32700..=-32600 | RpcError::MISSING_CAPABILITY => ErrorCode::InvalidRequest,
         _ => ErrorCode::UpstreamInvalid,
     };
     CallError::new(code, error.message.clone()).with_rpc(error)
@@ -195,6 +196,19 @@ mod tests {
             panic!("no answer");
         };
         assert_eq!(result.text(), "{\"z\":1.50,\"a\" : [ ]}");
+    }
+
+    #[test]
+    fn an_error_of_the_server_is_told_by_its_sort() {
+        for (number, code) in [
+            (-32602, ErrorCode::InvalidArguments),
+            (-32021, ErrorCode::InvalidRequest),
+            (-32601, ErrorCode::InvalidRequest),
+            (-32000, ErrorCode::UpstreamInvalid),
+        ] {
+            let error = refused(RpcError { code: number, message: "no".to_owned(), data: None });
+            assert_eq!((error.code, error.rpc.map(|rpc| rpc.code)), (code, Some(number)));
+        }
     }
 
     #[test]

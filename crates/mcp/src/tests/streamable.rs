@@ -145,6 +145,22 @@ async fn a_client_that_lost_its_stream_comes_back_for_the_rest() {
 }
 
 #[tokio::test]
+async fn an_event_id_that_cannot_be_read_is_refused() {
+    let server = server().await;
+    let id = initialize(&server, "2025-11-25").await;
+    for last in ["junk", "", "00000000-7", "00000000-0-1-1", "18446744073709551616/-1"] {
+        let headers: Headers<'_> = &[("mcp-session-id", &id), ("last-event-id", last)];
+        let refused = send(&server, "GET", headers, String::new()).await;
+        assert_eq!(refused.status(), 400, "{last}");
+        let told = json_of(refused).await;
+        assert!(told["error"]["message"].as_str().unwrap().contains("Last-Event-ID"), "{told}");
+    }
+    // The session's own stream is reopened wherever it was read before.
+    let elsewhere: Headers<'_> = &[("mcp-session-id", &id), ("last-event-id", "ffffffff-0-3")];
+    assert_eq!(send(&server, "GET", elsewhere, String::new()).await.status(), 200);
+}
+
+#[tokio::test]
 async fn a_legacy_call_goes_on_without_its_connection_until_it_is_cancelled() {
     let server = server().await;
     let id = initialize(&server, "2025-11-25").await;

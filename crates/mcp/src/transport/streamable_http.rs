@@ -160,7 +160,7 @@ impl Server {
             return Err(Fault::new(Code::InvalidRequest, message).with_status(406));
         }
         let Some(live) = &session.live else { return Ok(wrong_method()) };
-        let last = headers.get(&LAST_EVENT).and_then(|id| EventId::parse(id.to_str().ok()?));
+        let last = headers.get(&LAST_EVENT).map(event_id).transpose()?;
         let Some(last) = last.filter(|last| last.stream != 0) else {
             return Ok(self.session_stream(&session, live, last));
         };
@@ -329,6 +329,14 @@ fn accepts(headers: &HeaderMap, wanted: &str) -> bool {
         range.eq_ignore_ascii_case(wanted)
             || range == "*/*"
             || range.strip_suffix("/*").is_some_and(|range| range.eq_ignore_ascii_case(main))
+    })
+}
+
+fn event_id(value: &HeaderValue) -> Result<EventId, Fault> {
+    value.to_str().ok().and_then(EventId::parse).ok_or_else(|| {
+        let message =
+            "Last-Event-ID is not the id of an event of ours; leave it out to open the session's own stream";
+        Fault::new(Code::InvalidRequest, message).with_status(400)
     })
 }
 

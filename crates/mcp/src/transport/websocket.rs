@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::extract::ws::{Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
-use futures_util::{Sink, SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
 
 use super::LARGEST_MESSAGE;
 use super::connection::Connection;
@@ -19,14 +19,18 @@ use crate::server::Server;
 const PROBE: Duration = Duration::from_mins(1);
 /// How long a client may take to read one message.
 const WRITE_DEADLINE: Duration = Duration::from_mins(1);
+/// How long the two sides may take to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Opens the connection.
 pub(super) async fn handle(State(server): State<Arc<Server>>, upgrade: WebSocketUpgrade) -> Response {
-    upgrade
-        .max_message_size(LARGEST_MESSAGE)
-        .max_frame_size(LARGEST_MESSAGE)
-        .protocols(["mcp"])
-        .on_upgrade(move |socket| serve(server, socket))
+    let open = server.sockets.token();
+    upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE).protocols(["mcp"]).on_upgrade(
+        async move |socket| {
+            serve(server, socket).await;
+            drop(open);
+        },
+    )
 }
 
 async fn serve(server: Arc<Server>, socket: WebSocket) {
@@ -45,14 +49,15 @@ async fn serve(server: Arc<Server>, socket: WebSocket) {
                     Some(Ok(Frame::Text(text))) => connection.take(Bytes::from(text)),
                     Some(Ok(Frame::Binary(bytes))) => connection.take(bytes),
                     Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => None,
-                    // The client is gone; dropping the connection cancels its calls.
-                    Some(Ok(Frame::Close(_)) | Err(_)) | None => return,
+                    // Dropping the connection cancels its calls.
+                    Some(Ok(Frame::Close(_))) => return answer_goodbye(connection, sink).await,
+                    Some(Err(_)) | None => return,
                 }
             }
             answer = connection.next() => answer,
             () = server.closing.cancelled() => {
-                send(&mut sink, Frame::Close(None)).await;
-                return;
+                drop(connection);
+                return say_goodbye(sink, frames).await;
             }
             _ = probe.tick() => {
                 // Nothing heard for a whole period, not even the answer to the last probe.
@@ -71,6 +76,26 @@ async fn serve(server: Arc<Server>, socket: WebSocket) {
             return;
         }
     }
+}
+
+/// The client closes. Its frame has been answered with the same code as soon as what waits to be sent is.
+async fn answer_goodbye(connection: Connection, mut sink: impl Sink<Frame> + Unpin) {
+    drop(connection);
+    // A client that is gone by now misses nothing.
+    let _ = tokio::time::timeout(GOODBYE, sink.close()).await;
+}
+
+/// The server stops: says so, and waits for the client to have heard it.
+async fn say_goodbye(mut sink: impl Sink<Frame> + Unpin, mut frames: impl Stream + Unpin) {
+    let reason = Utf8Bytes::from_static("the server stops");
+    let close = Frame::Close(Some(CloseFrame { code: close_code::AWAY, reason }));
+    let both = async {
+        if sink.send(close).await.is_ok() {
+            while frames.next().await.is_some() {}
+        }
+    };
+    // One that says nothing is left.
+    let _ = tokio::time::timeout(GOODBYE, both).await;
 }
 
 /// One message as a frame. Every piece of it is JSON made of checked text.

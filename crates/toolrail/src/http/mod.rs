@@ -2,6 +2,7 @@
 //! nothing of what the routes do.
 
 mod answered;
+mod cors;
 mod guard;
 mod listen;
 
@@ -12,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ::http::{Request, Response};
+use ::http::{Method, Request, Response};
 use axum::Router;
 use axum::body::Body;
 use http_body_util::Either;
@@ -29,6 +30,7 @@ use toolrail_mcp::Server;
 use tower::Service;
 
 use answered::Answered;
+use cors::Page;
 pub(crate) use guard::Guard;
 use guard::Shape;
 pub(crate) use listen::{Listen, Socket};
@@ -92,7 +94,7 @@ pub(crate) async fn serve<L: Listen>(
     stopping.cancel();
     tracker.close();
     tokio::select! {
-        () = tracker.wait() => {}
+        () = async { tokio::join!(tracker.wait(), served.mcp.closed()); } => {}
         () = tokio::time::sleep(STOP_PATIENCE) => {
             tracing::warn!(connections = tracker.len(), "stopped before every request was finished");
         }
@@ -193,13 +195,27 @@ pub(crate) struct Guarded {
     pub(crate) routes: Router,
 }
 
+type AnyBody = Either<toolrail_mcp::Body, Body>;
+
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Either<toolrail_mcp::Body, Body>> {
+    async fn answer(&self, request: Request<Incoming>) -> Response<AnyBody> {
         if let Err(refusal) = self.guard.check(request.headers()) {
             let shape =
                 if toolrail_mcp::speaks_mcp(request.uri().path()) { Shape::JsonRpc } else { Shape::Rest };
             return refusal.told(shape).map(Either::Right);
         }
+        let Some(page) = Page::of(request.headers()) else {
+            return self.pass(request).await;
+        };
+        if request.method() == Method::OPTIONS {
+            return page.welcome::<Body>(request.headers()).map(Either::Right);
+        }
+        let mut response = self.pass(request).await;
+        page.admit(response.headers_mut());
+        response
+    }
+
+    async fn pass(&self, request: Request<Incoming>) -> Response<AnyBody> {
         if request.uri().path() == toolrail_mcp::ENDPOINT {
             return self.mcp.answer_http(request).await.map(Either::Left);
         }

@@ -105,3 +105,47 @@ async fn what_has_no_effect_on_an_upstream_server_is_told_once() -> Result<()> {
     assert_eq!(places, ["/responseMapping"], "{checked:#}");
     Ok(())
 }
+
+/// A server whose only tool ends as the argument `how` says.
+const FAILING: &str = r#"while read -r line; do
+  id=$(printf %s "$line" | sed -n 's/^{"jsonrpc":"2.0","id":\([0-9]*\),.*/\1/p')
+  case "$line" in
+    *'"method":"initialize"'*) said='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+    *'"method":"tools/list"'*) said='"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}' ;;
+    *'"how":"says"'*) said='"result":{"content":[{"type":"text","text":"no luck"}],"isError":true}' ;;
+    *'"how":"wrong"'*) said='"error":{"code":-32602,"message":"no such how"}' ;;
+    *'"how":"needs"'*) said='"error":{"code":-32021,"message":"needs sampling"}' ;;
+    *'"how":"breaks"'*) said='"error":{"code":-32050,"message":"broken"}' ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
+done"#;
+
+/// R91: whose fault it is can be told from the code.
+#[tokio::test]
+async fn the_code_over_rest_tells_why_an_upstream_servers_tool_failed() -> Result<()> {
+    let gateway = gateway().arg("--allow-commands").start().await?;
+    let settings = json!({"command": "sh", "args": ["-c", FAILING], "protocol": "legacy"});
+    register(&gateway, &json!({"name": "far", "description": "d", "mcp": settings})).await;
+    wait_until("the tool", Duration::from_secs(20), async || {
+        (listed(&gateway).await.ok()? == ["far_t"]).then_some(())
+    })
+    .await?;
+    for (how, status, code, message) in [
+        ("says", 502, "TOOL_FAILED", "no luck"),
+        ("wrong", 400, "INVALID_ARGUMENTS", "no such how"),
+        ("needs", 400, "INVALID_REQUEST", "needs sampling"),
+        ("breaks", 502, "UPSTREAM_INVALID", "broken"),
+    ] {
+        assert_failed(&call(&gateway, "far_t", json!({"how": how})).await?, status, code, message);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_name_that_nothing_has_is_no_definition() -> Result<()> {
+    let gateway = gateway().start().await?;
+    let shown = run_in(Path::new("."), &["tools", "show", "nope", "--url", gateway.url()]).await?;
+    assert!(shown.stderr.starts_with("error: there is no definition named \"nope\""), "{}", shown.stderr);
+    Ok(())
+}

@@ -153,7 +153,7 @@ async fn tools_are_switched_and_removed() -> Result<()> {
     assert_eq!(
         gone.stderr,
         format!(
-            "error: there is no tool named \"a\" (NOT_FOUND)\nhint: `toolrail tools list --url {url}` lists them\n"
+            "error: there is no definition named \"a\" (NOT_FOUND)\nhint: `toolrail tools list --url {url}` lists them\n"
         )
     );
     Ok(())

@@ -72,6 +72,63 @@ async fn loopback_and_listed_hosts_and_origins_pass() -> Result<()> {
     Ok(())
 }
 
+const CONSOLE: &str = "https://console.example.com";
+
+#[tokio::test]
+async fn a_browser_may_send_what_a_known_page_asks_for() -> Result<()> {
+    let gateway = Gateway::builder(BINARY).args(["--allow-origin", CONSOLE]).start().await?;
+    for path in ["/mcp", "/mcp/tools/call", "/admin/tools", "/sse", "/nothing"] {
+        for origin in [CONSOLE, "http://localhost:3000"] {
+            let asked = Request::options(path)
+                .header("origin", origin)
+                .header("access-control-request-method", "POST")
+                .header("access-control-request-headers", "content-type,mcp-param-city,x-other")
+                .body(Full::new(Bytes::new()))?;
+            let reply = gateway.request(asked).await?;
+            assert_eq!((reply.status, reply.text().as_str()), (204, ""), "{path} {origin}");
+            let header = |name: &str| reply.headers[name].to_str().unwrap().to_owned();
+            assert_eq!(header("access-control-allow-origin"), origin);
+            assert_eq!(header("access-control-allow-methods"), "GET, POST, PUT, PATCH, DELETE, OPTIONS");
+            assert_eq!((header("access-control-max-age"), header("vary")), ("600".into(), "Origin".into()));
+            let headers = header("access-control-allow-headers");
+            assert!(headers.starts_with("content-type, authorization, "), "{headers}");
+            assert!(headers.ends_with("mcp-name, mcp-param-city"), "{headers}");
+        }
+        let foreign = Request::options(path).header("origin", "https://evil.example");
+        let reply = gateway.request(foreign.body(Full::new(Bytes::new()))?).await?;
+        assert_eq!(reply.status, 403);
+        assert!(!reply.headers.contains_key("access-control-allow-origin"), "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_known_page_may_read_answers() -> Result<()> {
+    let gateway = Gateway::builder(BINARY).args(["--allow-origin", CONSOLE]).start().await?;
+    let ask = async |path: &str, origin: Option<&str>| -> Result<_> {
+        let ping = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        let mut request = Request::post(path);
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        gateway.request(request.body(Full::new(ping))?).await
+    };
+    let own = gateway.url().to_owned();
+    for path in ["/mcp", "/mcp/tools/call", "/nothing"] {
+        let reply = ask(path, Some(CONSOLE)).await?;
+        assert_eq!(reply.headers["access-control-allow-origin"], CONSOLE, "{path}");
+        assert_eq!(reply.headers["access-control-expose-headers"], "Mcp-Session-Id", "{path}");
+        assert_eq!(reply.headers["vary"], "Origin", "{path}");
+        for origin in [None, Some(own.as_str())] {
+            let reply = ask(path, origin).await?;
+            for header in ["access-control-allow-origin", "vary"] {
+                assert!(!reply.headers.contains_key(header), "{path} {origin:?} {header}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_public_address_needs_an_explicit_word() -> Result<()> {
     let folder = tempfile::tempdir()?;

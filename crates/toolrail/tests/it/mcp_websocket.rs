@@ -96,3 +96,24 @@ async fn a_page_of_another_site_cannot_connect() {
     let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
     assert!(WebSocket::connect(&url, &[("origin", "https://evil.example")]).await.is_err());
 }
+
+#[tokio::test]
+async fn a_client_that_closes_is_answered() {
+    let (gateway, _upstream) = started().await;
+    for code in [1000, 1001, 4321] {
+        let mut socket = connect(&gateway).await;
+        socket.call("ping", json!({})).await.unwrap();
+        assert_eq!(socket.close_with(code).await.unwrap(), Some(code));
+    }
+}
+
+/// 1001: going away.
+#[tokio::test]
+async fn a_server_that_stops_says_goodbye() {
+    let (mut gateway, _upstream) = started().await;
+    let mut socket = connect(&gateway).await;
+    socket.call("ping", json!({})).await.unwrap();
+    let (stopped, code) = tokio::join!(gateway.stop(), socket.closed());
+    assert_eq!(code.unwrap(), Some(1001));
+    assert!(stopped.unwrap().success());
+}
