@@ -90,12 +90,10 @@ async fn a_changed_offer_is_published_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_is_taken_is_told_with_both() {
-    let one = Server::offering(Offer { prompts: vec![prompt("p")], ..tools(&["a", "b"]) });
-    let two = Server::offering(Offer {
-        prompts: vec![prompt("p")],
-        resources: vec![resource("docs://a"), resource("docs://a")],
-        ..tools(&["B", "c", "up1"])
-    });
+    let offer =
+        || Offer { prompts: vec![prompt("p")], resources: vec![resource("docs://a")], ..Offer::default() };
+    let one = Server::offering(Offer { tools: tools(&["a", "b"]).tools, ..offer() });
+    let two = Server::offering(Offer { tools: tools(&["B", "c", "up1"]).tools, ..offer() });
     let registry = registry_of(&[one, two], fixed(vec![far("up1", 0), far("up2", 1), tool("a", "ours")]));
     registry.refresh().await;
     assert_eq!(names(&registry), ["a", "b", "c"]);
@@ -110,7 +108,7 @@ async fn a_name_that_is_taken_is_told_with_both() {
             "error in up2: the tool \"B\" is left out: the upstream \"up1\" has that name; set far.prefix in \"up2\"",
             "error in up2: the tool \"up1\" is left out: the definition \"up1\" (fixed) has that name; set far.prefix in \"up2\"",
             "error in up2: the prompt \"p\" is left out: the upstream \"up1\" has that name; set far.prefix in \"up2\"",
-            "error in up2: \"docs://a\" is left out: the upstream \"up2\" has that URI; give one of them another",
+            "warning in up2: \"docs://a\" is served by the upstream \"up1\", which has that URI too; this one is left out",
         ]
     );
     assert_eq!(snapshot.entry("up2").unwrap().state(), "live");

@@ -79,12 +79,12 @@ async fn the_command_line_tells_what_an_upstream_server_offers_or_why_not() -> R
     drop(far);
     let list = wait_until("the failure", Duration::from_secs(20), async || {
         let list = tools(&["list", "another"]).await.ok()?.stdout;
-        list.contains("fails: cannot use ").then_some(list)
+        list.contains("fails: could not connect to ").then_some(list)
     })
     .await?;
-    assert!(list.contains("\nfar   mcp   live   store   fails: "), "{list}");
+    assert!(list.contains("\nfar   mcp   failing  store   fails: "), "{list}");
     let shown = tools(&["show", "far"]).await?.stdout;
-    assert_eq!(shown.matches("cannot use").count(), 1, "{shown}");
+    assert_eq!(shown.matches("could not connect to").count(), 1, "{shown}");
     let problems = tools(&["problems"]).await?.stdout;
     assert!(problems.contains("warning   far ") && problems.contains("the upstream fails: "), "{problems}");
     Ok(())
