@@ -91,6 +91,29 @@ async fn the_command_line_tells_what_an_upstream_server_offers_or_why_not() -> R
 }
 
 #[tokio::test]
+async fn a_server_that_is_slow_or_broken_is_told_of_at_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = |name: &str, script: &str| {
+        let definition = json!({"name": name, "mcp": {"command": "sh", "args": ["-c", script]}});
+        std::fs::write(folder.path().join(format!("{name}.json")), definition.to_string())
+    };
+    program("slow", "cat > /dev/null")?;
+    program("broken", "echo MY_KEY is not set >&2; exit 3")?;
+    let gateway = gateway().arg("--tools").arg(folder.path()).start().await?;
+    let banner = gateway.stdout();
+    assert!(banner.contains("\n  1 upstream server is still connecting\n"), "{banner}");
+    assert!(banner.contains("\n  1 upstream server cannot be used; `"), "{banner}");
+    assert!(!banner.contains("no tools yet"), "{banner}");
+    let list = run_in(Path::new("."), &["tools", "list", "--url", gateway.url()]).await?.stdout;
+    assert!(list.contains("slow    mcp   connecting  files   offers nothing yet"), "{list}");
+    let broken = "broken  mcp   failing     files   fails: \"sh\" ended with status 3: MY_KEY is not set";
+    assert!(list.contains(broken), "{list}");
+    let log = gateway.stderr();
+    assert_eq!(log.matches("MY_KEY is not set").count(), 1, "{log}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn what_has_no_effect_on_an_upstream_server_is_told_once() -> Result<()> {
     let (gateway, _service) = started().await;
     let mapping = json!({"type": "jsonPath", "path": "$"});
