@@ -35,7 +35,9 @@ pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{Change, Changes, MailLimits, News, Revision, Row, Store, StoreError, Usage};
-pub use upstream::{ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream};
+pub use upstream::{
+    ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
+};
 
 /// Re-exported so that implementors of the traits here agree on one version.
 pub use async_trait::async_trait;

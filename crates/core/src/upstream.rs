@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -22,11 +23,28 @@ pub trait Upstream: Send + Sync {
     /// Why it offers nothing, or not everything; nothing while all is well.
     fn failure(&self) -> Option<String>;
 
+    /// How it is. One that is there from the beginning never connects.
+    fn state(&self) -> UpstreamState {
+        if self.failure().is_some() { UpstreamState::Failing } else { UpstreamState::Live }
+    }
+
     /// Carries out a request about a task that a call here has become (extension `io.modelcontextprotocol/tasks`). The ids
     /// of such tasks are `<name of the definition>~<the upstream's own id>`.
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
         Err(CallError::invalid_params(format!("there is no task {:?}", request.id)))
     }
+}
+
+/// How an upstream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum UpstreamState {
+    /// It was not reached yet, and nothing has failed so far.
+    Connecting,
+    /// It cannot be used at the moment.
+    Failing,
+    /// It can be used, though it may not offer everything.
+    Live,
 }
 
 /// A request about a task of an upstream.

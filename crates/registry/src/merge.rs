@@ -99,6 +99,7 @@ fn add_offer(followed: &Followed, entries: &mut Entries, shelves: &mut Shelves) 
     let by = &followed.by;
     let (holder, rename) = (holder_of(by), rename_advice(by));
     let mut left_out: Vec<String> = Vec::new();
+    let mut same_uris: Vec<String> = Vec::new();
     for (key, entry) in &followed.tools {
         let taken = add_tool(entries, key, entry);
         left_out.extend(
@@ -112,17 +113,25 @@ fn add_offer(followed: &Followed, entries: &mut Entries, shelves: &mut Shelves) 
         );
     }
     for resource in &followed.resources {
-        left_out.extend(shelves.resources.add(resource, &holder).map(|by| same_uri(resource, &by)));
+        same_uris.extend(shelves.resources.add(resource, &holder).map(|by| served_by(resource, &by)));
     }
     for template in &followed.templates {
-        left_out.extend(shelves.templates.add(template, &holder).map(|by| same_uri(template, &by)));
+        same_uris.extend(shelves.templates.add(template, &holder).map(|by| served_by(template, &by)));
     }
+    let left_out = in_short(left_out).into_iter().map(|message| by.problem(Severity::Error, message));
+    // Nobody here can give the resources of a server other URIs.
+    let severity = if by.source == SourceId::Native { Severity::Error } else { Severity::Warning };
+    let same_uris = in_short(same_uris).into_iter().map(|message| by.problem(severity, message));
+    followed.failing().into_iter().chain(left_out).chain(same_uris).collect()
+}
+
+/// The first few, and how many more there are.
+fn in_short(mut left_out: Vec<String>) -> Vec<String> {
     if let Some(more) = left_out.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
         left_out.truncate(MOST_TOLD);
         left_out.push(format!("{more} more are left out for the same reason"));
     }
-    let left_out = left_out.into_iter().map(|message| by.problem(Severity::Error, message));
-    followed.failing().into_iter().chain(left_out).collect()
+    left_out
 }
 
 /// Adds the entry of a tool that is offered, or says who has its name.
@@ -154,6 +163,10 @@ fn rename_advice(by: &Offerer) -> String {
         SourceId::Native => "rename one of them".to_owned(),
         _ => format!("set {}.prefix in {:?}", by.kind, by.name),
     }
+}
+
+fn served_by(resource: &Resource, holder: &str) -> String {
+    format!("{:?} is served by {holder}, which has that URI too; this one is left out", resource.key)
 }
 
 fn same_uri(resource: &Resource, holder: &str) -> String {

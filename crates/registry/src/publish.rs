@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Notify;
-use toolrail_core::Changed;
+use tokio::time::Instant;
+use toolrail_core::{Changed, UpstreamState};
 
 use crate::entry::Entry;
 use crate::feed::Feed;
@@ -55,6 +57,17 @@ impl Registry {
         }
         if self.offers.take() || changed {
             self.publish(&mut state);
+        }
+    }
+
+    /// Waits until every upstream has offered something or failed, and publishes that, but no longer than `within`. For
+    /// the start: [`Registry::follow`] must not run yet, as both listen to the same bell.
+    pub async fn await_upstreams(&self, within: Duration) {
+        let deadline = Instant::now() + within;
+        while self.snapshot().upstreams_that_are(UpstreamState::Connecting) > 0
+            && tokio::time::timeout_at(deadline, self.offers.bell.notified()).await.is_ok()
+        {
+            self.refresh_offers().await;
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolrail_core::{Problem, Revision};
+use toolrail_core::{Problem, Revision, UpstreamState};
 
 use crate::entry::{Entry, SourceId};
 use crate::feed::Feed;
@@ -72,6 +72,8 @@ pub struct SourceStatus {
 pub struct UpstreamStatus {
     /// The name of its definition, or of the native tools.
     pub name: String,
+    /// How it is.
+    pub state: UpstreamState,
     /// How many tools it offers.
     pub tools: usize,
     /// How many prompts it offers.
@@ -135,6 +137,11 @@ impl Snapshot {
     /// Everything that is wrong: with sources, then with definitions.
     pub fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.source_problems.iter().chain(self.entries.values().flat_map(|entry| &entry.problems))
+    }
+
+    /// How many upstreams are in that state.
+    pub fn upstreams_that_are(&self, state: UpstreamState) -> usize {
+        self.upstreams.iter().filter(|upstream| upstream.state == state).count()
     }
 
     /// The prompt of that name.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolrail_core::{Changed, Offer, Problem, Severity, ToolName, Upstream};
+use toolrail_core::{Changed, Offer, Problem, Severity, ToolName, Upstream, UpstreamState};
 
 use crate::entry::{Entry, SourceId};
 use crate::offered::{Prompt, Resource};
@@ -39,6 +39,7 @@ pub(crate) struct Followed {
     pub(crate) resources: Vec<Arc<Resource>>,
     pub(crate) templates: Vec<Arc<Resource>>,
     failure: Option<String>,
+    state: UpstreamState,
     /// What was last said to be wrong with it.
     told: Vec<Problem>,
 }
@@ -90,6 +91,7 @@ impl Followed {
             resources: Vec::new(),
             templates: Vec::new(),
             failure: None,
+            state: UpstreamState::Connecting,
             told: Vec::new(),
         }
     }
@@ -100,6 +102,7 @@ impl Followed {
         if !Arc::ptr_eq(&offer, &self.offer) {
             self.take(offer);
         }
+        self.state = self.by.upstream.state();
         let failure = self.by.upstream.failure();
         if failure != self.failure {
             let upstream = &self.by.name;
@@ -149,6 +152,7 @@ impl Followed {
         }
         Some(UpstreamStatus {
             name: self.by.name.clone(),
+            state: self.state,
             tools: self.tools.len(),
             prompts: self.prompts.len(),
             resources: self.resources.len(),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
@@ -22,6 +23,9 @@ use toolrail_tool::Offering;
 
 use crate::config::Settings;
 use crate::identity;
+
+/// How long upstream servers are waited for at the start; clients that ask at once would miss them.
+const UPSTREAMS_WITHIN: Duration = Duration::from_secs(3);
 
 /// A registry with its store.
 pub(crate) struct Assembly {
@@ -45,7 +49,7 @@ pub(crate) struct BuiltIn {
     pub(crate) secrets: Vec<(String, String)>,
 }
 
-/// Opens the store and loads every source once.
+/// Opens the store, loads every source once and gives upstream servers a moment to connect.
 pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> anyhow::Result<Assembly> {
     let store = Arc::new(open(&settings.data).await?);
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store) as _))];
@@ -66,6 +70,7 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     registry.refresh().await;
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
+    registry.await_upstreams(UPSTREAMS_WITHIN).await;
     Ok(Assembly { registry, store })
 }
 

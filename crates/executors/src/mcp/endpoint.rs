@@ -60,6 +60,16 @@ impl Endpoint {
         self.target.name().unwrap_or_else(|| "the server".to_owned())
     }
 
+    /// Its address with the path, for messages about the path: no query, no credentials, secrets masked.
+    pub(super) fn path(&self) -> String {
+        let shown = self.shown().unwrap_or_else(|_| self.name());
+        let shown = shown.split('?').next().unwrap_or_default();
+        let Some((scheme, rest)) = shown.split_once("://") else { return shown.to_owned() };
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        format!("{scheme}://{host}{path}")
+    }
+
     /// Its address for previews, secrets masked.
     pub(super) fn shown(&self) -> Result<String, CallError> {
         let arguments = Map::new();

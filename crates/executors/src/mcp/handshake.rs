@@ -64,6 +64,12 @@ impl Connector {
         }
     }
 
+    /// A failure in words that name the server once: `deed` and the server go before a reason that does not.
+    pub(super) fn words_for(&self, deed: &str, reason: &str) -> String {
+        let place = self.place();
+        if reason.contains(&place) { reason.to_owned() } else { format!("{deed} {place}: {reason}") }
+    }
+
     /// A new connection; `capabilities` are what a legacy server is told about the client.
     pub(super) async fn connect(&self, capabilities: &Value) -> Result<Made, CallError> {
         let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);

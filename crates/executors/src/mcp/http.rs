@@ -152,11 +152,14 @@ impl HttpSession {
         let message = match status.as_u16() {
             200..=299 => {
                 return Failure::unusable(format!(
-                    "{place} answered with {kind:?} and not with a message; check that the URL is its MCP endpoint"
+                    "{} answered with {kind:?} and not with a message; check that the URL is its MCP endpoint",
+                    self.endpoint.path()
                 ));
             }
             401 | 403 => format!("{place} answered {status}; check auth and headers of the definition"),
-            404 | 405 => format!("{place} answered {status}; check that the URL is its MCP endpoint"),
+            404 | 405 => {
+                format!("{} answered {status}; check that the URL is its MCP endpoint", self.endpoint.path())
+            }
             _ => format!("{place} answered {status}; look into its log"),
         };
         let error = CallError::new(ErrorCode::UpstreamStatus, message);

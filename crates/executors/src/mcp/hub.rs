@@ -81,7 +81,7 @@ impl Hub {
         };
         now.connection.ok_or_else(|| {
             let why = now.failure.map_or_else(|| "no connection yet".to_owned(), |error| error.message);
-            let message = format!("cannot reach {}: {why}", self.connector.place());
+            let message = self.connector.words_for("cannot reach", &why);
             CallError::new(ErrorCode::UpstreamUnreachable, message)
         })
     }

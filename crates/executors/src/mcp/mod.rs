@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_core::{
     Auth, Changed, Compiled, Definition, Kind, Made, Need, Offer, Outcome, Permission, Problems,
-    ResponseMapping, TaskRequest, Upstream, async_trait,
+    ResponseMapping, TaskRequest, Upstream, UpstreamState, async_trait,
 };
 
 use crate::kinds::Runtime;
@@ -170,6 +170,10 @@ impl Upstream for Server {
 
     fn failure(&self) -> Option<String> {
         self.published.failure()
+    }
+
+    fn state(&self) -> UpstreamState {
+        self.published.state()
     }
 
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {

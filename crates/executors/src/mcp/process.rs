@@ -2,6 +2,7 @@
 //! own, so that what it started ends with it.
 
 mod command;
+mod group;
 mod lines;
 
 use std::collections::HashMap;
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::AsyncWriteExt;
-use tokio::process::{Child, ChildStdin};
-use tokio::sync::{mpsc, oneshot};
+use tokio::process::ChildStdin;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::failure::Failure;
@@ -19,26 +20,26 @@ use super::message::{self, Message};
 use super::wire::Request;
 
 pub(super) use command::Command;
+use group::Group;
 
 /// Messages that wait to be written, or to be looked at, at most.
 const QUEUE: usize = 256;
 /// Reports of progress that wait for one call at most; more are dropped.
 const NOTES: usize = 64;
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
-/// How long a child may take to end by itself once its input is closed.
-const END_WITHIN: Duration = Duration::from_secs(2);
 
 /// A running child.
 pub(super) struct Process {
     name: Arc<str>,
     outbox: mpsc::Sender<Bytes>,
     waiting: Arc<Waiting>,
-    group: Option<Group>,
+    group: Arc<Group>,
+    farewells: TaskTracker,
     tasks: Vec<AbortOnDropHandle<()>>,
 }
 
-/// Requests that wait for their answers, by id; nothing once the child has ended.
-struct Waiting(Mutex<Option<HashMap<u64, Waiter>>>);
+/// Requests that wait for their answers, by id; how the child ended once it has.
+struct Waiting(Mutex<Result<HashMap<u64, Waiter>, Failure>>);
 
 struct Waiter {
     answer: oneshot::Sender<Result<Message, Failure>>,
@@ -57,14 +58,6 @@ pub(super) struct ProcessExchange {
 /// What the child sends that belongs to no request.
 pub(super) struct Unasked(mpsc::Receiver<Message>);
 
-/// The child and everything it started.
-struct Group {
-    child: Child,
-    /// Its group; kept, as the child forgets it once it has ended.
-    id: Option<u32>,
-    farewells: TaskTracker,
-}
-
 impl Process {
     /// Starts the child.
     pub(super) fn start(
@@ -77,7 +70,9 @@ impl Process {
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (outbox, outgoing) = mpsc::channel(QUEUE);
         let (unasked, unasked_here) = mpsc::channel(QUEUE);
-        let waiting = Arc::new(Waiting(Mutex::new(Some(HashMap::new()))));
+        let (said, log) = watch::channel(String::new());
+        let group = Arc::new(Group::new(child));
+        let waiting = Arc::new(Waiting(Mutex::new(Ok(HashMap::new()))));
         let reader = lines::Reader {
             name: Arc::clone(&name),
             most,
@@ -85,14 +80,15 @@ impl Process {
             waiting: Arc::clone(&waiting),
             outbox: outbox.clone(),
             unasked,
+            group: Arc::clone(&group),
+            log,
         };
         let tasks = vec![
             AbortOnDropHandle::new(tokio::spawn(write(stdin, outgoing))),
             AbortOnDropHandle::new(tokio::spawn(reader.run(stdout))),
-            AbortOnDropHandle::new(tokio::spawn(lines::log(stderr, Arc::clone(&name), sensitive))),
+            AbortOnDropHandle::new(tokio::spawn(lines::log(stderr, said, (Arc::clone(&name), sensitive)))),
         ];
-        let group = Some(Group { id: child.id(), child, farewells });
-        Ok((Self { name, outbox, waiting, group, tasks }, Unasked(unasked_here)))
+        Ok((Self { name, outbox, waiting, group, farewells, tasks }, Unasked(unasked_here)))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -103,8 +99,8 @@ impl Process {
         let (answer, answer_here) = oneshot::channel();
         let (notes, notes_here) = mpsc::channel(NOTES);
         match &mut *self.waiting.lock() {
-            Some(waiting) => waiting.insert(request.id, Waiter { answer, notes }),
-            None => return Err(ended(&self.name)),
+            Ok(waiting) => waiting.insert(request.id, Waiter { answer, notes }),
+            Err(ended) => return Err(ended.clone()),
         };
         let exchange = ProcessExchange {
             name: Arc::clone(&self.name),
@@ -124,7 +120,7 @@ impl Process {
                 toolrail_core::ErrorCode::UpstreamUnreachable,
                 format!("{} does not read what it is sent; look into its log", self.name),
             )),
-            mpsc::error::TrySendError::Closed(_) => ended(&self.name),
+            mpsc::error::TrySendError::Closed(_) => self.waiting.ending(&self.name),
         })
     }
 }
@@ -133,45 +129,21 @@ impl Drop for Process {
     fn drop(&mut self) {
         // Aborting the writer closes the child's input, which asks it to end.
         self.tasks.clear();
-        let Some(group) = self.group.take() else { return };
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let farewells = group.farewells.clone();
-            farewells.spawn_on(group.end(), &runtime);
+        let group = Arc::clone(&self.group);
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(self.farewells.spawn_on(async move { group.end().await }, &runtime)),
+            Err(_) => group.kill(),
         }
-    }
-}
-
-impl Group {
-    async fn end(mut self) {
-        // What did not end in time is killed below.
-        drop(tokio::time::timeout(END_WITHIN, self.child.wait()).await);
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(id) = self.id {
-            kill_group(id);
-        }
-    }
-}
-
-/// Kills the group that the child leads.
-fn kill_group(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // It may have ended meanwhile.
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, Waiter>>> {
+    fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, Waiter>, Failure>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remove(&self, id: u64) -> Option<Waiter> {
-        self.lock().as_mut()?.remove(&id)
+        self.lock().as_mut().ok()?.remove(&id)
     }
 
     fn answer(&self, id: u64, answer: Result<Message, Failure>) {
@@ -182,7 +154,7 @@ impl Waiting {
     }
 
     fn note(&self, token: u64, message: Message) {
-        if let Some(waiter) = self.lock().as_ref().and_then(|waiting| waiting.get(&token)) {
+        if let Some(waiter) = self.lock().as_ref().ok().and_then(|waiting| waiting.get(&token)) {
             drop(waiter.notes.try_send(message));
         }
     }
@@ -198,7 +170,13 @@ impl Waiting {
     fn close(&self, failure: &Failure) {
         self.fail(failure);
         // Answered while it was unlocked: whoever came in between finds the channel closed.
-        *self.lock() = None;
+        *self.lock() = Err(failure.clone());
+    }
+
+    /// How the child ended, as far as that is known.
+    fn ending(&self, name: &str) -> Failure {
+        let unknown = || Failure::lost(format!("{name:?} has ended; look into its log"));
+        self.lock().as_ref().err().cloned().unwrap_or_else(unknown)
     }
 }
 
@@ -207,7 +185,7 @@ impl ProcessExchange {
         tokio::select! {
             biased;
             Some(note) = self.notes.recv() => Ok(note),
-            answer = &mut self.answer => answer.unwrap_or_else(|_| Err(ended(&self.name))),
+            answer = &mut self.answer => answer.unwrap_or_else(|_| Err(self.waiting.ending(&self.name))),
         }
     }
 }
@@ -222,10 +200,6 @@ impl Unasked {
     pub(super) async fn next(&mut self) -> Option<Message> {
         self.0.recv().await
     }
-}
-
-fn ended(name: &str) -> Failure {
-    Failure::lost(format!("{name} has ended; look into its log"))
 }
 
 async fn write(stdin: Option<ChildStdin>, mut outgoing: mpsc::Receiver<Bytes>) {

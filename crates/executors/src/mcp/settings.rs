@@ -155,6 +155,12 @@ impl McpSettings {
                 if command.trim().is_empty() {
                     problems.error("/mcp/command", "is empty; name the program to start");
                 }
+                if has_arguments(command) {
+                    problems.warning(
+                        "/mcp/command",
+                        "there is no program of that name, which has spaces; put the arguments into args",
+                    );
+                }
                 if self.headers.is_some() {
                     problems.error("/mcp/headers", "has no effect with command; remove it or use env");
                 }
@@ -181,6 +187,11 @@ impl McpSettings {
             exclude: self.exclude.as_ref().map(patterns).unwrap_or_default(),
         }
     }
+}
+
+/// Whether a command looks like a whole line: a program and its arguments.
+pub(super) fn has_arguments(command: &str) -> bool {
+    command.split_whitespace().nth(1).is_some() && !std::path::Path::new(command).exists()
 }
 
 impl Selection {

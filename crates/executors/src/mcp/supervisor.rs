@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolrail_core::{CallError, Changed, ErrorCode, Offer};
+use toolrail_core::{CallError, Changed, ErrorCode, Offer, UpstreamState};
 
 use super::connection::{Connection, answer_unasked};
 use super::failure::Failure;
@@ -33,6 +33,8 @@ pub(super) struct Published(Mutex<View>);
 #[derive(Default)]
 struct View {
     offer: Arc<Offer>,
+    /// Whether it has been listed once, or has failed.
+    is_known: bool,
     /// Why there is no connection, or the lists are old.
     failure: Option<String>,
     /// What of the lists could not be offered.
@@ -49,6 +51,15 @@ impl Published {
     pub(super) fn failure(&self) -> Option<String> {
         let view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         view.failure.clone().or_else(|| view.left_out.clone())
+    }
+
+    pub(super) fn state(&self) -> UpstreamState {
+        let view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (view.is_known, &view.failure) {
+            (false, _) => UpstreamState::Connecting,
+            (true, Some(_)) => UpstreamState::Failing,
+            (true, None) => UpstreamState::Live,
+        }
     }
 }
 
@@ -175,7 +186,8 @@ impl Supervisor {
                 (view.offer, view.left_out) = (Arc::new(offer), left_out);
                 view.fingerprint = fingerprint;
             }
-            view.failure.take().is_some() || is_new
+            let was_known = std::mem::replace(&mut view.is_known, true);
+            view.failure.take().is_some() || is_new || !was_known
         };
         if is_new {
             (self.changed)(Changed::Offer);
@@ -184,16 +196,16 @@ impl Supervisor {
     }
 
     fn fail(&self, error: &CallError) {
-        let words =
-            format!("cannot use {}: {}; it is tried again by itself", self.hub.connector.place(), error);
+        let words = self.hub.connector.words_for("cannot use", &error.message);
+        let words = format!("{words}; it is tried again by itself");
         let is_new = {
             let mut view = self.published.0.lock().unwrap_or_else(PoisonError::into_inner);
             let is_new = view.failure.as_ref() != Some(&words);
-            view.failure = Some(words);
+            (view.failure, view.is_known) = (Some(words), true);
             is_new
         };
         if is_new {
-            tracing::warn!(server = self.hub.name, reason = %error, "upstream server is not usable");
+            // The registry logs it.
             (self.changed)(Changed::Offer);
         }
     }

@@ -1,7 +1,7 @@
 //! Kinds that make other things than tools: `note` makes prompts and resources, `far` connects to a server in this process
 //! whose offer the test decides.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolrail_core::{
     ArgumentCheck, Call, CallError, Changed, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json,
     Kind, Made, Offer, Offered, OfferedTool, Outcome, Payload, Preview, Problems, TaskSupport, ToolName,
-    ToolResult, Upstream, async_trait,
+    ToolResult, Upstream, UpstreamState, async_trait,
 };
 use toolrail_registry::{Compiler, Registry, RegistryLimits, Source};
 
@@ -69,6 +69,7 @@ type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
 pub(crate) struct Server {
     offer: Mutex<Arc<Offer>>,
     failure: Mutex<Option<String>>,
+    is_connecting: AtomicBool,
     listener: Mutex<Option<Listener>>,
     /// How often somebody began to follow it.
     pub(crate) started: AtomicUsize,
@@ -83,14 +84,21 @@ impl Server {
         Arc::new(server)
     }
 
+    /// One that has neither offered anything yet nor failed.
+    pub(crate) fn connecting() -> Arc<Self> {
+        Arc::new(Self { is_connecting: AtomicBool::new(true), ..Self::default() })
+    }
+
     /// Offers something else from now on.
     pub(crate) fn offer(&self, offer: Offer) {
         *self.offer.lock().unwrap() = Arc::new(offer);
+        self.is_connecting.store(false, Ordering::SeqCst);
         self.tell(Changed::Offer);
     }
 
     pub(crate) fn fail(&self, failure: Option<&str>) {
         *self.failure.lock().unwrap() = failure.map(str::to_owned);
+        self.is_connecting.store(false, Ordering::SeqCst);
         self.tell(Changed::Offer);
     }
 
@@ -130,6 +138,14 @@ impl Upstream for Connection {
 
     fn failure(&self) -> Option<String> {
         self.server.failure.lock().unwrap().clone()
+    }
+
+    fn state(&self) -> UpstreamState {
+        match self.failure() {
+            _ if self.server.is_connecting.load(Ordering::SeqCst) => UpstreamState::Connecting,
+            Some(_) => UpstreamState::Failing,
+            None => UpstreamState::Live,
+        }
     }
 }
 

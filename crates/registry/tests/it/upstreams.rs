@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolrail_core::{
     ArgumentCheck, Changed, ErrorCode, Offer, OfferedTool, Payload, Problem, Severity, TaskSupport,
+    UpstreamState,
 };
 use toolrail_registry::{FixedSource, List, Registry, SourceId};
 
@@ -90,12 +91,10 @@ async fn a_changed_offer_is_published_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_is_taken_is_told_with_both() {
-    let one = Server::offering(Offer { prompts: vec![prompt("p")], ..tools(&["a", "b"]) });
-    let two = Server::offering(Offer {
-        prompts: vec![prompt("p")],
-        resources: vec![resource("docs://a"), resource("docs://a")],
-        ..tools(&["B", "c", "up1"])
-    });
+    let offer =
+        || Offer { prompts: vec![prompt("p")], resources: vec![resource("docs://a")], ..Offer::default() };
+    let one = Server::offering(Offer { tools: tools(&["a", "b"]).tools, ..offer() });
+    let two = Server::offering(Offer { tools: tools(&["B", "c", "up1"]).tools, ..offer() });
     let registry = registry_of(&[one, two], fixed(vec![far("up1", 0), far("up2", 1), tool("a", "ours")]));
     registry.refresh().await;
     assert_eq!(names(&registry), ["a", "b", "c"]);
@@ -110,7 +109,7 @@ async fn a_name_that_is_taken_is_told_with_both() {
             "error in up2: the tool \"B\" is left out: the upstream \"up1\" has that name; set far.prefix in \"up2\"",
             "error in up2: the tool \"up1\" is left out: the definition \"up1\" (fixed) has that name; set far.prefix in \"up2\"",
             "error in up2: the prompt \"p\" is left out: the upstream \"up1\" has that name; set far.prefix in \"up2\"",
-            "error in up2: \"docs://a\" is left out: the upstream \"up2\" has that URI; give one of them another",
+            "warning in up2: \"docs://a\" is served by the upstream \"up1\", which has that URI too; this one is left out",
         ]
     );
     assert_eq!(snapshot.entry("up2").unwrap().state(), "live");
@@ -149,6 +148,23 @@ async fn a_tool_that_clients_would_drop_is_told_instead() {
         assert_eq!((entry.state(), entry.problems[0].pointer.as_str()), ("broken", place));
         assert_eq!(entry.problems[0].origin.as_deref(), Some("up"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn upstreams_are_waited_for_until_each_has_offered_something_or_failed() {
+    let (one, two) = (Server::connecting(), Server::connecting());
+    let servers = [Arc::clone(&one), Arc::clone(&two)];
+    let registry = registry_of(&servers, fixed(vec![far("up1", 0), far("up2", 1)]));
+    registry.refresh().await;
+    let connecting = || registry.snapshot().upstreams_that_are(UpstreamState::Connecting);
+    one.offer(tools(&["one"]));
+    registry.await_upstreams(Duration::from_millis(1)).await;
+    assert_eq!((connecting(), names(&registry)), (1, vec!["one".to_owned()]));
+    let waited = registry.await_upstreams(DEADLINE * 10);
+    let waited = async { tokio::join!(waited, async { two.fail(Some("connection refused")) }) };
+    tokio::time::timeout(DEADLINE, waited).await.unwrap();
+    assert_eq!((connecting(), registry.snapshot().upstreams_that_are(UpstreamState::Failing)), (0, 1));
+    assert_eq!(problems(&registry).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use tokio_util::task::AbortOnDropHandle;
-use toolrail_core::{Secrets, Severity};
+use toolrail_core::{Secrets, Severity, UpstreamState};
 use toolrail_mcp::Server;
 use toolrail_registry::{Registry, Snapshot};
 
@@ -115,7 +115,7 @@ pub(super) fn look_at(settings: &Settings) -> anyhow::Result<()> {
 /// The tools by name and what is wrong, a line each (R23); `look` is the command that shows what is wrong.
 pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
     let snapshot = registry.snapshot();
-    let mut lines = vec![names(&snapshot)];
+    let mut lines: Vec<String> = names(&snapshot).into_iter().chain(waiting(&snapshot, look)).collect();
     lines.extend(snapshot.sources.iter().map(|source| match &source.failure {
         Some(failure) => format!("{} cannot be read: {failure}", source.description),
         None => format!("{} from {}", print::counted(source.definitions, "definition"), source.description),
@@ -129,10 +129,26 @@ pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
     lines
 }
 
-fn names(snapshot: &Snapshot) -> String {
+/// The upstream servers whose tools are not there, or may be old.
+fn waiting(snapshot: &Snapshot, look: &str) -> Vec<String> {
+    let told = [
+        (UpstreamState::Connecting, "is still connecting", "are still connecting", String::new()),
+        (UpstreamState::Failing, "cannot be used", "cannot be used", format!("; {look}")),
+    ];
+    let line = |(state, one, many, end)| match snapshot.upstreams_that_are(state) {
+        0 => None,
+        1 => Some(format!("1 upstream server {one}{end}")),
+        count => Some(format!("{count} upstream servers {many}{end}")),
+    };
+    told.into_iter().filter_map(line).collect()
+}
+
+/// The names of the tools; nothing if there are none because upstream servers are not there.
+fn names(snapshot: &Snapshot) -> Option<String> {
     let tools = snapshot.tools();
     let shown: Vec<&str> = tools.iter().take(MOST_NAMES).map(|tool| tool.name.as_str()).collect();
-    match tools.len() {
+    Some(match tools.len() {
+        0 if !snapshot.upstreams.is_empty() => return None,
         0 => format!("no tools yet; register one with `{} tools add FILE`", identity::name()),
         count if count > shown.len() => {
             format!(
@@ -143,5 +159,5 @@ fn names(snapshot: &Snapshot) -> String {
             )
         }
         count => format!("{}: {}", print::counted(count, "tool"), shown.join(", ")),
-    }
+    })
 }

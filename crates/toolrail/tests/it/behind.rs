@@ -79,14 +79,37 @@ async fn the_command_line_tells_what_an_upstream_server_offers_or_why_not() -> R
     drop(far);
     let list = wait_until("the failure", Duration::from_secs(20), async || {
         let list = tools(&["list", "another"]).await.ok()?.stdout;
-        list.contains("fails: cannot use ").then_some(list)
+        list.contains("fails: could not connect to ").then_some(list)
     })
     .await?;
-    assert!(list.contains("\nfar   mcp   live   store   fails: "), "{list}");
+    assert!(list.contains("\nfar   mcp   failing  store   fails: "), "{list}");
     let shown = tools(&["show", "far"]).await?.stdout;
-    assert_eq!(shown.matches("cannot use").count(), 1, "{shown}");
+    assert_eq!(shown.matches("could not connect to").count(), 1, "{shown}");
     let problems = tools(&["problems"]).await?.stdout;
     assert!(problems.contains("warning   far ") && problems.contains("the upstream fails: "), "{problems}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_or_broken_is_told_of_at_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = |name: &str, script: &str| {
+        let definition = json!({"name": name, "mcp": {"command": "sh", "args": ["-c", script]}});
+        std::fs::write(folder.path().join(format!("{name}.json")), definition.to_string())
+    };
+    program("slow", "cat > /dev/null")?;
+    program("broken", "echo MY_KEY is not set >&2; exit 3")?;
+    let gateway = gateway().arg("--tools").arg(folder.path()).start().await?;
+    let banner = gateway.stdout();
+    assert!(banner.contains("\n  1 upstream server is still connecting\n"), "{banner}");
+    assert!(banner.contains("\n  1 upstream server cannot be used; `"), "{banner}");
+    assert!(!banner.contains("no tools yet"), "{banner}");
+    let list = run_in(Path::new("."), &["tools", "list", "--url", gateway.url()]).await?.stdout;
+    assert!(list.contains("slow    mcp   connecting  files   offers nothing yet"), "{list}");
+    let broken = "broken  mcp   failing     files   fails: \"sh\" ended with status 3: MY_KEY is not set";
+    assert!(list.contains(broken), "{list}");
+    let log = gateway.stderr();
+    assert_eq!(log.matches("MY_KEY is not set").count(), 1, "{log}");
     Ok(())
 }
 

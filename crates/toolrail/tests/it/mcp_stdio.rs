@@ -39,6 +39,25 @@ async fn the_local_registry_is_served() {
     assert!(stdio.finish().await.unwrap().success());
 }
 
+/// The tools of an upstream server are there for a client that asks at once.
+#[tokio::test]
+async fn the_first_list_has_the_tools_of_upstream_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for tools in ["near", "far"] {
+        fs::create_dir(path(tools)).unwrap();
+    }
+    fs::write(path("far/a.json"), plain("one", "http://127.0.0.1:1/").to_string()).unwrap();
+    let args = ["stdio", "--data", &path("far-data"), "--tools", &path("far")];
+    let upstream = json!({"name": "up", "mcp": {"command": BINARY, "args": args}});
+    fs::write(path("near/a.json"), upstream.to_string()).unwrap();
+    let mut stdio = spawn(&["stdio", "--data", &path("data"), "--tools", &path("near")]);
+    let list = stdio.call("tools/list", json!({})).await.unwrap();
+    assert_eq!(list["result"]["tools"][0]["name"], "up_one", "{list}");
+    assert!(stdio.stderr().contains("1 tool: up_one"), "{}", stdio.stderr());
+    assert!(stdio.finish().await.unwrap().success());
+}
+
 /// A slow call does not hold up another, and the last answers come after the input has ended.
 #[tokio::test]
 async fn a_slow_call_blocks_nothing() {

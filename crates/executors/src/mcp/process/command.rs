@@ -9,7 +9,7 @@ use tokio::process::Child;
 use toolrail_core::{ErrorCode, Secret, Secrets};
 
 use crate::mcp::failure::Failure;
-use crate::mcp::settings::McpSettings;
+use crate::mcp::settings::{McpSettings, has_arguments};
 use crate::outbound::Sensitive;
 use crate::template::{Compiler, Place, Rendering, Template, child as member};
 
@@ -107,6 +107,9 @@ impl Command {
         command.process_group(0);
         let child = command.spawn().map_err(|error| {
             let why = match error.kind() {
+                std::io::ErrorKind::NotFound if has_arguments(&self.program) => {
+                    "it was not found; put the arguments into args".to_owned()
+                }
                 std::io::ErrorKind::NotFound => {
                     "it was not found; check command, cwd and the PATH of the gateway".to_owned()
                 }

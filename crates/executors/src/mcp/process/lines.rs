@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::{Waiting, ended, pong};
+use super::{Group, Waiting, pong};
 use crate::mcp::failure::Failure;
 use crate::mcp::message::Message;
 use crate::outbound::Sensitive;
@@ -24,6 +24,9 @@ pub(super) struct Reader {
     pub(super) waiting: Arc<Waiting>,
     pub(super) outbox: mpsc::Sender<Bytes>,
     pub(super) unasked: mpsc::Sender<Message>,
+    pub(super) group: Arc<Group>,
+    /// The last line of its log.
+    pub(super) log: watch::Receiver<String>,
 }
 
 enum Line {
@@ -43,7 +46,8 @@ impl Reader {
                 }
             }
         }
-        self.waiting.close(&ended(&self.name));
+        let ending = self.group.ending(&self.name, self.log.clone()).await;
+        self.waiting.close(&ending);
     }
 
     fn hand_on(&self, line: &Bytes) {
@@ -133,14 +137,21 @@ async fn next_line<R: AsyncRead + Unpin>(
     }
 }
 
-/// Writes what the child says on its error stream into our log.
-pub(super) async fn log(stderr: Option<ChildStderr>, name: Arc<str>, sensitive: Sensitive) {
+/// Writes what the child says on its error stream into our log, and keeps the last line of it.
+pub(super) async fn log(
+    stderr: Option<ChildStderr>,
+    last: watch::Sender<String>,
+    (name, sensitive): (Arc<str>, Sensitive),
+) {
     let Some(stderr) = stderr else { return };
     let mut stderr = BufReader::new(stderr);
     while let Ok(Some(line)) = next_line(&mut stderr, LONGEST_LOG_LINE).await {
         let (Line::Whole(line) | Line::TooLong(line)) = line;
         let line = sensitive.mask_text(String::from_utf8_lossy(line.trim_ascii_end()).into_owned());
         tracing::debug!(server = &*name, line, "said");
+        if !line.trim().is_empty() {
+            last.send_replace(line);
+        }
     }
 }
 

@@ -25,6 +25,10 @@ fn every_fault_of_a_definition_is_told_with_its_place() {
         (json!({"mcp": {"command": "x", "headers": {}}}), "/mcp/headers: has no effect"),
         (json!({"mcp": {"command": " "}}), "/mcp/command: is empty"),
         (
+            json!({"mcp": {"command": "npx -y pkg /tmp"}}),
+            "/mcp/command: there is no program of that name, which has spaces; put the arguments into args",
+        ),
+        (
             json!({"mcp": {"command": "x", "args": ["{{secrets.K}}"]}}),
             "/mcp/args/0: templates have no effect",
         ),
@@ -73,18 +77,37 @@ async fn a_server_that_is_silent_is_given_up_in_time() {
     assert!(late.message.contains("300 ms"), "{late}");
 }
 
+/// What a message names once.
+fn place(settings: &Value) -> String {
+    let url = settings["url"].as_str().map(|url| url.trim_end_matches("/mcp").to_owned());
+    url.unwrap_or_else(|| settings["command"].to_string())
+}
+
+#[tokio::test]
+async fn a_program_that_ends_is_told_with_its_last_words_and_no_secrets() {
+    let script = "echo first >&2; echo \"fatal: $MY_KEY is bad $(printf %0300d 0)\" >&2; echo >&2; exit 3";
+    let settings = json!({"command": "sh", "args": ["-c", script], "env": {"MY_KEY": "{{secrets.KEY}}"}});
+    let server = Server::start_with(&settings, &[("KEY", "hunter2hunter2")]);
+    let failure = server.until_failure(|failure| failure.is_some()).await.unwrap();
+    assert!(failure.starts_with("\"sh\" ended with status 3: fatal: *"), "{failure}");
+    assert!(!failure.contains("hunter2") && failure.len() < 270, "{failure}");
+}
+
 #[tokio::test]
 async fn a_server_that_is_not_there_is_told_in_words() {
     let address = crate::echo::Echo::start().await.address;
     let cases = [
         (json!({"url": format!("http://{address}/mcp")}), "the connection was refused"),
         (json!({"command": "there-is-no-such-program"}), "it was not found"),
-        (json!({"command": "true"}), "has ended"),
+        (json!({"command": "npx -y pkg /tmp"}), "put the arguments into args"),
+        (json!({"command": "true"}), "\"true\" ended with status 0 and said nothing; "),
+        (json!({"command": "sh", "args": ["-c", "kill -9 $$"]}), "\"sh\" ended by signal 9"),
     ];
     for (settings, words) in cases {
         let server = Server::start(&settings);
         let failure = server.until_failure(|failure| failure.is_some()).await.unwrap();
         assert!(failure.contains(words), "{failure}");
+        assert_eq!(failure.matches(&place(&settings)).count(), 1, "{failure}");
         assert!(server.upstream.offer().tools.is_empty());
     }
 }
@@ -92,8 +115,10 @@ async fn a_server_that_is_not_there_is_told_in_words() {
 #[tokio::test]
 async fn a_place_that_is_no_server_is_told_in_words() {
     let echo = crate::echo::Echo::start().await;
-    let server = Server::start(&json!({"url": echo.url("/")}));
+    let server = Server::start(&json!({"url": echo.url("/else/where?key=k")}));
     let failure = server.until_failure(|failure| failure.is_some()).await.unwrap();
+    assert!(failure.contains("/else/where answered") && !failure.contains("key"), "{failure}");
+    assert_eq!(failure.matches(&echo.address.to_string()).count(), 1, "{failure}");
     assert!(failure.contains("check that the URL is its MCP endpoint"), "{failure}");
 }
 

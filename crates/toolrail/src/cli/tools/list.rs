@@ -73,7 +73,7 @@ fn row(tool: &Value) -> [String; 5] {
         _ => described(tool),
     };
     let description = print::one_line(&description, LONGEST_DESCRIPTION);
-    [text("name"), text("type"), text("state"), text("source"), description]
+    [text("name"), text("type"), upstream::state(tool).to_owned(), text("source"), description]
 }
 
 /// Its description; of a server, also what it offers or why not.

@@ -20,7 +20,7 @@ pub(super) async fn run(target: &Target, name: &str, form: Form) -> anyhow::Resu
 
 fn for_people(shown: &Value) {
     let text = |field: &str| shown[field].as_str().unwrap_or("-");
-    print::line(format!("{} ({}, {})", text("name"), text("type"), text("state")));
+    print::line(format!("{} ({}, {})", text("name"), text("type"), upstream::state(shown)));
     print::line(format!("  from {}: {}", text("source"), text("origin")));
     if let Some(at) = shown["updatedAt"].as_str() {
         let by = shown["updatedBy"].as_str().map(|by| format!(" by {by}")).unwrap_or_default();
@@ -34,7 +34,7 @@ fn for_people(shown: &Value) {
     }
     // A failure is among the problems.
     if let Some(offer) =
-        upstream::offer(&shown["upstream"]).filter(|_| shown["upstream"]["failure"].is_null())
+        upstream::offer(&shown["upstream"]).filter(|_| shown["upstream"]["state"] != "failing")
     {
         print::line(format!("  {offer}"));
     }
