@@ -15,7 +15,7 @@ use toolrail_core::{CallError, ErrorCode};
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::message::Message;
-use super::sse::Decoder;
+use super::sse::{Decoder, Idle};
 use super::wire::Request;
 use crate::outbound::Streamed;
 
@@ -57,6 +57,7 @@ enum Answer {
 pub(super) struct EventStream {
     streamed: Streamed,
     pub(super) decoder: Decoder,
+    idle: Idle,
     most: usize,
     place: String,
 }
@@ -185,6 +186,7 @@ impl HttpSession {
         EventStream {
             streamed,
             decoder,
+            idle: Idle::new(),
             most: self.endpoint.limits.message_bytes,
             place: self.endpoint.name(),
         }
@@ -206,19 +208,38 @@ impl EventStream {
     /// The next message; nothing when the server ended the stream. Nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Result<Option<Message>, Failure> {
         while let Some(line) = self.streamed.line(self.most).await.map_err(CallError::from)? {
-            if self.decoder.held() > self.most {
+            let held = self.decoder.held();
+            if held > self.most {
                 return Err(Failure::unusable(format!(
                     "{} sent a message of more than {} bytes, which is the limit; raise maxResponseBytes or ask it for less",
                     self.place, self.most
                 )));
             }
-            let Some(data) = self.decoder.line(&line) else { continue };
-            match Message::parse(&data) {
-                Ok(message) => return Ok(Some(message)),
-                Err(fault) => tracing::debug!(server = self.place, fault, "passed over an event"),
+            let mut idle_bytes = line.len();
+            if let Some(data) = self.decoder.line(&line) {
+                match Message::parse(&data) {
+                    Ok(message) => {
+                        self.idle = Idle::new();
+                        return Ok(Some(message));
+                    }
+                    Err(fault) => tracing::debug!(server = self.place, fault, "passed over an event"),
+                }
+                idle_bytes = data.len();
+            } else if self.decoder.held() > held {
+                continue;
+            }
+            if !self.idle.allows(idle_bytes) {
+                return Err(self.flooded());
             }
         }
         Ok(None)
+    }
+
+    fn flooded(&self) -> Failure {
+        Failure::unusable(format!(
+            "{} sends line after line and no message; check that the URL is its MCP endpoint",
+            self.place
+        ))
     }
 }
 
