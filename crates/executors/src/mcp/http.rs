@@ -25,6 +25,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The pause before a stream is resumed where the server does not name one.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
+/// The shortest one before the stream of a request is.
+const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 /// How often the stream of one request is resumed at most.
 const MOST_RESUMED: u32 = 1000;
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -65,6 +67,7 @@ pub(super) struct EventStream {
 /// One request and its answer on the way.
 pub(super) struct HttpExchange {
     session: Arc<HttpSession>,
+    id: u64,
     state: State,
     resumed: u32,
     /// The session that the first answer named.
@@ -99,6 +102,7 @@ impl HttpSession {
         let opening = Box::pin(async move { session.post(message, headers).await });
         HttpExchange {
             session: Arc::clone(self),
+            id: request.id,
             state: State::Opening(opening),
             resumed: 0,
             named_session: None,
@@ -254,19 +258,33 @@ impl HttpExchange {
                     let Posted { session, answer } = posted?;
                     self.named_session = self.named_session.take().or(session);
                     match answer {
-                        Answer::Message(message) => return Ok(message),
+                        Answer::Message(message) => return self.checked(message),
                         Answer::Stream(stream) => self.state = State::Reading(stream),
                         Answer::Nothing => return Err(self.silent()),
                     }
                 }
                 State::Reading(stream) => match stream.next().await {
-                    Ok(Some(message)) => return Ok(message),
+                    Ok(Some(message)) => return self.checked(message),
                     Ok(None) => self.resume(None)?,
                     Err(Failure::Lost(error)) => self.resume(Some(error))?,
                     Err(failure) => return Err(failure),
                 },
                 State::Done => return Err(self.silent()),
             }
+        }
+    }
+
+    /// The message, unless it is the answer to another request; an error may come without an id where the server could not
+    /// read the request.
+    fn checked(&self, message: Message) -> Result<Message, Failure> {
+        match &message {
+            Message::Answer { id: Some(id), .. } if *id == self.id => Ok(message),
+            Message::Answer { id: None, outcome: Err(_) } => Ok(message),
+            Message::Answer { .. } => Err(Failure::unusable(format!(
+                "{} answered another request than the one it was sent; look into its log",
+                self.session.endpoint.name()
+            ))),
+            Message::Request { .. } | Message::Notice { .. } => Ok(message),
         }
     }
 
@@ -282,7 +300,7 @@ impl HttpExchange {
         }
         let session = Arc::clone(&self.session);
         self.state = State::Opening(Box::pin(async move {
-            tokio::time::sleep(decoder.retry.unwrap_or(RETRY)).await;
+            tokio::time::sleep(decoder.retry.unwrap_or(RETRY).max(SHORTEST_RETRY)).await;
             let stream = session.get(decoder).await?;
             Ok(Posted { session: None, answer: Answer::Stream(Box::new(stream)) })
         }));
