@@ -26,3 +26,25 @@ async fn others_get_their_turn_while_lines_that_are_here_are_read() {
     let turns = turns.load(Ordering::Relaxed) - before;
     assert!(turns > LINES / 256, "{turns}");
 }
+
+#[tokio::test]
+async fn a_stream_is_redirected_within_its_origin_only() {
+    let other = Upstream::start(|_| Reply::whole("200 OK", "", "other")).await;
+    let target = other.url("/");
+    let upstream = Upstream::start(move |request| match request.path() {
+        "/away" => Reply::redirect(307, &target),
+        "/near" => Reply::redirect(307, "/here"),
+        _ => Reply::whole("200 OK", "", "here"),
+    })
+    .await;
+    let client = Arc::new(client());
+    let near = client.open(post(&upstream.url("/near"), "body")).await.unwrap();
+    assert_eq!(near.rest(100).await.unwrap().0, "here");
+    assert_eq!(upstream.received()[1].body, "body");
+    for request in [post(&upstream.url("/away"), "body"), get(&upstream.url("/away"))] {
+        let refused = client.open(request).await.unwrap_err();
+        assert_eq!(refused.error.code, ErrorCode::UpstreamInvalid);
+        assert!(refused.error.message.contains("another origin"), "{refused}");
+    }
+    assert!(other.received().is_empty());
+}
