@@ -277,15 +277,18 @@ impl HttpExchange {
     /// The message, unless it is the answer to another request; an error may come without an id where the server could not
     /// read the request.
     fn checked(&self, message: Message) -> Result<Message, Failure> {
-        match &message {
-            Message::Answer { id: Some(id), .. } if *id == self.id => Ok(message),
-            Message::Answer { id: None, outcome: Err(_) } => Ok(message),
-            Message::Answer { .. } => Err(Failure::unusable(format!(
+        let is_foreign = match &message {
+            Message::Answer { id: None, outcome } => outcome.is_ok(),
+            Message::Answer { id: Some(id), .. } => *id != self.id,
+            Message::Request { .. } | Message::Notice { .. } => false,
+        };
+        if is_foreign {
+            return Err(Failure::unusable(format!(
                 "{} answered another request than the one it was sent; look into its log",
                 self.session.endpoint.name()
-            ))),
-            Message::Request { .. } | Message::Notice { .. } => Ok(message),
+            )));
         }
+        Ok(message)
     }
 
     /// Comes back for the rest of a stream that ended too early, where the server said how (2025-11-25).
