@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use toolrail_core::{
     CallError, Caller, InputRequired, Json, LogLevel, Progress, Question, Questions, RpcError, Unanswered,
 };
@@ -17,8 +18,12 @@ use super::parked::{Asked, new_token};
 use super::pool::Lease;
 use super::wire::Exchange;
 
-/// The longest that a call may take in all, however lively its progress.
+/// The longest that a call may take in all, however lively its progress: that many times what it may take without any, but
+/// no longer than this.
+const MOST_TIMES: u32 = 10;
 const LONGEST: Duration = Duration::from_hours(1);
+/// How many requests that nobody here answers a server may make during one call.
+const MOST_UNASKED: u32 = 100;
 
 /// A request that was sent.
 pub(super) struct Conversation {
@@ -26,6 +31,8 @@ pub(super) struct Conversation {
     pub(super) lease: Lease,
     /// How many questions the server has asked.
     pub(super) asked: u32,
+    /// How many of its requests were not for the client.
+    pub(super) unasked: u32,
 }
 
 /// How far a conversation came.
@@ -39,36 +46,55 @@ pub(super) enum Turn {
 impl Conversation {
     /// Waits until there is an answer, or a question that the client answers by calling again.
     pub(super) async fn proceed(&mut self, caller: &dyn Caller) -> Result<Turn, Failure> {
-        let ends = tokio::time::Instant::now() + LONGEST;
+        let mut patience = Patience::new(self.lease.connection.patience);
         loop {
-            let patience = self.lease.connection.patience.min(ends - tokio::time::Instant::now().min(ends));
-            let Ok(next) = tokio::time::timeout(patience, self.next()).await else {
-                return Err(self.too_late(patience));
+            let Ok(next) = tokio::time::timeout_at(patience.until, self.next()).await else {
+                return Err(self.too_late(&patience));
             };
             match next? {
                 Message::Answer { outcome, .. } => return Ok(Turn::Answer(outcome)),
                 Message::Notice { method, params } => {
-                    tell(caller, &method, params.as_deref().unwrap_or_default(), self.exchange.id());
+                    let params = params.as_deref().unwrap_or_default();
+                    if tell(caller, &method, params, self.exchange.id()) == Told::OwnProgress {
+                        patience.restart();
+                    }
                 }
                 Message::Request { id, method, params } => {
                     let params = params.and_then(|params| serde_json::from_slice(&params).ok());
                     let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
-                    // On the shared connection nobody was said to be there for questions.
-                    let is_for_client = question.capability().is_some()
-                        && self.lease.connection.era == Era::Legacy
-                        && !self.lease.is_shared();
-                    if !is_for_client {
-                        self.send(answer_unasked(&id, &question.method)).await?;
+                    if !self.is_for_client(&question) {
+                        self.refuse(&id, &question.method, &patience).await?;
                         continue;
                     }
                     self.asked += 1;
                     let asked = Asked { id, key: format!("question-{}", self.asked), question };
+                    let began = Instant::now();
                     if let Some(later) = self.ask(caller, asked).await? {
                         return Ok(later);
                     }
+                    patience.extend(began.elapsed());
                 }
             }
         }
+    }
+
+    /// On the shared connection nobody was said to be there for questions.
+    fn is_for_client(&self, question: &Question) -> bool {
+        question.capability().is_some() && self.lease.connection.era == Era::Legacy && !self.lease.is_shared()
+    }
+
+    /// Answers a request that is not for the client.
+    async fn refuse(&mut self, id: &[u8], method: &str, patience: &Patience) -> Result<(), Failure> {
+        self.unasked += 1;
+        if self.unasked > MOST_UNASKED {
+            return Err(Failure::unusable(format!(
+                "{} made more than {MOST_UNASKED} requests that nobody answers during one call; look into its log",
+                self.lease.connection.wire.place()
+            )));
+        }
+        let sending = self.send(answer_unasked(id, method));
+        let sent = tokio::time::timeout_at(patience.until, sending).await;
+        sent.unwrap_or_else(|_| Err(self.too_late(patience)))
     }
 
     /// Asks the client what the server asked, and passes the answer on; the turn is over if the answer comes later.
@@ -112,12 +138,41 @@ impl Conversation {
         }
     }
 
-    fn too_late(&self, patience: Duration) -> Failure {
+    fn too_late(&self, patience: &Patience) -> Failure {
+        let within = if patience.until < patience.ends { patience.each } else { patience.in_all };
         Failure::late(format!(
             "{} did not answer within {} ms; raise timeoutMs if it needs longer",
             self.lease.connection.wire.place(),
-            patience.as_millis()
+            within.as_millis()
         ))
+    }
+}
+
+/// How long an answer is waited for.
+struct Patience {
+    /// Without progress.
+    each: Duration,
+    in_all: Duration,
+    until: Instant,
+    ends: Instant,
+}
+
+impl Patience {
+    fn new(each: Duration) -> Self {
+        let in_all = each.saturating_mul(MOST_TIMES).min(LONGEST);
+        let (each, now) = (each.min(in_all), Instant::now());
+        Self { each, in_all, until: now + each, ends: now + in_all }
+    }
+
+    /// The call gets on.
+    fn restart(&mut self) {
+        self.until = (Instant::now() + self.each).min(self.ends);
+    }
+
+    /// The server got an answer for which it had to wait so long.
+    fn extend(&mut self, waited: Duration) {
+        self.ends += waited;
+        self.restart();
     }
 }
 
@@ -142,15 +197,26 @@ struct LogParams {
     data: Value,
 }
 
+/// What a notification was.
+#[derive(PartialEq, Eq)]
+enum Told {
+    /// Progress that names this call.
+    OwnProgress,
+    Other,
+}
+
 /// Passes a notification on to the client, if it is one for it.
-fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) {
+fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) -> Told {
     match method {
         "notifications/progress" => {
             if let Ok(params) = serde_json::from_slice::<ProgressParams>(params)
-                && params.progress_token.is_none_or(|given| given == token)
+                && params.progress_token.as_ref().is_none_or(|given| *given == token)
             {
-                let ProgressParams { progress, total, message, .. } = params;
+                let ProgressParams { progress_token, progress, total, message } = params;
                 caller.progress(&Progress { progress, total, message });
+                if progress_token.is_some() {
+                    return Told::OwnProgress;
+                }
             }
         }
         "notifications/message" => {
@@ -160,6 +226,7 @@ fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) {
         }
         _ => {}
     }
+    Told::Other
 }
 
 /// What a server is told whose question was not answered.

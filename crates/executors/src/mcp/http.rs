@@ -15,7 +15,7 @@ use toolrail_core::{CallError, ErrorCode};
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::message::Message;
-use super::sse::Decoder;
+use super::sse::{Decoder, Idle};
 use super::wire::Request;
 use crate::outbound::Streamed;
 
@@ -25,6 +25,8 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The pause before a stream is resumed where the server does not name one.
 pub(super) const RETRY: Duration = Duration::from_millis(500);
+/// The shortest one before the stream of a request is.
+const SHORTEST_RETRY: Duration = Duration::from_millis(100);
 /// How often the stream of one request is resumed at most.
 const MOST_RESUMED: u32 = 1000;
 const FAREWELL: Duration = Duration::from_secs(3);
@@ -57,6 +59,7 @@ enum Answer {
 pub(super) struct EventStream {
     streamed: Streamed,
     pub(super) decoder: Decoder,
+    idle: Idle,
     most: usize,
     place: String,
 }
@@ -64,6 +67,7 @@ pub(super) struct EventStream {
 /// One request and its answer on the way.
 pub(super) struct HttpExchange {
     session: Arc<HttpSession>,
+    id: u64,
     state: State,
     resumed: u32,
     /// The session that the first answer named.
@@ -98,6 +102,7 @@ impl HttpSession {
         let opening = Box::pin(async move { session.post(message, headers).await });
         HttpExchange {
             session: Arc::clone(self),
+            id: request.id,
             state: State::Opening(opening),
             resumed: 0,
             named_session: None,
@@ -188,6 +193,7 @@ impl HttpSession {
         EventStream {
             streamed,
             decoder,
+            idle: Idle::new(),
             most: self.endpoint.limits.message_bytes,
             place: self.endpoint.name(),
         }
@@ -209,19 +215,38 @@ impl EventStream {
     /// The next message; nothing when the server ended the stream. Nothing is lost when the future is dropped.
     pub(super) async fn next(&mut self) -> Result<Option<Message>, Failure> {
         while let Some(line) = self.streamed.line(self.most).await.map_err(CallError::from)? {
-            if self.decoder.held() > self.most {
+            let held = self.decoder.held();
+            if held > self.most {
                 return Err(Failure::unusable(format!(
                     "{} sent a message of more than {} bytes, which is the limit; raise maxResponseBytes or ask it for less",
                     self.place, self.most
                 )));
             }
-            let Some(data) = self.decoder.line(&line) else { continue };
-            match Message::parse(&data) {
-                Ok(message) => return Ok(Some(message)),
-                Err(fault) => tracing::debug!(server = self.place, fault, "passed over an event"),
+            let mut idle_bytes = line.len();
+            if let Some(data) = self.decoder.line(&line) {
+                match Message::parse(&data) {
+                    Ok(message) => {
+                        self.idle = Idle::new();
+                        return Ok(Some(message));
+                    }
+                    Err(fault) => tracing::debug!(server = self.place, fault, "passed over an event"),
+                }
+                idle_bytes = data.len();
+            } else if self.decoder.held() > held {
+                continue;
+            }
+            if !self.idle.allows(idle_bytes) {
+                return Err(self.flooded());
             }
         }
         Ok(None)
+    }
+
+    fn flooded(&self) -> Failure {
+        Failure::unusable(format!(
+            "{} sends line after line and no message; check that the URL is its MCP endpoint",
+            self.place
+        ))
     }
 }
 
@@ -236,13 +261,13 @@ impl HttpExchange {
                     let Posted { session, answer } = posted?;
                     self.named_session = self.named_session.take().or(session);
                     match answer {
-                        Answer::Message(message) => return Ok(message),
+                        Answer::Message(message) => return self.checked(message),
                         Answer::Stream(stream) => self.state = State::Reading(stream),
                         Answer::Nothing => return Err(self.silent()),
                     }
                 }
                 State::Reading(stream) => match stream.next().await {
-                    Ok(Some(message)) => return Ok(message),
+                    Ok(Some(message)) => return self.checked(message),
                     Ok(None) => self.resume(None)?,
                     Err(Failure::Lost(error)) => self.resume(Some(error))?,
                     Err(failure) => return Err(failure),
@@ -250,6 +275,23 @@ impl HttpExchange {
                 State::Done => return Err(self.silent()),
             }
         }
+    }
+
+    /// The message, unless it is the answer to another request; an error may come without an id where the server could not
+    /// read the request.
+    fn checked(&self, message: Message) -> Result<Message, Failure> {
+        let is_foreign = match &message {
+            Message::Answer { id: None, outcome } => outcome.is_ok(),
+            Message::Answer { id: Some(id), .. } => *id != self.id,
+            Message::Request { .. } | Message::Notice { .. } => false,
+        };
+        if is_foreign {
+            return Err(Failure::unusable(format!(
+                "{} answered another request than the one it was sent; look into its log",
+                self.session.endpoint.name()
+            )));
+        }
+        Ok(message)
     }
 
     /// Comes back for the rest of a stream that ended too early, where the server said how (2025-11-25).
@@ -264,7 +306,7 @@ impl HttpExchange {
         }
         let session = Arc::clone(&self.session);
         self.state = State::Opening(Box::pin(async move {
-            tokio::time::sleep(decoder.retry.unwrap_or(RETRY)).await;
+            tokio::time::sleep(decoder.retry.unwrap_or(RETRY).max(SHORTEST_RETRY)).await;
             let stream = session.get(decoder).await?;
             Ok(Posted { session: None, answer: Answer::Stream(Box::new(stream)) })
         }));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
+use toolrail_core::{CallError, ErrorCode};
 
 use super::connection::Connection;
 use super::failure::Failure;
@@ -13,6 +14,9 @@ use super::message::{Members, Writer};
 const MOST_PAGES: usize = 1000;
 const MOST_ENTRIES: usize = 10_000;
 const MOST_BYTES: usize = 32 << 20;
+/// What is worked on among the other tasks.
+const MOST_ENTRIES_HERE: usize = 500;
+const MOST_BYTES_HERE: usize = 128 << 10;
 
 /// The entries of the four lists, as they came.
 #[derive(Debug, Default, PartialEq)]
@@ -26,6 +30,11 @@ pub(super) struct Lists {
 }
 
 impl Lists {
+    /// How many entries there are in all.
+    pub(super) fn entries(&self) -> usize {
+        self.tools.len() + self.prompts.len() + self.resources.len() + self.templates.len()
+    }
+
     /// Differs, but for chance, where the lists differ.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -78,16 +87,19 @@ async fn list(connection: &Connection, list: List) -> Result<(Vec<Value>, Option
             page => page?,
         };
         bytes += page.text().len();
-        let next = read_page(page.text(), list, &mut entries, &mut ttl_ms).map_err(|error| {
+        let read = aside(Work::of_bytes(page.text().len()), move || read_page(page.text(), list)).await?;
+        let page = read.map_err(|error| {
             Failure::unusable(format!("{} of the server is not usable: {error}", list.method))
         })?;
+        entries.extend(page.entries);
+        ttl_ms = page.ttl_ms.or(ttl_ms);
         if bytes > MOST_BYTES || entries.len() > MOST_ENTRIES {
             return Err(Failure::unusable(format!(
                 "{} of the server has more than {MOST_ENTRIES} entries or {MOST_BYTES} bytes, which is the limit",
                 list.method
             )));
         }
-        match next {
+        match page.next {
             Some(next) if Some(&next) != cursor.as_ref() => cursor = Some(next),
             _ => break,
         }
@@ -95,22 +107,57 @@ async fn list(connection: &Connection, list: List) -> Result<(Vec<Value>, Option
     Ok((entries, ttl_ms))
 }
 
-fn read_page(
-    text: &str,
-    list: List,
-    entries: &mut Vec<Value>,
-    ttl_ms: &mut Option<u64>,
-) -> Result<Option<String>, serde_json::Error> {
-    let mut next = None;
+/// One page of a list.
+#[derive(Default)]
+struct Page {
+    entries: Vec<Value>,
+    next: Option<String>,
+    ttl_ms: Option<u64>,
+}
+
+fn read_page(text: &str, list: List) -> Result<Page, serde_json::Error> {
+    let mut page = Page::default();
     for (key, value) in Members::of(text).0 {
         match &*key {
-            key if key == list.key => entries.extend(serde_json::from_str::<Vec<Value>>(value.get())?),
+            key if key == list.key => page.entries.extend(serde_json::from_str::<Vec<Value>>(value.get())?),
             "nextCursor" => {
-                next = serde_json::from_str::<Option<Cow<'_, str>>>(value.get())?.map(Cow::into_owned);
+                page.next = serde_json::from_str::<Option<Cow<'_, str>>>(value.get())?.map(Cow::into_owned);
             }
-            "ttlMs" => *ttl_ms = value.get().parse().ok(),
+            "ttlMs" => page.ttl_ms = value.get().parse().ok(),
             _ => {}
         }
     }
-    Ok(next)
+    Ok(page)
+}
+
+/// How much there is to do at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Little,
+    /// So much that other tasks would have to wait for it.
+    Much,
+}
+
+impl Work {
+    fn of_bytes(bytes: usize) -> Self {
+        if bytes > MOST_BYTES_HERE { Self::Much } else { Self::Little }
+    }
+
+    pub(super) fn of_entries(entries: usize) -> Self {
+        if entries > MOST_ENTRIES_HERE { Self::Much } else { Self::Little }
+    }
+}
+
+/// Does the work, aside from the other tasks if it is much.
+pub(super) async fn aside<T: Send + 'static>(
+    work: Work,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    match work {
+        Work::Little => Ok(job()),
+        Work::Much => tokio::task::spawn_blocking(job).await.map_err(|_| {
+            let error = CallError::new(ErrorCode::Internal, "the lists of a server could not be worked on");
+            Failure::Call(error)
+        }),
+    }
 }

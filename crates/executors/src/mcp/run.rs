@@ -166,7 +166,7 @@ fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation,
         params: params.finish(),
         params_in_headers: job.params_in_headers.clone(),
     })?;
-    Ok(Conversation { exchange, lease, asked: 0 })
+    Ok(Conversation { exchange, lease, asked: 0, unasked: 0 })
 }
 
 async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation) -> Result<Sent, Failure> {

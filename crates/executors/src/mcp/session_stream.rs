@@ -101,8 +101,9 @@ impl SessionStream {
 
     fn opening(&mut self, decoder: Decoder) -> State {
         let session = Arc::clone(&self.session);
-        let pause =
-            decoder.retry.unwrap_or(RETRY).saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
+        // A server may ask for more time, but not for less.
+        let pause = decoder.retry.unwrap_or(RETRY).max(RETRY);
+        let pause = pause.saturating_mul(1 << self.failures.min(6)).min(LONGEST_PAUSE);
         self.failures += 1;
         State::Opening(Box::pin(async move {
             tokio::time::sleep(pause).await;

@@ -3,9 +3,39 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use tokio::time::Instant;
 
 /// The longest pause that a server may ask for before it is asked again.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// What a server may send within a minute that belongs to no message. Signs of life come once in some seconds.
+const MOST_IDLE_LINES: usize = 10_000;
+const MOST_IDLE_BYTES: usize = 1 << 20;
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// Counts what comes without being part of a message.
+#[derive(Debug)]
+pub(super) struct Idle {
+    since: Instant,
+    lines: usize,
+    bytes: usize,
+}
+
+impl Idle {
+    pub(super) fn new() -> Self {
+        Self { since: Instant::now(), lines: 0, bytes: 0 }
+    }
+
+    /// Counts one more line of so many bytes; false if they are too many.
+    pub(super) fn allows(&mut self, bytes: usize) -> bool {
+        if self.since.elapsed() > MINUTE {
+            *self = Self::new();
+        }
+        self.lines += 1;
+        self.bytes += bytes;
+        self.lines <= MOST_IDLE_LINES && self.bytes <= MOST_IDLE_BYTES
+    }
+}
 
 /// Puts events together from lines.
 #[derive(Debug, Default)]
@@ -85,6 +115,19 @@ mod tests {
         assert_eq!(decoder.last_id.as_deref(), Some("7"));
         assert_eq!(decoder.retry, Some(Duration::from_millis(250)));
         assert_eq!(decoder.held(), 4);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn signs_of_life_are_allowed_and_floods_are_not() {
+        let mut idle = Idle::new();
+        for _ in 0..3 * MOST_IDLE_LINES {
+            assert!(idle.allows(8));
+            tokio::time::advance(Duration::from_millis(10)).await;
+        }
+        let mut idle = Idle::new();
+        assert!((0..MOST_IDLE_LINES).all(|_| idle.allows(8)));
+        assert!(!idle.allows(8));
+        assert!(!Idle::new().allows(MOST_IDLE_BYTES + 1));
     }
 
     #[test]

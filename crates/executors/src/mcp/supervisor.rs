@@ -12,6 +12,7 @@ use super::failure::Failure;
 use super::following::{Following, Heard};
 use super::handshake::nothing;
 use super::hub::Hub;
+use super::lists::{Lists, Work};
 use super::settings::Selection;
 use super::wire::Unsolicited;
 use super::{lists, offer};
@@ -22,6 +23,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// Changes that come together are looked at together.
 const SETTLE: Duration = Duration::from_millis(20);
+/// The least time between two looks at lists that are said to have changed: it grows while they keep changing.
+const SHORTEST_GAP: Duration = Duration::from_secs(1);
+const LONGEST_GAP: Duration = Duration::from_secs(30);
 /// The least time between two looks at lists that the server says may change at any moment.
 const SHORTEST_TTL: Duration = Duration::from_secs(10);
 const SWEEP: Duration = Duration::from_secs(15);
@@ -60,6 +64,20 @@ impl Published {
             (true, Some(_)) => UpstreamState::Failing,
             (true, None) => UpstreamState::Live,
         }
+    }
+
+    /// Offers what is listed; false if nothing of it is new.
+    fn take(&self, lists: Lists, selection: &Selection, hub: &Arc<Hub>) -> bool {
+        let fingerprint = lists.fingerprint();
+        let is_known = self.0.lock().unwrap_or_else(PoisonError::into_inner).fingerprint == fingerprint;
+        let made = (!is_known).then(|| offer::build(lists, selection, hub));
+        let mut view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_known = std::mem::replace(&mut view.is_known, true);
+        let is_news = view.failure.take().is_some() || !was_known;
+        let Some((offer, left_out)) = made else { return is_news };
+        (view.offer, view.left_out) = (Arc::new(offer), left_out);
+        view.fingerprint = fingerprint;
+        true
     }
 }
 
@@ -127,11 +145,13 @@ impl Supervisor {
         let mut following = Following::begin(connection, unsolicited, self.hub.watched()).await;
         let mut sweep = tokio::time::interval(SWEEP);
         let mut look_at = Instant::now() + ttl;
+        let mut pace = Pace::default();
         loop {
             let heard = tokio::select! {
                 heard = following.next() => heard,
                 () = self.hub.lists.notified() => Heard::ListsChanged,
                 () = tokio::time::sleep_until(look_at) => {
+                    pace.looked();
                     match self.list(connection).await {
                         Ok(ttl) => look_at = Instant::now() + ttl,
                         Err(failure @ (Failure::Lost(_) | Failure::SessionGone)) => return failure.into_error(),
@@ -159,7 +179,7 @@ impl Supervisor {
                 }
             };
             match heard {
-                Heard::ListsChanged => look_at = look_at.min(Instant::now() + SETTLE),
+                Heard::ListsChanged => look_at = look_at.min(pace.next()),
                 Heard::Resource(uri) => (self.changed)(Changed::Resource(uri)),
                 Heard::Question { id, method } => {
                     // Nobody in particular is concerned, so nobody can be asked.
@@ -177,18 +197,10 @@ impl Supervisor {
         let ttl = lists
             .ttl_ms
             .map_or(limit, |millis| Duration::from_millis(millis).clamp(SHORTEST_TTL.min(limit), limit));
-        let fingerprint = lists.fingerprint();
-        let is_new = {
-            let mut view = self.published.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_new = view.fingerprint != fingerprint;
-            if is_new {
-                let (offer, left_out) = offer::build(lists, &self.selection, &self.hub);
-                (view.offer, view.left_out) = (Arc::new(offer), left_out);
-                view.fingerprint = fingerprint;
-            }
-            let was_known = std::mem::replace(&mut view.is_known, true);
-            view.failure.take().is_some() || is_new || !was_known
-        };
+        let (published, selection, hub) =
+            (Arc::clone(&self.published), self.selection.clone(), Arc::clone(&self.hub));
+        let work = Work::of_entries(lists.entries());
+        let is_new = lists::aside(work, move || published.take(lists, &selection, &hub)).await?;
         if is_new {
             (self.changed)(Changed::Offer);
         }
@@ -211,6 +223,43 @@ impl Supervisor {
     }
 }
 
+/// How often the lists of a server are looked at because it says that they have changed.
+struct Pace {
+    /// When a look was last taken for that reason.
+    looked: Option<Instant>,
+    gap: Duration,
+    is_due: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { looked: None, gap: SHORTEST_GAP, is_due: false }
+    }
+}
+
+impl Pace {
+    /// When to look after a change: the first is looked at at once.
+    fn next(&mut self) -> Instant {
+        self.is_due = true;
+        let soon = Instant::now() + SETTLE;
+        self.looked.map_or(soon, |looked| soon.max(looked + self.gap))
+    }
+
+    /// A look is taken, for whatever reason.
+    fn looked(&mut self) {
+        if !std::mem::take(&mut self.is_due) {
+            return;
+        }
+        let keeps_changing = self.looked.is_some_and(|looked| looked.elapsed() < self.gap * 2);
+        if keeps_changing {
+            self.gap = (self.gap * 2).min(LONGEST_GAP);
+        } else {
+            self.gap = SHORTEST_GAP;
+        }
+        self.looked = Some(Instant::now());
+    }
+}
+
 fn gone() -> CallError {
     CallError::new(ErrorCode::UpstreamUnreachable, "the connection has ended")
 }
@@ -220,4 +269,44 @@ fn jittered(pause: Duration) -> Duration {
     let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
     let part = u32::try_from(random % 512).unwrap_or_default();
     pause / 2 + pause * part / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When the first looks were taken, in seconds, if a change is heard of every `pause`.
+    async fn looks(pause: Duration) -> Vec<u64> {
+        let (mut pace, began) = (Pace::default(), Instant::now());
+        let mut looks = Vec::new();
+        let mut look_at = None;
+        while looks.len() < 8 {
+            let next = pace.next();
+            let at = *look_at.get_or_insert(next);
+            if Instant::now() >= at {
+                pace.looked();
+                look_at = None;
+                looks.push(began.elapsed().as_secs());
+            }
+            tokio::time::advance(pause).await;
+        }
+        looks
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_keeps_changing_is_looked_at_less_and_less_often() {
+        assert_eq!(looks(Duration::from_millis(10)).await, [0, 1, 3, 7, 15, 31, 61, 91]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_quiet_while_a_change_is_looked_at_at_once() {
+        let mut pace = Pace::default();
+        for _ in 0..10 {
+            assert_eq!(pace.next(), Instant::now() + SETTLE);
+            pace.looked();
+            assert_eq!(pace.next(), Instant::now() + SHORTEST_GAP);
+            pace.is_due = false;
+            tokio::time::advance(Duration::from_secs(5)).await;
+        }
+    }
 }

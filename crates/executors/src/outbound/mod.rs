@@ -151,6 +151,14 @@ struct Hop {
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
+    reach: Reach,
+}
+
+/// Where redirects may lead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    Anywhere,
+    SameOrigin,
 }
 
 impl Hop {
@@ -181,7 +189,7 @@ impl Client {
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
         let Outgoing { method, uri, headers, body, limits, sensitive } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body };
+        let hop = Hop { method, uri, headers, body, reach: Reach::Anywhere };
         let exchange = async {
             let (hop, link, response) = self.follow(hop, limits.reaching(), &sensitive).await?;
             self.receive(hop, link, response, limits.max_response_bytes, &sensitive).await
@@ -193,12 +201,12 @@ impl Client {
         outcome.map_err(|failure| failure.masked(&sensitive))
     }
 
-    /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Dropping
-    /// the answer aborts the exchange.
+    /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Redirects
+    /// are followed within the same origin only. Dropping the answer aborts the exchange.
     pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
         let Outgoing { method, uri, headers, body, limits, sensitive } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body };
+        let hop = Hop { method, uri, headers, body, reach: Reach::SameOrigin };
         let answer =
             tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {

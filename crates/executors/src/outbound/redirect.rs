@@ -6,7 +6,7 @@ use http::{Method, StatusCode, Uri};
 use url::Url;
 
 use super::failure::{invalid, origin, port};
-use super::{Hop, OutboundError, Sensitive};
+use super::{Hop, OutboundError, Reach, Sensitive};
 
 const OF_THE_BODY: &[HeaderName] = &[
     header::CONTENT_TYPE,
@@ -50,6 +50,13 @@ pub(super) fn next(
         remove(&mut hop.headers, OF_THE_BODY);
     }
     if !same_origin(&hop.uri, &target) {
+        if hop.reach == Reach::SameOrigin {
+            return Err(invalid(format!(
+                "{} redirects to {}, which is another origin and not followed; name the final address in the definition",
+                origin(&hop.uri),
+                origin(&target)
+            )));
+        }
         if sensitive.is_in(&hop.body) {
             return Err(invalid(format!(
                 "{} redirects to {}, which is not followed because the body holds a secret; name the final address in the definition",

@@ -57,6 +57,8 @@ impl Streamed {
     /// line). A line of more than `most` bytes is refused. Nothing is lost when the future is dropped.
     pub async fn line(&mut self, most: usize) -> Result<Option<Bytes>, OutboundError> {
         loop {
+            // Lines that are here already would otherwise be read without end and without a pause for anybody else.
+            tokio::task::consume_budget().await;
             if let Some(line) = self.take_line() {
                 return if line.len() > most { Err(self.too_long(most)) } else { Ok(Some(line)) };
             }

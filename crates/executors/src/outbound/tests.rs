@@ -1,5 +1,6 @@
 //! The client against upstreams on loopback, the ill-mannered ones above all.
 
+mod streamed;
 mod tls;
 mod upstream;
 

@@ -3,7 +3,9 @@
 mod client;
 mod eras;
 mod faults;
+mod hostile;
 mod lists;
 mod over_http;
 mod over_stdio;
+mod rogue;
 mod script;
