@@ -81,6 +81,10 @@ pub struct MailLimits {
     pub most_of_a_topic: u32,
     /// The most messages that lie there in all.
     pub most: u32,
+    /// The most bytes that lie there for one topic.
+    pub most_bytes_of_a_topic: u32,
+    /// The most bytes that lie there in all.
+    pub most_bytes: u32,
     /// How long a message lies there.
     pub kept: Duration,
     /// The most messages that are collected at once.
@@ -99,6 +103,8 @@ impl MailLimits {
         largest: 1024 * 1024,
         most_of_a_topic: 200,
         most: 2_000,
+        most_bytes_of_a_topic: 32 * 1024 * 1024,
+        most_bytes: 64 * 1024 * 1024,
         kept: Duration::from_mins(1),
         at_once: 32,
         largest_news: 4 * 1024,

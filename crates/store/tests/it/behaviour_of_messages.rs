@@ -72,6 +72,27 @@ pub(crate) async fn what_is_too_large_or_too_much_is_not_taken(subject: &dyn Sub
     store.leave("full", b"").await.unwrap();
 }
 
+pub(crate) async fn messages_take_only_so_many_bytes_for_one_and_for_all(subject: &dyn Subject) {
+    const LIMITS: MailLimits = MailLimits::ALL;
+    let store = subject.open().await;
+    let large = vec![b'x'; LIMITS.largest];
+    let fill = async |topic: &str| {
+        let mut taken = 0;
+        while store.leave(topic, &large).await.is_ok() {
+            taken += large.len();
+        }
+        u32::try_from(taken).unwrap()
+    };
+    assert_eq!(fill("one").await, LIMITS.most_bytes_of_a_topic);
+    store.leave("one", b"").await.unwrap();
+    store.leave("one", b"x").await.unwrap_err();
+    assert_eq!(fill("other").await, LIMITS.most_bytes - LIMITS.most_bytes_of_a_topic);
+    let refused = store.leave("third", b"x").await.unwrap_err();
+    assert!(matches!(refused, StoreError::Undelivered { .. }), "{refused}");
+    store.collect("one").await.unwrap();
+    store.leave("third", &large).await.unwrap();
+}
+
 fn bodies(news: &[News]) -> Vec<&[u8]> {
     news.iter().map(|news| &*news.body).collect()
 }
