@@ -2,6 +2,7 @@
 //! own, so that what it started ends with it.
 
 mod command;
+mod groups;
 mod lines;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ use super::message::{self, Message};
 use super::wire::Request;
 
 pub(super) use command::Command;
+pub use groups::end_programs;
 
 /// Messages that wait to be written, or to be looked at, at most.
 const QUEUE: usize = 256;
@@ -151,17 +153,8 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            kill_group(id);
+            groups::end(id);
         }
-    }
-}
-
-/// Kills the group that the child leads.
-fn kill_group(pid: u32) {
-    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // It may have ended meanwhile.
-        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 }
 
