@@ -91,7 +91,7 @@ pub struct MailLimits {
     pub at_once: u32,
     /// The most bytes of one piece of news.
     pub largest_news: usize,
-    /// How many pieces of news are kept: the newest.
+    /// How many pieces of news are kept of each kind: the newest.
     pub most_news: u32,
     /// The most pieces of news that are read at once.
     pub news_at_once: u32,
@@ -111,6 +111,15 @@ impl MailLimits {
         most_news: 10_000,
         news_at_once: 1_000,
     };
+}
+
+/// How long news matter. Those of one kind never push out those of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewsKind {
+    /// Also to a gateway that starts much later.
+    Lasting,
+    /// For a moment only.
+    Passing,
 }
 
 /// Something that every gateway on a store is told.
@@ -194,7 +203,7 @@ pub trait Store: Send + Sync {
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError>;
 
     /// Tells everybody on the store, in one write. Changes no definition, hence no revision.
-    async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError>;
+    async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError>;
 
     /// The oldest news after that number, in order; from 0 on, all that are kept. Whoever goes on from the last number he
     /// got misses none, unless more have come than are kept.

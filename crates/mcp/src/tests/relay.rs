@@ -1,14 +1,17 @@
 //! Two servers on one store, as two replicas are.
 
+use std::time::Duration;
+
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
-use toolrail_core::Store as _;
+use toolrail_core::{MailLimits, NewsKind, Store as _};
 
 use super::tasks::{call, of_task, until};
 use super::*;
 use crate::asks::Asker;
+use crate::relay::Report;
 use crate::sign::Signer;
 
 struct Replicas {
@@ -103,4 +106,29 @@ async fn a_question_is_answered_once_by_the_session_that_was_asked() {
     assert!(server.pass_on(&live, &id, Ok(RawValue::NULL)).await);
     assert!(!server.pass_on(&live, &id, Ok(RawValue::NULL)).await);
     assert_eq!(letters(&replicas).await, 1);
+}
+
+#[tokio::test]
+async fn an_ended_session_stays_ended_however_much_is_cancelled() {
+    let replicas = replicas().await;
+    let [server, other] = &replicas.servers;
+    // Before anybody can tell any of it.
+    for number in 0..2_000 {
+        server.relay.newsroom.tell(&Report::cancelled("another", &number.to_string()));
+    }
+    server.relay.newsroom.tell(&Report::Ended { session: "session".to_owned() });
+    let told = async {
+        while other.sessions.live("session").is_some() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), told).await.unwrap();
+    let store = toolrail_store::open_sqlite(replicas.data.path()).await.unwrap();
+    let cancelled = serde_json::to_vec(&Report::cancelled("another", "1")).unwrap();
+    let more = vec![cancelled; MailLimits::ALL.most_news as usize + 1];
+    store.announce(NewsKind::Passing, &more).await.unwrap();
+    let late = server_on(Some(Arc::new(store))).await;
+    late.catch_up().await;
+    assert!(late.sessions.live("session").is_none());
+    assert!(late.sessions.live("another").is_some());
 }

@@ -9,8 +9,9 @@ use toolrail_core::{Change, Changes, Row, Store, async_trait};
 pub(crate) use crate::behaviour_of_messages::{
     a_message_is_collected_once_in_its_turn_and_changes_no_revision,
     a_message_that_has_lain_for_a_minute_is_gone, messages_take_only_so_many_bytes_for_one_and_for_all,
-    news_are_read_by_everybody_in_their_order, of_collectors_at_once_each_message_goes_to_one,
-    only_the_newest_news_are_kept, what_is_too_large_or_too_much_is_not_taken,
+    news_are_read_by_everybody_in_their_order, news_that_pass_push_out_none_that_last,
+    of_collectors_at_once_each_message_goes_to_one, only_the_newest_news_are_kept,
+    what_is_too_large_or_too_much_is_not_taken,
 };
 
 /// A database, empty at first, that can be opened more than once and written to by others.
@@ -56,6 +57,7 @@ macro_rules! suite {
             messages_take_only_so_many_bytes_for_one_and_for_all
             news_are_read_by_everybody_in_their_order
             only_the_newest_news_are_kept
+            news_that_pass_push_out_none_that_last
         }
     };
     (@facts $make:path: $($fact:ident)*) => {
