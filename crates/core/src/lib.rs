@@ -34,7 +34,7 @@ pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
-pub use store::{Change, Changes, MailLimits, News, Revision, Row, Store, StoreError, Usage};
+pub use store::{Change, Changes, MailLimits, News, NewsKind, Revision, Row, Store, StoreError, Usage};
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
 };

@@ -81,13 +81,17 @@ pub struct MailLimits {
     pub most_of_a_topic: u32,
     /// The most messages that lie there in all.
     pub most: u32,
+    /// The most bytes that lie there for one topic.
+    pub most_bytes_of_a_topic: u32,
+    /// The most bytes that lie there in all.
+    pub most_bytes: u32,
     /// How long a message lies there.
     pub kept: Duration,
     /// The most messages that are collected at once.
     pub at_once: u32,
     /// The most bytes of one piece of news.
     pub largest_news: usize,
-    /// How many pieces of news are kept: the newest.
+    /// How many pieces of news are kept of each kind: the newest.
     pub most_news: u32,
     /// The most pieces of news that are read at once.
     pub news_at_once: u32,
@@ -99,12 +103,23 @@ impl MailLimits {
         largest: 1024 * 1024,
         most_of_a_topic: 200,
         most: 2_000,
+        most_bytes_of_a_topic: 32 * 1024 * 1024,
+        most_bytes: 64 * 1024 * 1024,
         kept: Duration::from_mins(1),
         at_once: 32,
         largest_news: 4 * 1024,
         most_news: 10_000,
         news_at_once: 1_000,
     };
+}
+
+/// How long news matter. Those of one kind never push out those of another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NewsKind {
+    /// Also to a gateway that starts much later.
+    Lasting,
+    /// For a moment only.
+    Passing,
 }
 
 /// Something that every gateway on a store is told.
@@ -188,7 +203,7 @@ pub trait Store: Send + Sync {
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError>;
 
     /// Tells everybody on the store, in one write. Changes no definition, hence no revision.
-    async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError>;
+    async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError>;
 
     /// The oldest news after that number, in order; from 0 on, all that are kept. Whoever goes on from the last number he
     /// got misses none, unless more have come than are kept.

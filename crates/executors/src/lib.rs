@@ -16,3 +16,4 @@ mod resource;
 mod template;
 
 pub use kinds::{Runtime, kinds};
+pub use mcp::end_programs;

@@ -8,11 +8,24 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
+use crate::sign::Signer;
+
 /// How a client answered: a result, or a JSON-RPC error.
 pub(crate) type Answered = Result<Value, Value>;
 
 /// The most questions of one session that may wait for an answer.
 const MOST_PENDING: usize = 64;
+const PURPOSE: &str = "question";
+
+/// Who asks whom. It is sealed into the ids of questions, so that nobody can make one up and have it passed on.
+#[derive(Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    pub(crate) signer: &'a Signer,
+    /// Who asks.
+    pub(crate) replica: u32,
+    /// The key of the session that is asked; empty for one connection.
+    pub(crate) session: &'a str,
+}
 
 /// The requests of one session that wait for an answer.
 #[derive(Default)]
@@ -30,9 +43,9 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asks {
-    /// Expects an answer; nothing if too many are expected already. `replica` keeps the ids of replicas apart.
-    pub(crate) fn expect(&self, replica: u32) -> Option<Asked<'_>> {
-        let id = format!("toolrail-{replica:08x}-{}", self.next.fetch_add(1, Ordering::Relaxed));
+    /// Expects an answer; nothing if too many are expected already.
+    pub(crate) fn expect(&self, asker: Asker<'_>) -> Option<Asked<'_>> {
+        let id = asker.id(self.next.fetch_add(1, Ordering::Relaxed))?;
         let (sender, answer) = oneshot::channel();
         let mut pending = self.lock();
         if pending.len() >= MOST_PENDING {
@@ -64,17 +77,19 @@ impl Asks {
     }
 }
 
-/// The replica that asked the question of that id.
-pub(crate) fn replica_of(id: &str) -> Option<u32> {
-    let (replica, number) = id.strip_prefix("toolrail-")?.split_once('-')?;
-    number.parse::<u64>().ok()?;
-    parse_replica(replica)
+impl Asker<'_> {
+    fn id(&self, number: u64) -> Option<String> {
+        let told = [&self.replica.to_be_bytes()[..], &number.to_be_bytes(), self.session.as_bytes()].concat();
+        self.signer.seal(PURPOSE, &told)
+    }
 }
 
-/// A replica as ids name it.
-pub(crate) fn parse_replica(text: &str) -> Option<u32> {
-    let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    (text.len() == 8 && digits(text)).then(|| u32::from_str_radix(text, 16).ok()).flatten()
+/// The replica that asked the session of that key the question of that id, if one did.
+pub(crate) fn replica_of(signer: &Signer, id: &str, session: &str) -> Option<u32> {
+    let told = signer.open(PURPOSE, id)?;
+    let (replica, rest) = told.split_first_chunk()?;
+    let (_number, asked) = rest.split_first_chunk::<8>()?;
+    (asked == session.as_bytes()).then_some(u32::from_be_bytes(*replica))
 }
 
 impl Asked<'_> {
@@ -100,33 +115,47 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
+    fn signer() -> Signer {
+        Signer::new(&[5; 32])
+    }
+
     #[tokio::test]
     async fn an_answer_finds_its_question_once() {
         let asks = Asks::default();
-        let asked = asks.expect(1).unwrap();
+        let asker = Asker { signer: &signer(), replica: 1, session: "" };
+        let asked = asks.expect(asker).unwrap();
         let id = format!("\"{}\"", asked.id);
-        assert!(!asks.answer(raw("\"toolrail-00000001-77\""), Ok(raw("1"))));
+        let another = format!("\"{}\"", asker.id(77).unwrap());
+        assert!(!asks.answer(raw(&another), Ok(raw("1"))));
         assert!(asks.answer(raw(&id), Ok(raw("{\"action\":\"accept\"}"))));
         assert!(!asks.answer(raw(&id), Ok(raw("2"))));
         assert_eq!(asked.answered().await, Some(Ok(json!({"action": "accept"}))));
     }
 
     #[test]
-    fn the_id_of_a_question_names_its_replica() {
+    fn the_id_of_a_question_names_its_replica_to_the_session_that_was_asked() {
+        let (signer, session) = (signer(), "s".repeat(32));
         for replica in [0, 0xab, u32::MAX] {
-            assert_eq!(replica_of(&Asks::default().expect(replica).unwrap().id), Some(replica));
+            let asks = Asks::default();
+            let id = asks.expect(Asker { signer: &signer, replica, session: &session }).unwrap().id.clone();
+            assert!(id.len() < 200, "{id}");
+            assert_eq!(replica_of(&signer, &id, &session), Some(replica));
+            assert_eq!(replica_of(&signer, &id, "another"), None);
+            assert_eq!(replica_of(&Signer::new(&[6; 32]), &id, &session), None);
         }
-        for other in ["", "7", "toolrail-", "toolrail-1-1", "toolrail-0000000g-1", "toolrail-+0000001-1"] {
-            assert_eq!(replica_of(other), None, "{other}");
+        let of_a_session = signer.seal("session", session.as_bytes()).unwrap();
+        for made_up in ["", "7", "toolrail-dead0001-1", &of_a_session] {
+            assert_eq!(replica_of(&signer, made_up, &session), None, "{made_up}");
         }
     }
 
     #[test]
     fn a_question_that_nobody_waits_for_any_more_is_forgotten() {
-        let asks = Asks::default();
-        drop(asks.expect(1).unwrap());
+        let (asks, signer) = (Asks::default(), signer());
+        let asker = Asker { signer: &signer, replica: 1, session: "" };
+        drop(asks.expect(asker).unwrap());
         assert!(!asks.any());
-        let many: Vec<_> = (0..100).filter_map(|_| asks.expect(1)).collect();
+        let many: Vec<_> = (0..100).filter_map(|_| asks.expect(asker)).collect();
         assert_eq!(many.len(), MOST_PENDING);
     }
 }

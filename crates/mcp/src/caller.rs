@@ -151,7 +151,7 @@ impl<'a> RequestCaller<'a> {
         let failed = |message: String| CallError::new(ErrorCode::UpstreamInvalid, message);
         let method = &question.method;
         let too_many = || failed("too many questions to this client wait for an answer".to_owned());
-        let asked = live.asks.expect(self.server.replica()).ok_or_else(too_many)?;
+        let asked = live.asks.expect(self.server.asker(live)).ok_or_else(too_many)?;
         // Only a session that has an id can be answered by way of another replica.
         let _held = live.key().map(|_| self.server.relay.hold());
         let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"id\":"[..]);

@@ -148,7 +148,7 @@ impl Server {
                 let id = response.id.and_then(|id| serde_json::from_str::<String>(id.get()).ok());
                 let Some(id) = id else { return Said::Unexpected };
                 let expected = live.asks.answer_named(&id, response.result)
-                    || self.relay.answer(live, &id, response.result).await;
+                    || self.pass_on(live, &id, response.result).await;
                 if expected { Said::Nothing } else { Said::Unexpected }
             }
         }

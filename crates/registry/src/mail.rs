@@ -1,6 +1,6 @@
 //! Messages between the replicas of a gateway, by way of their store.
 
-use toolrail_core::{News, StoreError};
+use toolrail_core::{News, NewsKind, StoreError};
 
 use crate::registry::Registry;
 
@@ -26,9 +26,9 @@ impl Registry {
     }
 
     /// Tells every replica; nobody where there is no store.
-    pub async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+    pub async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
         match &self.store {
-            Some(store) => store.announce(bodies).await,
+            Some(store) => store.announce(kind, bodies).await,
             None => Ok(()),
         }
     }

@@ -45,6 +45,7 @@ use endpoint::Endpoint;
 use handshake::{Connector, Way};
 use hub::Hub;
 use process::Command;
+pub use process::end_programs;
 use settings::{McpSettings, Selection};
 use supervisor::{Published, Supervisor};
 

@@ -3,6 +3,7 @@
 
 mod command;
 mod group;
+mod groups;
 mod lines;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use super::wire::Request;
 
 pub(super) use command::Command;
 use group::Group;
+pub use groups::end_programs;
 
 /// Messages that wait to be written, or to be looked at, at most.
 const QUEUE: usize = 256;

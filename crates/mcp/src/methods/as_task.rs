@@ -30,8 +30,8 @@ pub(super) async fn answer(
     if !declared(context) {
         return must.then(|| Err(missing_extension(context)));
     }
-    let id = context.server.signer.random();
-    let Some(task) = id.and_then(|id| context.server.tasks.open(id, context.peer.principal, tool)) else {
+    let (server, principal) = (context.server, context.peer.principal);
+    let Some(task) = server.tasks.open(&server.signer, principal, tool) else {
         return must.then(|| Err(Fault::new(Code::Internal, "too many tasks are kept; call again later")));
     };
     match begin(context, &task, arguments).await {

@@ -39,7 +39,9 @@ async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
         return ask_upstream(context, (errand.method(), &id), definition).await?;
     }
     let (server, principal) = (context.server, context.peer.principal);
-    if let Some(replica) = tasks::replica_of(&id).filter(|replica| *replica != server.replica()) {
+    // Nobody is asked for a task that cannot be.
+    let replica = tasks::replica_of(&server.signer, &id).ok_or_else(|| unknown_task(&id))?;
+    if replica != server.replica() {
         return match server.relay.errand((replica, &id), principal, errand).await {
             Heard::Result(result) => Ok(Outcome::whole(String::from(Box::<str>::from(result)))),
             Heard::NoSuchTask => Err(unknown_task(&id)),

@@ -3,6 +3,7 @@
 //! for it, but only while there is something here that it may concern.
 
 mod news;
+mod once;
 mod parts;
 
 use std::collections::HashMap;
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, oneshot};
 use toolrail_core::{MailLimits, Principal, StoreError};
 use toolrail_registry::Registry;
 
-use crate::asks;
+use crate::asks::{self, Asker};
 use crate::dialect::Dialect;
 use crate::finish::Finish;
 use crate::live::Live;
@@ -25,6 +26,7 @@ use crate::session::tag;
 use crate::tasks::Errand;
 use news::Newsroom;
 pub(crate) use news::Report;
+use once::Once;
 use parts::{Joining, LetterId};
 
 /// How often a replica looks for letters while it waits for some.
@@ -75,6 +77,8 @@ pub(crate) struct Relay {
     bell: Notify,
     next: AtomicU64,
     errands: Mutex<HashMap<u64, oneshot::Sender<Done>>>,
+    /// Questions whose answers were passed on.
+    passed_on: Once,
     pub(crate) newsroom: Newsroom,
 }
 
@@ -96,6 +100,7 @@ impl Relay {
             bell: Notify::new(),
             next: AtomicU64::new(0),
             errands: Mutex::default(),
+            passed_on: Once::default(),
             newsroom: Newsroom::default(),
         })
     }
@@ -106,17 +111,6 @@ impl Relay {
             self.bell.notify_one();
         }
         Held(Arc::clone(self))
-    }
-
-    /// Passes a client's answer to the replica whose question it answers; false if that is none but this one.
-    pub(crate) async fn answer(&self, live: &Live, id: &str, answer: Result<&RawValue, &RawValue>) -> bool {
-        let (Some(session), Some(replica)) = (live.key(), asks::replica_of(id)) else { return false };
-        if replica == self.replica {
-            return false;
-        }
-        let answer = answer.map(RawValue::to_owned).map_err(RawValue::to_owned);
-        let letter = Letter::Answer { session: session.to_owned(), id: id.to_owned(), answer };
-        self.send(replica, &letter).await
     }
 
     /// Has something done with a task of another replica.
@@ -163,7 +157,7 @@ impl Relay {
         for part in parts {
             match self.registry.leave(&topic(replica), &part).await {
                 Ok(()) => {}
-                // Anybody may make up a replica for which nobody collects anything.
+                // The replica may be gone, and then nobody collects anything.
                 Err(error @ StoreError::Undelivered { .. }) => {
                     tracing::debug!(%error, "message to another replica dropped");
                     return false;
@@ -205,6 +199,30 @@ impl Drop for Sent<'_> {
 }
 
 impl Server {
+    /// This replica, as it asks that session something.
+    pub(crate) fn asker<'a>(&'a self, live: &'a Live) -> Asker<'a> {
+        let session = live.key().unwrap_or_default();
+        Asker { signer: &self.signer, replica: self.replica(), session }
+    }
+
+    /// Passes a client's answer to the replica that asked; false if none but this one did, or it was passed on before.
+    pub(crate) async fn pass_on(&self, live: &Live, id: &str, answer: Result<&RawValue, &RawValue>) -> bool {
+        let Some(session) = live.key() else { return false };
+        let asked_by =
+            asks::replica_of(&self.signer, id, session).filter(|asked_by| *asked_by != self.replica());
+        let Some(asked_by) = asked_by else { return false };
+        if !self.relay.passed_on.first(id) {
+            return false;
+        }
+        let answer = answer.map(RawValue::to_owned).map_err(RawValue::to_owned);
+        let letter = Letter::Answer { session: session.to_owned(), id: id.to_owned(), answer };
+        let sent = self.relay.send(asked_by, &letter).await;
+        if !sent {
+            self.relay.passed_on.forget(id);
+        }
+        sent
+    }
+
     /// Does what other replicas on the same store ask of this one, until the future is dropped. Run it beside the server if
     /// there may be other replicas.
     pub async fn relay(&self) {

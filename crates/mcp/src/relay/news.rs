@@ -1,12 +1,13 @@
 //! What concerns whichever replica holds a legacy session: that the session has ended, or one of its calls was cancelled.
 //! It is told to all and read by those who hold sessions; the others sleep.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
-use toolrail_core::{MailLimits, StoreError};
+use toolrail_core::{MailLimits, NewsKind, StoreError};
 
 use crate::server::Server;
 use crate::session::now;
@@ -15,7 +16,9 @@ use crate::session::now;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long it leaves a store alone that has failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(2);
-/// The most news that may wait to be told.
+/// How long a server that starts may take to read what was told before.
+const CATCH_UP_WITHIN: Duration = Duration::from_secs(5);
+/// The most news of each kind that may wait to be told.
 const MOST_UNTOLD: usize = 1_000;
 /// A cancellation older than this, in seconds, concerns no call that is still under way.
 const FRESH_SECONDS: u64 = 60;
@@ -45,49 +48,88 @@ impl Report {
     pub(crate) fn cancelled(session: &str, id: &str) -> Self {
         Self::Cancelled { session: session.to_owned(), id: id.to_owned(), at: now() }
     }
+
+    fn kind(&self) -> NewsKind {
+        match self {
+            Self::Ended { .. } => NewsKind::Lasting,
+            Self::Cancelled { .. } => NewsKind::Passing,
+        }
+    }
 }
 
-/// News of this replica that are yet to be told.
+/// News of this replica that are yet to be told, and how far it has read those of all.
 #[derive(Default)]
 pub(crate) struct Newsroom {
-    untold: Mutex<Vec<Vec<u8>>>,
+    untold: Mutex<Untold>,
     bell: Notify,
+    last: AtomicI64,
+}
+
+/// Kept apart: however much is cancelled, that a session has ended is told.
+#[derive(Default)]
+struct Untold {
+    lasting: Vec<Vec<u8>>,
+    passing: Vec<Vec<u8>>,
+}
+
+impl Untold {
+    fn of(&mut self, kind: NewsKind) -> &mut Vec<Vec<u8>> {
+        match kind {
+            NewsKind::Lasting => &mut self.lasting,
+            NewsKind::Passing => &mut self.passing,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.lasting.is_empty() && self.passing.is_empty()
+    }
 }
 
 impl Newsroom {
     /// Has it told to all soon. What is told is a courtesy, so too much of it is dropped.
     pub(crate) fn tell(&self, report: &Report) {
         let Ok(body) = serde_json::to_vec(report) else { return };
-        let mut untold = self.untold();
+        let mut all = self.untold();
+        let untold = all.of(report.kind());
         if body.len() > MailLimits::ALL.largest_news || untold.len() >= MOST_UNTOLD {
             tracing::debug!("news to other replicas dropped: too large or too many");
             return;
         }
         untold.push(body);
-        drop(untold);
+        drop(all);
         self.bell.notify_one();
     }
 
     /// Keeps what could not be told, as far as there is room.
-    fn put_back(&self, older: Vec<Vec<u8>>) {
-        let mut untold = self.untold();
+    fn put_back(&self, kind: NewsKind, older: Vec<Vec<u8>>) {
+        let mut all = self.untold();
+        let untold = all.of(kind);
         untold.splice(0..0, older);
         untold.truncate(MOST_UNTOLD);
     }
 
-    fn untold(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+    fn untold(&self) -> MutexGuard<'_, Untold> {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Server {
+    /// Learns which sessions have ended at other replicas. Await it before the server takes requests, if there may be other
+    /// replicas.
+    pub async fn catch_up(&self) {
+        match tokio::time::timeout(CATCH_UP_WITHIN, self.read_news()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "news of other replicas cannot be read"),
+            Err(_) => tracing::warn!("news of other replicas cannot be read: the store is too slow"),
+        }
+    }
+
     /// Tells and reads news while there are any to tell or sessions that they may concern.
     pub(super) async fn follow_news(&self) {
-        let mut last = 0;
         let mut failing = false;
         loop {
             self.until_news_matter().await;
-            let exchanged = self.exchange_news(&mut last).await;
+            let exchanged = self.exchange_news().await;
             let pause = if exchanged.is_ok() { LOOK_EVERY } else { AFTER_FAILURE };
             if let Err(error) = &exchanged
                 && !failing
@@ -109,19 +151,26 @@ impl Server {
         }
     }
 
-    async fn exchange_news(&self, last: &mut i64) -> Result<(), StoreError> {
+    async fn exchange_news(&self) -> Result<(), StoreError> {
         let newsroom = &self.relay.newsroom;
-        let untold = std::mem::take(&mut *newsroom.untold());
-        if !untold.is_empty()
-            && let Err(error) = self.registry.announce(&untold).await
-        {
-            newsroom.put_back(untold);
-            return Err(error);
+        for kind in [NewsKind::Lasting, NewsKind::Passing] {
+            let untold = std::mem::take(newsroom.untold().of(kind));
+            if !untold.is_empty()
+                && let Err(error) = self.registry.announce(kind, &untold).await
+            {
+                newsroom.put_back(kind, untold);
+                return Err(error);
+            }
         }
+        self.read_news().await
+    }
+
+    async fn read_news(&self) -> Result<(), StoreError> {
+        let last = &self.relay.newsroom.last;
         loop {
-            let news = self.registry.news_after(*last).await?;
+            let news = self.registry.news_after(last.load(Ordering::Relaxed)).await?;
             for told in &news {
-                *last = told.number;
+                last.store(told.number, Ordering::Relaxed);
                 match serde_json::from_slice(&told.body) {
                     Ok(Report::Ended { session }) => self.sessions.end(&session),
                     Ok(Report::Cancelled { session, id, at })

@@ -8,8 +8,8 @@ use toolrail_core::MailLimits;
 
 const HEAD: usize = 16;
 const PART: usize = MailLimits::ALL.largest - HEAD;
-/// The largest letter is a little more than the largest message of a client or result of a task.
-const MOST_PARTS: usize = 64;
+/// Enough for the largest message of a client or result of a task, and less than what a store keeps for one replica.
+const MOST_PARTS: usize = 30;
 /// The most letters that may be incomplete at once.
 const MOST_BEGUN: usize = 64;
 

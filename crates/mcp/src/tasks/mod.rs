@@ -1,5 +1,5 @@
 //! Tasks (extension `io.modelcontextprotocol/tasks`): calls that run on while their clients ask for them now and then.
-//! They live in this process only; their ids name it, so that other replicas know whom to ask.
+//! They live in this process only; it is sealed into their ids, so that other replicas know whom to ask.
 
 mod caller;
 mod clock;
@@ -14,16 +14,14 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::FutureExt;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Block, Outcome, Payload, Principal, ToolResult};
 use toolrail_registry::Tool;
 
-use crate::asks::parse_replica;
 use crate::relay::{Held, Relay};
 use crate::session::tag;
+use crate::sign::Signer;
 
 pub(crate) use caller::{Brought, TaskCaller};
 pub(crate) use errand::Errand;
@@ -70,9 +68,11 @@ struct Place {
     _held: Held,
 }
 
-/// The replica at which the task of that id is.
-pub(crate) fn replica_of(id: &str) -> Option<u32> {
-    parse_replica(id.split_once('-')?.0)
+const PURPOSE: &str = "task";
+
+/// The replica at which the task of that id is or was; nothing if none of us made the id.
+pub(crate) fn replica_of(signer: &Signer, id: &str) -> Option<u32> {
+    signer.open(PURPOSE, id)?.try_into().ok().map(u32::from_be_bytes)
 }
 
 impl Tasks {
@@ -80,14 +80,14 @@ impl Tasks {
         Self { relay, shelf: Arc::default() }
     }
 
-    /// A place for a call of that tool, if there is one left. Nobody must be able to guess the id.
-    pub(crate) fn open(&self, id: [u8; 18], principal: &Principal, tool: &Arc<Tool>) -> Option<Arc<Task>> {
+    /// A place for a call of that tool, if there is one left.
+    pub(crate) fn open(&self, signer: &Signer, principal: &Principal, tool: &Arc<Tool>) -> Option<Arc<Task>> {
         let mut kept = self.shelf.kept();
         if kept.by_id.len() >= MOST_TASKS {
             return None;
         }
-        // It has no `~`, which stands in the ids of tasks at upstreams.
-        let id = format!("{:08x}-{}", self.relay.replica, URL_SAFE_NO_PAD.encode(id));
+        // Nobody can guess it. It has no `~`, which stands in the ids of tasks at upstreams.
+        let id = signer.seal(PURPOSE, &self.relay.replica.to_be_bytes())?;
         let task = Arc::new(Task::new(id, principal.clone(), Arc::clone(tool)));
         let place = Place { task: Arc::clone(&task), held: 0, running: None, _held: self.relay.hold() };
         kept.by_id.insert(task.id.clone(), place);

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use toolrail_core::{Change, Changes, News, Revision, Row, Store, StoreError, Usage, async_trait};
+use toolrail_core::{Change, Changes, News, NewsKind, Revision, Row, Store, StoreError, Usage, async_trait};
 use toolrail_registry::{BatchMode, Registration, SourceId, StoreSource, WriteError, Written};
 
 use crate::support::{call, files, names, registry, tool};
@@ -102,7 +102,7 @@ impl Store for Rows {
         Ok(Vec::new())
     }
 
-    async fn announce(&self, _: &[Vec<u8>]) -> Result<(), StoreError> {
+    async fn announce(&self, _: NewsKind, _: &[Vec<u8>]) -> Result<(), StoreError> {
         self.check()
     }
 

@@ -9,7 +9,8 @@ const LIMITS: MailLimits = MailLimits::ALL;
 const NOW: &str = "SELECT CAST(strftime('%s', 'now') AS INTEGER)";
 const EXPIRE: &str = "DELETE FROM toolrail_mail WHERE left_at < ?";
 const LEAVE: &str = "INSERT INTO toolrail_mail (topic, body) SELECT ?1, ?2 \
-    WHERE (SELECT count(*) FROM toolrail_mail WHERE topic = ?1) < ?3 AND (SELECT count(*) FROM toolrail_mail) < ?4";
+    WHERE (SELECT count(*) < ?3 AND coalesce(sum(length(body)), 0) + length(?2) <= ?4 FROM toolrail_mail WHERE topic = ?1) \
+    AND (SELECT count(*) < ?5 AND coalesce(sum(length(body)), 0) + length(?2) <= ?6 FROM toolrail_mail)";
 const ANY: &str = "SELECT EXISTS (SELECT 1 FROM toolrail_mail WHERE topic = ?)";
 // One statement: no two collectors get the same message.
 const COLLECT: &str = "DELETE FROM toolrail_mail \
@@ -34,7 +35,9 @@ pub(super) async fn leave(writer: &SqlitePool, topic: &str, body: &[u8]) -> Resu
         .bind(topic)
         .bind(body)
         .bind(LIMITS.most_of_a_topic)
+        .bind(LIMITS.most_bytes_of_a_topic)
         .bind(LIMITS.most)
+        .bind(LIMITS.most_bytes)
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;

@@ -17,7 +17,9 @@ use sqlx::sqlite::{
 };
 use sqlx::{ConnectOptions, Connection, Row as _};
 use tokio::time::Instant;
-use toolrail_core::{Change, Changes, MailLimits, News, Revision, Row, Store, StoreError, ToolName, Usage};
+use toolrail_core::{
+    Change, Changes, MailLimits, News, NewsKind, Revision, Row, Store, StoreError, ToolName, Usage,
+};
 
 const FILE: &str = "toolrail.db";
 
@@ -224,13 +226,13 @@ impl Store for SqliteStore {
         mail::collect(&self.readers, &self.writer, topic).await.map_err(self.failed())
     }
 
-    async fn announce(&self, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+    async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
         self.check_file()?;
         if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
             let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
             return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
         }
-        news::announce(&self.writer, bodies).await.map_err(self.failed())
+        news::announce(&self.writer, kind, bodies).await.map_err(self.failed())
     }
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {

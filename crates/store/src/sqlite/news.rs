@@ -2,23 +2,33 @@
 
 use sqlx::Row as _;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
-use toolrail_core::{MailLimits, News};
+use toolrail_core::{MailLimits, News, NewsKind};
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
-const FORGET: &str = "DELETE FROM toolrail_news WHERE id <= (SELECT max(id) FROM toolrail_news) - ?";
+const FORGET: &str = "DELETE FROM toolrail_news WHERE kind = ?1 \
+    AND id <= (SELECT id FROM toolrail_news WHERE kind = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)";
 const READ: &str = "SELECT id, CAST(body AS BLOB) FROM toolrail_news WHERE id > ? ORDER BY id LIMIT ?";
 
-/// Adds news, and forgets the oldest.
-pub(super) async fn announce(writer: &SqlitePool, bodies: &[Vec<u8>]) -> Result<(), sqlx::Error> {
+/// Adds news, and forgets the oldest of their kind.
+pub(super) async fn announce(
+    writer: &SqlitePool,
+    kind: NewsKind,
+    bodies: &[Vec<u8>],
+) -> Result<(), sqlx::Error> {
+    let kind = match kind {
+        NewsKind::Lasting => 0,
+        NewsKind::Passing => 1,
+    };
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     for body in bodies {
-        sqlx::query("INSERT INTO toolrail_news (body) VALUES (?)")
+        sqlx::query("INSERT INTO toolrail_news (kind, body) VALUES (?, ?)")
+            .bind(kind)
             .bind(body)
             .execute(&mut *transaction)
             .await?;
     }
-    sqlx::query(FORGET).bind(LIMITS.most_news).execute(&mut *transaction).await?;
+    sqlx::query(FORGET).bind(kind).bind(LIMITS.most_news).execute(&mut *transaction).await?;
     transaction.commit().await
 }
 

@@ -9,6 +9,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0001_tools.sql"),
     include_str!("migrations/0002_keys.sql"),
     include_str!("migrations/0003_messages.sql"),
+    include_str!("migrations/0004_kinds_of_news.sql"),
 ];
 
 /// Why a file could not be brought to the newest version.

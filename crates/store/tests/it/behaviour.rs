@@ -8,7 +8,8 @@ use toolrail_core::{Change, Changes, Row, Store, async_trait};
 
 pub(crate) use crate::behaviour_of_messages::{
     a_message_is_collected_once_in_its_turn_and_changes_no_revision,
-    a_message_that_has_lain_for_a_minute_is_gone, news_are_read_by_everybody_in_their_order,
+    a_message_that_has_lain_for_a_minute_is_gone, messages_take_only_so_many_bytes_for_one_and_for_all,
+    news_are_read_by_everybody_in_their_order, news_that_pass_push_out_none_that_last,
     of_collectors_at_once_each_message_goes_to_one, only_the_newest_news_are_kept,
     what_is_too_large_or_too_much_is_not_taken,
 };
@@ -53,8 +54,10 @@ macro_rules! suite {
             of_collectors_at_once_each_message_goes_to_one
             a_message_that_has_lain_for_a_minute_is_gone
             what_is_too_large_or_too_much_is_not_taken
+            messages_take_only_so_many_bytes_for_one_and_for_all
             news_are_read_by_everybody_in_their_order
             only_the_newest_news_are_kept
+            news_that_pass_push_out_none_that_last
         }
     };
     (@facts $make:path: $($fact:ident)*) => {

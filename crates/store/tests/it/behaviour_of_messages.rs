@@ -1,6 +1,6 @@
 //! The part of the behaviour suite that is about messages between gateways.
 
-use toolrail_core::{MailLimits, News, Store, StoreError};
+use toolrail_core::{MailLimits, News, NewsKind, Store, StoreError};
 
 use crate::behaviour::Subject;
 
@@ -72,6 +72,27 @@ pub(crate) async fn what_is_too_large_or_too_much_is_not_taken(subject: &dyn Sub
     store.leave("full", b"").await.unwrap();
 }
 
+pub(crate) async fn messages_take_only_so_many_bytes_for_one_and_for_all(subject: &dyn Subject) {
+    const LIMITS: MailLimits = MailLimits::ALL;
+    let store = subject.open().await;
+    let large = vec![b'x'; LIMITS.largest];
+    let fill = async |topic: &str| {
+        let mut taken = 0;
+        while store.leave(topic, &large).await.is_ok() {
+            taken += large.len();
+        }
+        u32::try_from(taken).unwrap()
+    };
+    assert_eq!(fill("one").await, LIMITS.most_bytes_of_a_topic);
+    store.leave("one", b"").await.unwrap();
+    store.leave("one", b"x").await.unwrap_err();
+    assert_eq!(fill("other").await, LIMITS.most_bytes - LIMITS.most_bytes_of_a_topic);
+    let refused = store.leave("third", b"x").await.unwrap_err();
+    assert!(matches!(refused, StoreError::Undelivered { .. }), "{refused}");
+    store.collect("one").await.unwrap();
+    store.leave("third", &large).await.unwrap();
+}
+
 fn bodies(news: &[News]) -> Vec<&[u8]> {
     news.iter().map(|news| &*news.body).collect()
 }
@@ -79,8 +100,8 @@ fn bodies(news: &[News]) -> Vec<&[u8]> {
 pub(crate) async fn news_are_read_by_everybody_in_their_order(subject: &dyn Subject) {
     let (one, other) = (subject.open().await, subject.open().await);
     assert_eq!(one.news_after(0).await.unwrap(), []);
-    one.announce(&[b"first".to_vec(), b"second".to_vec()]).await.unwrap();
-    other.announce(&[b"third".to_vec()]).await.unwrap();
+    one.announce(NewsKind::Lasting, &[b"first".to_vec(), b"second".to_vec()]).await.unwrap();
+    other.announce(NewsKind::Lasting, &[b"third".to_vec()]).await.unwrap();
     for store in [&one, &other] {
         let news = store.news_after(0).await.unwrap();
         assert_eq!(bodies(&news), [&b"first"[..], b"second", b"third"]);
@@ -89,7 +110,8 @@ pub(crate) async fn news_are_read_by_everybody_in_their_order(subject: &dyn Subj
         assert_eq!(store.news_after(news[2].number).await.unwrap(), []);
     }
     assert_eq!(one.revision().await.unwrap(), 0, "news are no definitions");
-    let refused = one.announce(&[vec![0; MailLimits::ALL.largest_news + 1]]).await.unwrap_err();
+    let refused =
+        one.announce(NewsKind::Lasting, &[vec![0; MailLimits::ALL.largest_news + 1]]).await.unwrap_err();
     assert!(matches!(refused, StoreError::Undelivered { .. }), "{refused}");
 }
 
@@ -97,12 +119,23 @@ pub(crate) async fn only_the_newest_news_are_kept(subject: &dyn Subject) {
     let store = subject.open().await;
     let most = MailLimits::ALL.most_news;
     let news: Vec<Vec<u8>> = (0..most + 3).map(|number| number.to_be_bytes().to_vec()).collect();
-    store.announce(&news).await.unwrap();
+    store.announce(NewsKind::Lasting, &news).await.unwrap();
     let kept = all_news(&*store).await;
     assert_eq!(bodies(&kept), news[3..].iter().map(Vec::as_slice).collect::<Vec<_>>());
-    store.announce(&[b"one more".to_vec()]).await.unwrap();
+    store.announce(NewsKind::Lasting, &[b"one more".to_vec()]).await.unwrap();
     let newest = store.news_after(kept[kept.len() - 1].number).await.unwrap();
     assert_eq!(bodies(&newest), [b"one more"]);
+}
+
+pub(crate) async fn news_that_pass_push_out_none_that_last(subject: &dyn Subject) {
+    let store = subject.open().await;
+    let most = MailLimits::ALL.most_news;
+    store.announce(NewsKind::Lasting, &[b"lasts".to_vec()]).await.unwrap();
+    let passing: Vec<Vec<u8>> = (0..most + 3).map(|number| number.to_be_bytes().to_vec()).collect();
+    store.announce(NewsKind::Passing, &passing).await.unwrap();
+    let kept = all_news(&*store).await;
+    assert_eq!(kept[0].body, b"lasts");
+    assert_eq!(bodies(&kept[1..]), passing[3..].iter().map(Vec::as_slice).collect::<Vec<_>>());
 }
 
 async fn all_news(store: &dyn Store) -> Vec<News> {

@@ -65,6 +65,8 @@ pub(crate) fn run() -> ExitCode {
         let ended = runtime.block_on(execute(cli.command));
         // Reading standard input cannot be interrupted, so its thread must not be waited for.
         runtime.shutdown_background();
+        // Nor is anybody left who would end the programs of calls that hang.
+        toolrail_executors::end_programs();
         ended
     });
     match ended {

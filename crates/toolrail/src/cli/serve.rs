@@ -151,6 +151,7 @@ async fn guarded(
     address: SocketAddr,
 ) -> anyhow::Result<Arc<Guarded>> {
     let mcp = assemble::mcp_server(&assembly.registry).await?;
+    mcp.catch_up().await;
     let routes = assemble::routes(&mcp, &assembly.registry);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
     Ok(Arc::new(Guarded { guard, mcp, routes }))

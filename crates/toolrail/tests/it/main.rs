@@ -4,6 +4,7 @@
 
 mod admin;
 mod behind;
+mod children;
 mod cli;
 mod cli_errors;
 mod clients;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use tokio::process::Child;
 use toolrail_core::{ErrorCode, Secret, Secrets};
 
+use super::groups;
 use crate::mcp::failure::Failure;
 use crate::mcp::settings::{McpSettings, has_arguments};
 use crate::outbound::Sensitive;
@@ -105,7 +106,7 @@ impl Command {
         command.kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
-        let child = command.spawn().map_err(|error| {
+        let child = groups::start(|| command.spawn()).map_err(|error| {
             let why = match error.kind() {
                 std::io::ErrorKind::NotFound if has_arguments(&self.program) => {
                     "it was not found; put the arguments into args".to_owned()

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::process::Child;
 use tokio::sync::watch;
 
+use super::groups;
 use crate::mcp::failure::Failure;
 
 /// How long a child may take to end by itself once its input is closed.
@@ -37,10 +38,8 @@ impl Group {
     /// Kills all of it.
     pub(super) fn kill(&self) {
         let id = self.id.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let leader = id.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-        if let Some(leader) = leader {
-            // It may have ended meanwhile.
-            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        if let Some(id) = id {
+            groups::end(id);
         }
     }
 
