@@ -125,8 +125,11 @@ async fn a_listed_secret_without_a_value_is_warned_of() -> Result<()> {
 
 #[tokio::test]
 async fn the_demonstration_says_when_its_usual_port_is_taken() -> Result<()> {
-    // Either this takes the port or somebody else has it.
-    let _taken = TcpListener::bind("127.0.0.1:8081").await;
+    // Other tests may have it for a moment.
+    let _taken = wait_until("the port", Duration::from_secs(30), async || {
+        TcpListener::bind("127.0.0.1:8081").await.ok()
+    })
+    .await?;
     let gateway = Gateway::builder(BINARY).arg("--demo").start().await?;
     let shown = wait_until("the banner", Duration::from_secs(5), async || {
         let shown = gateway.stdout();
