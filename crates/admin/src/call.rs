@@ -5,12 +5,10 @@ use std::borrow::Cow;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{Block, ErrorCode, Mute, Payload, PlainAnswer, Principal, ToolResult, write_json_string};
+use toolrail_core::{ErrorCode, Mute, Payload, PlainAnswer, Principal, ToolResult, write_json_string};
 use toolrail_registry::{Entry, Item, Snapshot};
 
 use crate::failure::{Failure, json_bytes};
@@ -94,7 +92,7 @@ fn write_payload(body: &mut Vec<u8>, payload: &Payload) {
         Payload::Text(text) => write_json_string(body, text),
         Payload::Blocks(blocks) => {
             body.extend_from_slice(b"{\"content\":[");
-            write_list(body, blocks, write_block);
+            write_list(body, blocks, |body, block| block.write(body));
             body.extend_from_slice(b"]}");
         }
         // Refused before this.
@@ -113,45 +111,6 @@ fn write_plain(body: &mut Vec<u8>, answer: &PlainAnswer<'_>) {
         }
         PlainAnswer::Nothing => body.extend_from_slice(b"null"),
     }
-}
-
-/// One content block, in the form MCP gives it.
-fn write_block(body: &mut Vec<u8>, block: &Block) {
-    match block {
-        Block::Text(text) => {
-            body.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-            write_json_string(body, text);
-            body.push(b'}');
-        }
-        Block::Image { data, mime } => write_media(body, "image", data, mime),
-        Block::Audio { data, mime } => write_media(body, "audio", data, mime),
-        Block::TextResource { uri, mime, text } => {
-            body.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
-            write_json_string(body, uri);
-            body.extend_from_slice(b",\"mimeType\":");
-            write_json_string(body, mime);
-            body.extend_from_slice(b",\"text\":");
-            write_json_string(body, text);
-            body.extend_from_slice(b"}}");
-        }
-        Block::Resource { uri, mime, data } => {
-            body.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
-            write_json_string(body, uri);
-            body.extend_from_slice(b",\"mimeType\":");
-            write_json_string(body, mime);
-            body.extend_from_slice(b",\"blob\":\"");
-            body.extend_from_slice(STANDARD.encode(data).as_bytes());
-            body.extend_from_slice(b"\"}}");
-        }
-    }
-}
-
-fn write_media(body: &mut Vec<u8>, kind: &str, data: &[u8], mime: &str) {
-    body.extend_from_slice(format!("{{\"type\":\"{kind}\",\"data\":\"").as_bytes());
-    body.extend_from_slice(STANDARD.encode(data).as_bytes());
-    body.extend_from_slice(b"\",\"mimeType\":");
-    write_json_string(body, mime);
-    body.push(b'}');
 }
 
 fn write_list<T>(body: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {

@@ -2,12 +2,11 @@
 //! executors know neither.
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{CallError, Caller, InputRequired, Json};
+use crate::{Block, CallError, Caller, InputRequired, Json};
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -70,45 +69,6 @@ pub enum Payload {
     Whole(Json),
     /// The client must supply something and make the request again.
     InputRequired(InputRequired),
-}
-
-/// One content block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// Text.
-    Text(String),
-    /// A picture.
-    Image {
-        /// The raw bytes.
-        data: Bytes,
-        /// For example `image/png`.
-        mime: String,
-    },
-    /// A sound.
-    Audio {
-        /// The raw bytes.
-        data: Bytes,
-        /// For example `audio/wav`.
-        mime: String,
-    },
-    /// A text with an address, as an embedded resource.
-    TextResource {
-        /// Its address.
-        uri: String,
-        /// Its media type.
-        mime: String,
-        /// The text.
-        text: String,
-    },
-    /// Any other binary, as an embedded resource.
-    Resource {
-        /// Where it came from.
-        uri: String,
-        /// Its media type.
-        mime: String,
-        /// The raw bytes.
-        data: Bytes,
-    },
 }
 
 /// A definition compiled into something that runs calls. Dropping the future cancels the call, up to the upstream.

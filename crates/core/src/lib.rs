@@ -1,6 +1,7 @@
 //! The words every other crate speaks: definitions and what is wrong with them, calls and how they end,
 //! and the traits behind which kinds and stores stand. No input or output happens here.
 
+mod block;
 mod caller;
 mod definition;
 mod error;
@@ -15,6 +16,7 @@ mod secret;
 mod store;
 mod upstream;
 
+pub use block::{Block, write_base64, write_text_block};
 pub use caller::{
     Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
@@ -24,7 +26,7 @@ pub use definition::{
 };
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
-    Block, Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
+    Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
     ValueOrigin,
 };
 pub use json::{Json, NotJson, Root, write_json_string};

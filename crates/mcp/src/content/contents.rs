@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 use serde_json::json;
-use toolrail_core::{Block, Payload, ToolResult, write_json_string};
+use toolrail_core::{Block, Payload, ToolResult, write_base64, write_json_string};
 
-use super::write_base64;
 use crate::reply::Outcome;
 
 /// Writes the result up to, but not including, its last brace.

@@ -1,9 +1,8 @@
 //! The messages of a prompt as `prompts/get` writes them, where its executor does not speak MCP itself: each part of the
 //! answer is something the user says.
 
-use toolrail_core::{Payload, ToolResult};
+use toolrail_core::{Payload, ToolResult, write_text_block};
 
-use super::{write_block, write_text_block};
 use crate::reply::Outcome;
 
 /// Writes the result up to, but not including, its last brace.
@@ -14,7 +13,7 @@ pub(crate) fn write(result: &ToolResult) -> Outcome {
         Payload::Text(text) => message(&mut out, |out| write_text_block(out, text)),
         Payload::Blocks(blocks) => {
             for block in blocks {
-                message(&mut out, |out| write_block(out, block));
+                message(&mut out, |out| block.write(out));
             }
         }
         Payload::Empty | Payload::Whole(_) | Payload::InputRequired(_) => {}

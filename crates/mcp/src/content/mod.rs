@@ -4,13 +4,10 @@ pub(crate) mod contents;
 pub(crate) mod messages;
 pub(crate) mod whole;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Block, ErrorCode, InputRequired, Json, Outcome as CallOutcome, Payload, PlainAnswer, Root, ToolResult,
-    write_json_string,
+    ErrorCode, InputRequired, Json, Outcome as CallOutcome, Payload, PlainAnswer, Root, ToolResult,
+    write_json_string, write_text_block,
 };
 use toolrail_registry::Era;
 
@@ -104,7 +101,7 @@ fn write_blocks(out: &mut Vec<u8>, payload: &Payload) {
                 if index > 0 {
                     out.push(b',');
                 }
-                write_block(out, block);
+                block.write(out);
             }
         }
         Payload::Empty | Payload::Whole(_) | Payload::InputRequired(_) => {}
@@ -118,58 +115,6 @@ fn write_notes(out: &mut Vec<u8>, notes: &[String], mut first: bool) {
         }
         write_text_block(out, note);
     }
-}
-
-fn write_text_block(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(b"{\"type\":\"text\",\"text\":");
-    write_json_string(out, text);
-    out.push(b'}');
-}
-
-fn write_block(out: &mut Vec<u8>, block: &Block) {
-    match block {
-        Block::Text(text) => write_text_block(out, text),
-        Block::Image { data, mime } => write_media(out, "image", data, mime),
-        Block::Audio { data, mime } => write_media(out, "audio", data, mime),
-        Block::TextResource { uri, mime, text } => {
-            out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
-            write_json_string(out, uri);
-            out.extend_from_slice(b",\"mimeType\":");
-            write_json_string(out, mime);
-            out.extend_from_slice(b",\"text\":");
-            write_json_string(out, text);
-            out.extend_from_slice(b"}}");
-        }
-        Block::Resource { uri, mime, data } => {
-            out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
-            write_json_string(out, uri);
-            out.extend_from_slice(b",\"mimeType\":");
-            write_json_string(out, mime);
-            out.extend_from_slice(b",\"blob\":");
-            write_base64(out, data);
-            out.extend_from_slice(b"}}");
-        }
-    }
-}
-
-fn write_media(out: &mut Vec<u8>, kind: &str, data: &Bytes, mime: &str) {
-    out.extend_from_slice(b"{\"type\":\"");
-    out.extend_from_slice(kind.as_bytes());
-    out.extend_from_slice(b"\",\"data\":");
-    write_base64(out, data);
-    out.extend_from_slice(b",\"mimeType\":");
-    write_json_string(out, mime);
-    out.push(b'}');
-}
-
-fn write_base64(out: &mut Vec<u8>, data: &[u8]) {
-    out.push(b'"');
-    let start = out.len();
-    out.resize(start + data.len().div_ceil(3) * 4, 0);
-    // The slice has just been made long enough.
-    let written = STANDARD.encode_slice(data, &mut out[start..]).unwrap_or(0);
-    out.truncate(start + written);
-    out.push(b'"');
 }
 
 /// What the client must supply before the request can be carried out. Only modern clients are told so; others are asked

@@ -105,17 +105,13 @@ pub(super) async fn take(
         return fault(too_many());
     }
     mailbox.waiting.fetch_add(length, Ordering::Relaxed);
-    match mailbox.sender.try_send(message) {
-        Ok(()) => {
-            let mut response = Response::new(Body::from("accepted"));
-            *response.status_mut() = StatusCode::ACCEPTED;
-            response
-        }
-        Err(_) => {
-            mailbox.waiting.fetch_sub(length, Ordering::Relaxed);
-            fault(too_many())
-        }
+    if mailbox.sender.try_send(message).is_err() {
+        mailbox.waiting.fetch_sub(length, Ordering::Relaxed);
+        return fault(too_many());
     }
+    let mut response = Response::new(Body::from("accepted"));
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
 }
 
 fn too_many() -> Fault {
