@@ -1,8 +1,10 @@
 //! The example as its users meet it: the real binary, over REST, MCP and standard input and output.
 
-use anyhow::{Context, Result, ensure};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, Stdio};
+use toolrail_testkit::{Gateway, Stdio, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_my-tools");
 
@@ -14,7 +16,10 @@ async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Result<Value> 
 #[tokio::test]
 async fn annotated_functions_and_methods_are_served() -> Result<()> {
     let gateway = Gateway::builder(BINARY).start().await?;
-    ensure!(gateway.stdout().starts_with("my-tools 0.1.0 listens on"), "{}", gateway.stdout());
+    wait_until("the banner of this binary", Duration::from_secs(10), async || {
+        gateway.stdout().starts_with("my-tools 0.1.0 listens on").then_some(())
+    })
+    .await?;
     let listed = gateway.mcp("tools/list", json!({})).await?.json()?;
     let tools = listed["result"]["tools"].as_array().context("tools")?;
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
