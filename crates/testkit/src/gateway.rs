@@ -109,7 +109,12 @@ impl GatewayBuilder {
         let mut stdout = Tail::follow(child.stdout.take());
         let mut stderr = Tail::follow(child.stderr.take());
         match announced_url(&mut child, &announcement).await {
-            Ok(url) => Ok(Running { child, url, stdout, stderr }),
+            Ok(url) => {
+                // It announces itself before it prints; tests read both.
+                let printed = async || stdout.text().contains("Try:").then_some(());
+                wait_until("the banner", Duration::from_secs(10), printed).await?;
+                Ok(Running { child, url, stdout, stderr })
+            }
             Err(error) => {
                 // Ended first, for its streams to end too.
                 child.kill().await?;
