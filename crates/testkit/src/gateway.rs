@@ -109,12 +109,7 @@ impl GatewayBuilder {
         let mut stdout = Tail::follow(child.stdout.take());
         let mut stderr = Tail::follow(child.stderr.take());
         match announced_url(&mut child, &announcement).await {
-            Ok(url) => {
-                // It announces itself before it prints; tests read both.
-                let printed = async || stdout.text().contains("Try:").then_some(());
-                wait_until("the banner", Duration::from_secs(10), printed).await?;
-                Ok(Running { child, url, stdout, stderr })
-            }
+            Ok(url) => Ok(Running { child, url, stdout, stderr }),
             Err(error) => {
                 // Ended first, for its streams to end too.
                 child.kill().await?;
@@ -147,8 +142,16 @@ impl Gateway {
     }
 
     /// The end of what it has written to stdout.
+    ///
+    /// A gateway announces itself before it prints: see [`Gateway::banner`].
     pub fn stdout(&self) -> String {
         self.running.stdout.text()
+    }
+
+    /// What it prints at its start, waited for.
+    pub async fn banner(&self) -> Result<String> {
+        let printed = async || Some(self.stdout()).filter(|text| text.contains("Try:"));
+        wait_until("the banner", Duration::from_secs(10), printed).await
     }
 
     /// The end of what it has written to stderr.

@@ -100,7 +100,7 @@ async fn a_server_that_is_slow_or_broken_is_told_of_at_the_start() -> Result<()>
     program("slow", "cat > /dev/null")?;
     program("broken", "echo MY_KEY is not set >&2; exit 3")?;
     let gateway = gateway().arg("--tools").arg(folder.path()).start().await?;
-    let banner = gateway.stdout();
+    let banner = gateway.banner().await?;
     assert!(banner.contains("\n  1 upstream server is still connecting\n"), "{banner}");
     assert!(banner.contains("\n  1 upstream server cannot be used; `"), "{banner}");
     assert!(!banner.contains("no tools yet"), "{banner}");

@@ -200,7 +200,8 @@ async fn problems_tells_what_is_wrong_with_files_and_definitions() -> Result<()>
     let body = parsed(&tools(&gateway, &["problems", "--json"]).await?);
     assert!(body["problems"].as_array().is_some_and(|problems| problems.len() > 2), "{body:#}");
     let command = format!("tools problems --url {}` shows them", gateway.url());
-    assert!(gateway.stdout().contains(&command), "{}", gateway.stdout());
+    let banner = gateway.banner().await?;
+    assert!(banner.contains(&command), "{banner}");
     let broken = tools(&gateway, &["list", "--state", "broken"]).await?;
     assert!(
         broken.stdout.contains("\nbad   http  broken "),
