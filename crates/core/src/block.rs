@@ -53,25 +53,27 @@ impl Block {
             Block::Image { data, mime } => write_media(out, "image", data, mime),
             Block::Audio { data, mime } => write_media(out, "audio", data, mime),
             Block::TextResource { uri, mime, text } => {
-                out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
-                write_json_string(out, uri);
-                out.extend_from_slice(b",\"mimeType\":");
-                write_json_string(out, mime);
+                open_resource(out, uri, mime);
                 out.extend_from_slice(b",\"text\":");
                 write_json_string(out, text);
                 out.extend_from_slice(b"}}");
             }
             Block::Resource { uri, mime, data } => {
-                out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
-                write_json_string(out, uri);
-                out.extend_from_slice(b",\"mimeType\":");
-                write_json_string(out, mime);
+                open_resource(out, uri, mime);
                 out.extend_from_slice(b",\"blob\":");
                 write_base64(out, data);
                 out.extend_from_slice(b"}}");
             }
         }
     }
+}
+
+/// Writes an embedded resource up to its content.
+fn open_resource(out: &mut Vec<u8>, uri: &str, mime: &str) {
+    out.extend_from_slice(b"{\"type\":\"resource\",\"resource\":{\"uri\":");
+    write_json_string(out, uri);
+    out.extend_from_slice(b",\"mimeType\":");
+    write_json_string(out, mime);
 }
 
 /// Writes a block of text.

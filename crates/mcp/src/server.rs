@@ -129,10 +129,7 @@ impl Server {
     pub(crate) async fn answer_one(&self, bytes: &[u8], peer: &Peer<'_>) -> Said {
         match envelope::parse(bytes) {
             Err((id, fault)) => Said::Answer(Answer::write(id, Err(fault))),
-            Ok(Message::Request(request)) => {
-                let reply = self.reply(&request, peer).await;
-                Said::Answer(Answer::write(Some(request.id), reply))
-            }
+            Ok(Message::Request(request)) => self.answer_request(&request, peer).await,
             Ok(Message::Notification(notification)) => {
                 if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live)
                     && !live.cancel(id.get())
@@ -152,6 +149,12 @@ impl Server {
                 if expected { Said::Nothing } else { Said::Unexpected }
             }
         }
+    }
+
+    /// Answers one request.
+    pub(crate) async fn answer_request(&self, request: &Request<'_>, peer: &Peer<'_>) -> Said {
+        let reply = self.reply(request, peer).await;
+        Said::Answer(Answer::write(Some(request.id), reply))
     }
 
     async fn reply(&self, request: &Request<'_>, peer: &Peer<'_>) -> Reply {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::http::HttpSettings;
 
-/// Something that clients can read: a text or a file that stands here, or one that is fetched. Exactly one of `text`, `blob`
+/// Something that clients can read: a text or bytes that stand here, or what is fetched. Exactly one of `text`, `blob`
 /// and `http`; either `uri` or `uriTemplate`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

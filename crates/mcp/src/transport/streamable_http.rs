@@ -245,7 +245,7 @@ impl Exchange {
         };
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = live.begin(request.id.get(), handle);
-        let answering = self.server.answer_one(&self.bytes, &peer);
+        let answering = self.server.answer_request(&request, &peer);
         Abortable::new(answering, registration).await.unwrap_or(Said::Nothing)
     }
 }
