@@ -87,7 +87,8 @@ async fn a_session_is_known_to_every_replica_and_ends_with_delete() {
     assert_eq!(send(&one, "DELETE", session, String::new()).await.status(), 204);
     let refused = post(&one, session, request(3, "tools/list", json!({}))).await;
     assert_eq!(refused.status(), 404);
-    assert_eq!(json_of(refused).await["error"]["code"], -32600);
+    let refused = json_of(refused).await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(3), &json!(-32600)));
     let made_up = post(&one, &[("mcp-session-id", "made-up")], request(4, "ping", json!({}))).await;
     assert_eq!(made_up.status(), 404);
 }

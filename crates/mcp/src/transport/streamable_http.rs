@@ -63,7 +63,16 @@ impl Server {
             // It may last for days: it shall not hold on to the buffer that the connection read it into.
             (parts.headers, bytes) = (detached(&parts.headers), Bytes::copy_from_slice(&bytes));
         }
-        let session = self.session_of(&parts.headers)?.unwrap_or_default();
+        let session = match self.session_of(&parts.headers) {
+            Ok(session) => session.unwrap_or_default(),
+            Err(fault) => {
+                let id = match envelope::parse(&bytes) {
+                    Ok(Message::Request(request)) => Some(request.id),
+                    _ => None,
+                };
+                return Ok(respond(Answer::write(id, Err(fault))));
+            }
+        };
         let outbox = Arc::<Outbox>::default();
         let exchange = Exchange {
             server: Arc::clone(self),
