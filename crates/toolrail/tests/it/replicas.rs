@@ -113,8 +113,8 @@ async fn check(client: Client, mode: &str, revision: &str) {
     let told = work.finish().await;
     assert_eq!(told["protocolVersion"], revision, "{told}");
     assert_eq!(told["answered"], CALLS, "{told}");
-    // Only a call that was under way when its replica died may have been made again.
-    assert!(told["again"].as_u64() <= Some(1), "{told}");
+    // Only calls that were under way when their replica died, or that it still took while dying, may have been made again.
+    assert!(told["again"].as_u64() <= Some(3), "{told}");
     let served = pair.balancer.served();
     assert!(served.iter().all(|count| *count >= CUT_AFTER / 2), "both replicas answered: {served:?}");
     assert!(pair.upstream.total() >= CALLS);
