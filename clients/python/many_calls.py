@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 from mcp import MCPError
 
-from script import innermost, main, open_client, plain
+from script import main, open_client, plain
 
 
 async def exchange(options: argparse.Namespace) -> dict[str, Any]:
@@ -26,7 +26,7 @@ async def exchange(options: argparse.Namespace) -> dict[str, Any]:
             await call_the_rest(options, told)
         except BaseException as failure:
             # Whatever the server itself said is its answer: only a connection that was cut may be tried again.
-            if told["again"] >= MOST_AGAIN or not was_cut(innermost(failure)):
+            if told["again"] >= MOST_AGAIN or not was_cut(failure):
                 raise
             told["again"] += 1
     return told
@@ -38,6 +38,8 @@ MOST_AGAIN = 3
 
 def was_cut(failure: BaseException) -> bool:
     """Whether the connection broke: as the transport says it, or as the client tells the calls that were waiting."""
+    if isinstance(failure, BaseExceptionGroup):
+        return any(was_cut(part) for part in failure.exceptions)
     return isinstance(failure, httpx2.TransportError) or (
         isinstance(failure, MCPError) and str(failure) == "Connection closed"
     )
