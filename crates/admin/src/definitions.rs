@@ -142,7 +142,7 @@ impl Beside {
         });
         let kinds = admin.registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
         Self {
-            usage: usage.into_iter().map(|usage| (usage.name.clone(), usage)).collect(),
+            usage: usage.into_iter().map(|usage| (usage.tool.name.clone(), usage)).collect(),
             kinds: kinds
                 .and_then(Value::as_array)
                 .into_iter()
@@ -189,7 +189,7 @@ pub(crate) async fn remove(
         return switch(&admin, &name, false).await;
     }
     found(&admin.registry.snapshot(), &name)?;
-    let revision = admin.registry.purge(&name, admin.writer).await?;
+    let revision = admin.registry.purge(&name, &admin.author()).await?;
     Ok(json_answer(
         StatusCode::OK,
         &json!({"ok": true, "name": name, "state": "purged", "revision": revision}),
@@ -212,7 +212,7 @@ pub(crate) async fn disable(
 
 async fn switch(admin: &Admin, name: &str, enabled: bool) -> Result<Response, Failure> {
     found(&admin.registry.snapshot(), name)?;
-    let revision = admin.registry.set_enabled(name, enabled, admin.writer).await?;
+    let revision = admin.registry.set_enabled(name, enabled, &admin.author()).await?;
     let snapshot = admin.registry.snapshot();
     let entry = found(&snapshot, name)?;
     let body = json!({"ok": true, "name": entry.name, "state": entry.state(), "revision": revision});

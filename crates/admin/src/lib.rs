@@ -29,6 +29,13 @@ pub struct Admin {
     pub writer: &'static str,
 }
 
+impl Admin {
+    /// Who makes the change that a request asks for.
+    pub(crate) fn author(&self) -> toolrail_core::Author {
+        toolrail_core::Author { who: self.writer.to_owned(), address: None, via: self.writer.to_owned() }
+    }
+}
+
 /// All routes of the REST face, with the answer to every path that nobody serves.
 pub fn routes(state: Admin) -> Router {
     Router::new()

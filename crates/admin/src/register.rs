@@ -27,7 +27,7 @@ pub(crate) async fn one(State(admin): State<Admin>, request: Body) -> Result<Res
         Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
     let base = registration.base.clone();
     let (mut results, revision) =
-        admin.registry.register(vec![registration], BatchMode::AllOrNothing, admin.writer).await?;
+        admin.registry.register(vec![registration], BatchMode::AllOrNothing, &admin.author()).await?;
     let Some(Registered { name, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
     };
@@ -202,7 +202,7 @@ async fn register_all(
         })
     });
     let registrations = registrations.collect();
-    let (mut results, revision) = admin.registry.register(registrations, mode, admin.writer).await?;
+    let (mut results, revision) = admin.registry.register(registrations, mode, &admin.author()).await?;
     for (index, problems) in misshapen {
         results[index].problems = problems;
     }

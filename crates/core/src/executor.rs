@@ -1,6 +1,8 @@
 //! A call on its way through a tool, and how it ends. Faces (MCP, REST) build the call and write the outcome;
 //! executors know neither.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -14,6 +16,21 @@ pub enum Principal {
     /// Somebody on this machine, or anybody where authentication is switched off.
     #[default]
     Anonymous,
+    /// Somebody of a tenant, who sees its definitions beside the shared ones.
+    Member {
+        /// Which tenant.
+        tenant: Arc<str>,
+    },
+}
+
+impl Principal {
+    /// The tenant whose definitions are seen beside the shared ones.
+    pub fn tenant(&self) -> Option<&str> {
+        match self {
+            Self::Anonymous => None,
+            Self::Member { tenant } => Some(tenant),
+        }
+    }
 }
 
 /// One call of one tool, its arguments already checked against the input schema; or one reading of a resource (its

@@ -4,6 +4,7 @@
 mod block;
 mod caller;
 mod definition;
+mod difference;
 mod error;
 mod executor;
 mod json;
@@ -24,6 +25,7 @@ pub use caller::{
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };
+pub use difference::{Difference, differences};
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
@@ -36,7 +38,11 @@ pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
-pub use store::{Change, Changes, MailLimits, News, NewsKind, Revision, Row, Store, StoreError, Usage};
+pub use store::{
+    AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
+    HistoryQuery, MailLimits, News, NewsKind, Retention, Revision, Row, Store, StoreError, ToolKey, Usage,
+    Uses, Version, VersionKind,
+};
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
 };

@@ -67,9 +67,8 @@ pub(crate) fn recognise(signer: &Signer, id: &str, principal: &Principal) -> Opt
 
 /// A principal in what we seal.
 pub(crate) fn tag(principal: &Principal) -> &str {
-    match principal {
-        Principal::Anonymous => "",
-    }
+    // No tenant has an empty name.
+    principal.tenant().unwrap_or_default()
 }
 
 /// Seconds since 1970.

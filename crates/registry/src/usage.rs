@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use toolrail_core::{StoreError, Usage};
+use toolrail_core::{StoreError, ToolKey, ToolName, Usage, Uses};
 
 use crate::entry::Entry;
 use crate::registry::Registry;
@@ -16,20 +16,23 @@ impl Registry {
         };
         let snapshot = self.snapshot();
         let counted = |tool: &crate::Tool| tool.uses.swap(0, Ordering::Relaxed);
-        let uses: Vec<(String, u32)> = snapshot
+        let uses: Vec<Uses> = snapshot
             .tools()
             .iter()
             .filter(|tool| tool.uses.load(Ordering::Relaxed) > 0)
-            .map(|tool| (tool.name.to_string(), counted(tool)))
+            .map(|tool| Uses {
+                tool: ToolKey { tenant: None, name: ToolName::fold(tool.name.as_str()) },
+                calls: counted(tool),
+            })
             .collect();
         if uses.is_empty() {
             return;
         }
         if let Err(error) = store.record_uses(&uses).await {
             tracing::warn!(%error, "use counts could not be written; they are kept for the next time");
-            for (name, count) in uses {
-                if let Some(tool) = snapshot.find(&name) {
-                    tool.uses.fetch_add(count, Ordering::Relaxed);
+            for Uses { tool, calls } in uses {
+                if let Some(tool) = snapshot.find(&tool.name) {
+                    tool.uses.fetch_add(calls, Ordering::Relaxed);
                 }
             }
         }

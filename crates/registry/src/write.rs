@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolrail_core::{Change, Problem, Revision, Severity, Store, StoreError, ToolName};
+use toolrail_core::{
+    Action, Author, Change, Expected, Problem, Revision, Severity, Store, StoreError, ToolName,
+};
 
 use crate::entry::{Entry, SourceId};
 use crate::registry::Registry;
@@ -145,7 +147,7 @@ impl Registry {
         &self,
         registrations: Vec<Registration>,
         mode: BatchMode,
-        by: &str,
+        author: &Author,
     ) -> Result<(Vec<Registered>, Revision), WriteError> {
         let store = self.store()?;
         let snapshot = self.snapshot();
@@ -170,7 +172,7 @@ impl Registry {
         if changes.is_empty() {
             return Ok((results, snapshot.revision));
         }
-        let revision = store.write(&changes, by).await?;
+        let revision = store.write(&changes, author).await?;
         self.refresh().await;
         Ok((results, revision))
     }
@@ -214,44 +216,56 @@ impl Registry {
         };
         // The column says whether it is on; a second word in the document could only contradict it.
         document.as_object_mut().map(|members| members.shift_remove("enabled"));
-        changes.push(Change::Put {
+        changes.push(Change {
+            tenant: None,
             name: finished.name.to_string(),
-            enabled: enabled.unwrap_or(finished.enabled),
-            config_json: document.to_string(),
+            expected: Expected::Anything,
+            action: Action::Put {
+                enabled: enabled.unwrap_or(finished.enabled),
+                config_json: document.to_string(),
+            },
         });
         let replaced = existing.is_some_and(|entry| entry.source == SourceId::Store);
         Registered { name, written: if replaced { Written::Updated } else { Written::Created }, problems }
     }
 
     /// Switches a tool on or off.
-    pub async fn set_enabled(&self, name: &str, enabled: bool, by: &str) -> Result<Revision, WriteError> {
+    pub async fn set_enabled(
+        &self,
+        name: &str,
+        enabled: bool,
+        author: &Author,
+    ) -> Result<Revision, WriteError> {
         let entry = self.stored(name)?;
         let document: Option<Value> = serde_json::from_str(&entry.document).ok();
-        let change = match document {
+        let action = match document {
             // Written by another program with its own word on it, which the column could not overrule.
             Some(Value::Object(mut members))
                 if enabled && members.get("enabled") == Some(&Value::Bool(false)) =>
             {
                 members.shift_remove("enabled");
-                Change::Put {
-                    name: entry.name.clone(),
-                    enabled,
-                    config_json: Value::Object(members).to_string(),
-                }
+                Action::Put { enabled, config_json: Value::Object(members).to_string() }
             }
-            _ => Change::SetEnabled { name: entry.name.clone(), enabled },
+            _ => Action::SetEnabled(enabled),
         };
-        self.write(&[change], by).await
+        let change = Change { tenant: None, name: entry.name.clone(), expected: Expected::Anything, action };
+        self.write(&[change], author).await
     }
 
     /// Removes a tool for good.
-    pub async fn purge(&self, name: &str, by: &str) -> Result<Revision, WriteError> {
+    pub async fn purge(&self, name: &str, author: &Author) -> Result<Revision, WriteError> {
         let entry = self.stored(name)?;
-        self.write(&[Change::Purge { name: entry.name.clone() }], by).await
+        let change = Change {
+            tenant: None,
+            name: entry.name.clone(),
+            expected: Expected::Anything,
+            action: Action::Purge,
+        };
+        self.write(&[change], author).await
     }
 
-    async fn write(&self, changes: &[Change], by: &str) -> Result<Revision, WriteError> {
-        let revision = self.store()?.write(changes, by).await?;
+    async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
+        let revision = self.store()?.write(changes, author).await?;
         self.refresh().await;
         Ok(revision)
     }

@@ -1,13 +1,28 @@
 //! Where registered definitions are kept: one folder a database, all behind `toolrail_core::Store`, all passing the
 //! behaviour suite in `tests/it/behaviour.rs`. Nothing here looks into a definition.
 
+mod mysql;
+mod postgres;
 mod sqlite;
+mod url;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use toolrail_core::StoreError;
+use toolrail_core::{Store, StoreError};
 
 pub use sqlite::SqliteStore;
+pub use url::{StoreUrl, WrongUrl};
+
+/// Opens a store, creating and migrating it as needed. Several processes may do so at once.
+pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+    match url {
+        StoreUrl::Sqlite(file) => Ok(Arc::new(SqliteStore::open(file).await?)),
+        StoreUrl::Memory => sqlite::open_in_memory().await,
+        StoreUrl::Postgres(url) => postgres::open(url).await,
+        StoreUrl::Mysql(url) => mysql::open(url).await,
+    }
+}
 
 /// Opens the embedded store in `folder`, creating and migrating it as needed. Several processes may do so at once.
 pub async fn open_sqlite(folder: &Path) -> Result<SqliteStore, StoreError> {

@@ -10,7 +10,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::Admin;
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Store, Tools,
+    async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};

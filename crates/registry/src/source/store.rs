@@ -45,7 +45,7 @@ impl Source for StoreSource {
             revision: changes.revision,
             complete: since.is_none(),
             drafts: changes.rows.into_iter().map(draft_of).collect(),
-            removed: changes.removed,
+            removed: changes.removed.into_iter().map(|key| key.name).collect(),
             problems: Vec::new(),
         }))
     }

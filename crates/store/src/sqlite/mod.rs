@@ -18,7 +18,8 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions, Connection, Row as _};
 use tokio::time::Instant;
 use toolrail_core::{
-    Change, Changes, MailLimits, News, NewsKind, Revision, Row, Store, StoreError, ToolName, Usage,
+    Action, AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, MailLimits, News, NewsKind,
+    Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses, Version,
 };
 
 const FILE: &str = "toolrail.db";
@@ -54,6 +55,11 @@ const ONE_ROW: &str = select_rows!("WHERE lower(name) = ?");
 
 const REMOVED: &str = "SELECT CAST(name_key AS BLOB) FROM mcp_tool_tombstone \
     WHERE version > ? AND NOT EXISTS (SELECT 1 FROM mcp_tool WHERE lower(mcp_tool.name) = name_key)";
+
+/// A store that ends with the process.
+pub(crate) async fn open_in_memory() -> Result<std::sync::Arc<dyn Store>, StoreError> {
+    Err(unavailable(Path::new("memory"), std::io::Error::other("not built yet")))
+}
 
 /// The embedded store.
 #[derive(Debug)]
@@ -92,12 +98,6 @@ impl SqliteStore {
         &self.file
     }
 
-    /// Waits for work under way, then folds the log into the file. Every later use fails.
-    pub async fn close(&self) {
-        self.readers.close().await;
-        self.writer.close().await;
-    }
-
     /// A file that was removed or replaced under an open connection still takes writes, which nobody would find again.
     fn check_file(&self) -> Result<(), StoreError> {
         if identity(&self.file) == self.identity {
@@ -107,6 +107,10 @@ impl SqliteStore {
             "the file was removed or replaced while it was in use; put it back or restart",
         );
         Err(unavailable(&self.file, reason))
+    }
+
+    fn not_yet(&self) -> StoreError {
+        unavailable(&self.file, std::io::Error::other("not built yet"))
     }
 
     fn failed(&self) -> impl Fn(sqlx::Error) -> StoreError + '_ {
@@ -128,33 +132,36 @@ impl SqliteStore {
         drop(rows);
         if since != 0 {
             let removed = sqlx::query(REMOVED).bind(since).fetch_all(&mut *transaction).await?;
-            changes.removed = removed.iter().map(|row| text(row, 0)).collect::<Result<_, _>>()?;
+            changes.removed = removed
+                .iter()
+                .map(|row| Ok(ToolKey { tenant: None, name: text(row, 0)? }))
+                .collect::<Result<_, sqlx::Error>>()?;
         }
         transaction.commit().await?;
         Ok(changes)
     }
 
-    async fn write_all(&self, changes: &[Change], by: &str) -> Result<Revision, sqlx::Error> {
+    async fn write_all(&self, changes: &[Change], author: &Author) -> Result<Revision, sqlx::Error> {
         // Immediate: a transaction that reads before it locks can be refused instead of being made to wait.
         let mut transaction = self.writer.begin_with("BEGIN IMMEDIATE").await?;
         for change in changes {
-            apply(&mut transaction, change, by).await?;
+            apply(&mut transaction, change, &author.who).await?;
         }
         let revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(revision)
     }
 
-    async fn add_uses(&self, calls_by_name: &[(String, u32)]) -> Result<(), sqlx::Error> {
+    async fn add_uses(&self, uses: &[Uses]) -> Result<(), sqlx::Error> {
         let mut transaction = self.writer.begin_with("BEGIN IMMEDIATE").await?;
-        for (name, calls) in calls_by_name {
+        for Uses { tool, calls } in uses {
             sqlx::query(
                 "INSERT INTO mcp_tool_use (name_key, use_frequency, last_used) \
                  VALUES (?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) \
                  ON CONFLICT (name_key) DO UPDATE \
                  SET use_frequency = use_frequency + excluded.use_frequency, last_used = excluded.last_used",
             )
-            .bind(ToolName::fold(name))
+            .bind(&tool.name)
             .bind(calls)
             .execute(&mut *transaction)
             .await?;
@@ -178,19 +185,48 @@ impl Store for SqliteStore {
         self.read_changes(since).await.map_err(self.failed())
     }
 
-    async fn find(&self, name: &str) -> Result<Option<Row>, StoreError> {
+    async fn find(&self, _tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
         let query = sqlx::query(ONE_ROW).bind(ToolName::fold(name));
         let row = query.fetch_optional(&self.readers).await.map_err(self.failed())?;
         row.as_ref().map(row_of).transpose().map_err(self.failed())
     }
 
-    async fn write(&self, changes: &[Change], by: &str) -> Result<Revision, StoreError> {
-        self.check_file()?;
-        self.write_all(changes, by).await.map_err(self.failed())
+    async fn count(&self) -> Result<u64, StoreError> {
+        Err(self.not_yet())
     }
 
-    async fn record_uses(&self, calls_by_name: &[(String, u32)]) -> Result<(), StoreError> {
-        self.add_uses(calls_by_name).await.map_err(self.failed())
+    async fn history(&self, _query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
+        Err(self.not_yet())
+    }
+
+    async fn state_at(&self, _revision: Revision) -> Result<Vec<Version>, StoreError> {
+        Err(self.not_yet())
+    }
+
+    async fn forget(&self, _retention: &Retention) -> Result<u64, StoreError> {
+        Err(self.not_yet())
+    }
+
+    async fn audit(&self, _after: i64, _most: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        Err(self.not_yet())
+    }
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+        Err(self.not_yet())
+    }
+
+    async fn close(&self) {
+        self.readers.close().await;
+        self.writer.close().await;
+    }
+
+    async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
+        self.check_file()?;
+        self.write_all(changes, author).await.map_err(self.failed())
+    }
+
+    async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
+        self.add_uses(uses).await.map_err(self.failed())
     }
 
     async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
@@ -200,7 +236,8 @@ impl Store for SqliteStore {
                 .await
                 .map_err(self.failed())?;
         let usage = |row: &SqliteRow| {
-            Ok(Usage { name: row.try_get(0)?, count: row.try_get(1)?, last_used: row.try_get(2)? })
+            let tool = ToolKey { tenant: None, name: row.try_get(0)? };
+            Ok(Usage { tool, count: row.try_get(1)?, last_used: row.try_get(2)? })
         };
         rows.iter().map(usage).collect::<Result<_, _>>().map_err(self.failed())
     }
@@ -253,9 +290,9 @@ fn identity(file: &Path) -> Option<(u64, u64)> {
 }
 
 async fn apply(connection: &mut SqliteConnection, change: &Change, by: &str) -> Result<(), sqlx::Error> {
-    match change {
-        Change::Put { name, enabled, config_json } => {
-            let key = ToolName::fold(name);
+    let (name, key) = (&change.name, ToolName::fold(&change.name));
+    match &change.action {
+        Action::Put { enabled, config_json } => {
             let updated = sqlx::query(
                 "UPDATE mcp_tool SET name = ?, enabled = ?, config_json = ? WHERE lower(name) = ?",
             )
@@ -275,8 +312,7 @@ async fn apply(connection: &mut SqliteConnection, change: &Change, by: &str) -> 
             }
             sign(connection, &key, by).await
         }
-        Change::SetEnabled { name, enabled } => {
-            let key = ToolName::fold(name);
+        Action::SetEnabled(enabled) => {
             sqlx::query("UPDATE mcp_tool SET enabled = ? WHERE lower(name) = ?")
                 .bind(enabled)
                 .bind(&key)
@@ -284,8 +320,7 @@ async fn apply(connection: &mut SqliteConnection, change: &Change, by: &str) -> 
                 .await?;
             sign(connection, &key, by).await
         }
-        Change::Purge { name } => {
-            let key = ToolName::fold(name);
+        Action::Purge => {
             sqlx::query("DELETE FROM mcp_tool WHERE lower(name) = ?")
                 .bind(&key)
                 .execute(&mut *connection)
@@ -350,6 +385,7 @@ fn pool(connections: u32) -> SqlitePoolOptions {
 fn row_of(row: &SqliteRow) -> Result<Row, sqlx::Error> {
     let updated_by: Option<&[u8]> = row.try_get(5)?;
     Ok(Row {
+        tenant: None,
         name: text(row, 0)?,
         enabled: row.try_get(1)?,
         config_json: text(row, 2)?,

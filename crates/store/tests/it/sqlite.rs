@@ -8,10 +8,10 @@ use std::sync::Arc;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tempfile::TempDir;
-use toolrail_core::{Store, StoreError, async_trait};
+use toolrail_core::{Store, StoreError, ToolKey, async_trait};
 use toolrail_store::{SqliteStore, open_sqlite};
 
-use crate::behaviour::{Subject, put, suite};
+use crate::behaviour::{Subject, by, put, suite};
 
 struct Folder(TempDir);
 
@@ -129,7 +129,8 @@ async fn replacing_statements_are_seen() {
     for (sql, changed, removed) in CASES {
         let folder = folder().await;
         let store = folder.store().await;
-        let before = store.write(&[put("a", "old"), put("b", "old"), put("c", "old")], "ann").await.unwrap();
+        let before =
+            store.write(&[put("a", "old"), put("b", "old"), put("c", "old")], &by("ann")).await.unwrap();
         // An older tombstone of a name must not hide its return, nor a later removal.
         folder
             .run("DELETE FROM mcp_tool WHERE name = 'c'; INSERT INTO mcp_tool_tombstone VALUES ('z', 1)")
@@ -143,7 +144,7 @@ async fn replacing_statements_are_seen() {
         let expected: Vec<(&str, &str)> = changed.iter().map(|name| (*name, "new")).collect();
         assert_eq!(
             (found, changes.removed),
-            (expected, removed.iter().map(ToString::to_string).collect()),
+            (expected, removed.iter().map(|name| ToolKey { tenant: None, name: (*name).into() }).collect()),
             "{sql}"
         );
     }
@@ -248,7 +249,7 @@ async fn nothing_acknowledged_is_lost_when_the_writer_is_killed() {
     assert!(acknowledged.len() >= 100);
     let store = folder.store().await;
     for name in &acknowledged {
-        assert!(store.find(name).await.unwrap().is_some(), "{name} was acknowledged and is gone");
+        assert!(store.find(None, name).await.unwrap().is_some(), "{name} was acknowledged and is gone");
     }
     let changes = store.changes_since(0).await.unwrap();
     assert_eq!(i64::try_from(changes.rows.len()).unwrap(), changes.revision);
@@ -272,7 +273,7 @@ async fn writer_process() {
     let store = open_sqlite(Path::new(folder)).await.unwrap();
     for round in 0..count.parse().unwrap() {
         let name = format!("p{number}.{round}");
-        store.write(&[put(&name, "{}")], number).await.unwrap();
+        store.write(&[put(&name, "{}")], &by(number)).await.unwrap();
         println!("wrote {name}");
     }
 }

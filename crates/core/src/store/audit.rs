@@ -1,0 +1,187 @@
+//! The audit record: every administrative change, each entry sealed with the hash of the one before, so that whoever
+//! changes, removes or inserts one later is found out.
+
+use ring::digest::{Context, SHA256};
+
+use super::Revision;
+
+/// What the first entry is chained to.
+pub const AUDIT_START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// One entry of the audit record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its place, from 1 without gaps.
+    pub number: i64,
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// Who.
+    pub who: String,
+    /// From which address, if known.
+    pub address: Option<String>,
+    /// By what way.
+    pub via: String,
+    /// What was done: `create`, `update`, `enable`, `disable`, `purge`.
+    pub action: String,
+    /// Whose definition; everybody's if absent.
+    pub tenant: Option<String>,
+    /// The name of the definition.
+    pub name: String,
+    /// The revision that it led to.
+    pub revision: Revision,
+    /// What became otherwise, as the JSON text that [`crate::differences`] gives.
+    pub changes: String,
+    /// The hash of the entry before, in hexadecimal.
+    pub previous: String,
+    /// The hash of this one.
+    pub hash: String,
+}
+
+/// The newest entry, as the store remembers it beside the record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuditHead {
+    /// Its number.
+    pub number: i64,
+    /// Its hash.
+    pub hash: String,
+}
+
+impl AuditEntry {
+    /// The hash that this entry must have: over every field, each with its length, so that none can flow into another.
+    pub fn expected_hash(&self) -> String {
+        let mut hash = Context::new(&SHA256);
+        let mut field = |text: Option<&str>| {
+            let length = text.map_or(u64::MAX, |text| text.len() as u64);
+            hash.update(&length.to_be_bytes());
+            hash.update(text.unwrap_or_default().as_bytes());
+        };
+        field(Some(&self.previous));
+        field(Some(&self.number.to_string()));
+        field(Some(&self.at));
+        field(Some(&self.who));
+        field(self.address.as_deref());
+        field(Some(&self.via));
+        field(Some(&self.action));
+        field(self.tenant.as_deref());
+        field(Some(&self.name));
+        field(Some(&self.revision.to_string()));
+        field(Some(&self.changes));
+        hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Follows the record from its first entry and finds where it was tampered with.
+#[derive(Clone, Debug)]
+pub struct AuditCheck {
+    last: AuditHead,
+}
+
+/// Where and how the record is broken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("entry {number}: {fault}")]
+pub struct AuditBroken {
+    /// The first entry that is wrong.
+    pub number: i64,
+    /// What is wrong about it.
+    pub fault: &'static str,
+}
+
+impl Default for AuditCheck {
+    fn default() -> Self {
+        Self { last: AuditHead { number: 0, hash: AUDIT_START.to_owned() } }
+    }
+}
+
+impl AuditCheck {
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: &AuditEntry) -> Result<(), AuditBroken> {
+        let number = self.last.number + 1;
+        let broken = |fault| Err(AuditBroken { number, fault });
+        if entry.number != number {
+            return broken("is missing: it was removed");
+        }
+        if entry.previous != self.last.hash {
+            return broken("does not follow the entry before: one of them was replaced");
+        }
+        if entry.hash != entry.expected_hash() {
+            return broken("was changed after it was written");
+        }
+        self.last = AuditHead { number, hash: entry.hash.clone() };
+        Ok(())
+    }
+
+    /// The newest entry, once all were taken, if that is what the store remembers.
+    pub fn finish(self, remembered: Option<&AuditHead>) -> Result<AuditHead, AuditBroken> {
+        match remembered {
+            Some(head) if *head != self.last => {
+                let fault = "is missing or not the last: entries were removed from or added to the end";
+                Err(AuditBroken { number: head.number, fault })
+            }
+            None if self.last.number > 0 => {
+                Err(AuditBroken { number: self.last.number, fault: "the store does not remember it" })
+            }
+            _ => Ok(self.last),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(length: i64) -> Vec<AuditEntry> {
+        let mut previous = AUDIT_START.to_owned();
+        let entry = |number: i64| {
+            let mut entry = AuditEntry {
+                number,
+                at: "2026-01-01T00:00:00Z".into(),
+                who: "anna".into(),
+                address: None,
+                via: "cli".into(),
+                action: "update".into(),
+                tenant: None,
+                name: "t".into(),
+                revision: number,
+                changes: "[]".into(),
+                previous: previous.clone(),
+                hash: String::new(),
+            };
+            entry.hash = entry.expected_hash();
+            previous.clone_from(&entry.hash);
+            entry
+        };
+        (1..=length).map(entry).collect()
+    }
+
+    fn check(entries: &[AuditEntry], head: Option<&AuditEntry>) -> Result<AuditHead, AuditBroken> {
+        let mut check = AuditCheck::default();
+        entries.iter().try_for_each(|entry| check.take(entry))?;
+        check.finish(head.map(|entry| AuditHead { number: entry.number, hash: entry.hash.clone() }).as_ref())
+    }
+
+    #[test]
+    fn an_untouched_record_is_whole_and_every_tampering_shows() {
+        let whole = record(4);
+        assert_eq!(check(&whole, whole.last()).unwrap().number, 4);
+        assert_eq!(check(&[], None).unwrap().number, 0);
+        let mut changed = whole.clone();
+        changed[1].who = "eve".into();
+        assert_eq!(check(&changed, changed.last()).unwrap_err().number, 2);
+        changed[1].hash = changed[1].expected_hash();
+        assert_eq!(check(&changed, changed.last()).unwrap_err().number, 3);
+        let mut removed = whole.clone();
+        removed.remove(1);
+        assert_eq!(check(&removed, removed.last()).unwrap_err().number, 2);
+        assert_eq!(check(&whole[..3], whole.last()).unwrap_err().number, 4);
+        assert_eq!(check(&whole, whole.get(2)).unwrap_err().number, 3);
+    }
+
+    #[test]
+    fn text_cannot_move_from_one_field_to_the_next() {
+        let mut one = record(1).remove(0);
+        let (who, via) = (one.who.clone(), one.via.clone());
+        one.who = format!("{who}{via}");
+        one.via = String::new();
+        assert_ne!(one.hash, one.expected_hash());
+    }
+}

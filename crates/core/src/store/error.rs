@@ -1,0 +1,69 @@
+//! Why a store could not do what was asked.
+
+use super::{Expected, Revision, Row};
+
+/// Why the store could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be opened, read or written.
+    #[error("the store {store} is unavailable: {source}")]
+    Unavailable {
+        /// Which store, without credentials.
+        store: String,
+        /// What its driver said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// It was written by something newer.
+    #[error(
+        "the store {store} has schema version {found}, this program knows up to {known}; run the newer program, or restore a backup"
+    )]
+    TooNew {
+        /// Which store.
+        store: String,
+        /// The schema version found.
+        found: i64,
+        /// The newest schema version known here.
+        known: i64,
+    },
+    /// It takes no such message between gateways, or no more of them.
+    #[error("the store {store} takes no message for {topic:?}: {reason}")]
+    Undelivered {
+        /// Which store.
+        store: String,
+        /// Who it was for.
+        topic: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// Somebody else changed the definition first.
+    #[error("{name:?} was changed by somebody else: {}", told(expected, found.as_deref()))]
+    Conflict {
+        /// Which definition.
+        name: String,
+        /// What the writer expected.
+        expected: Expected,
+        /// What is there instead.
+        found: Option<Box<Row>>,
+    },
+    /// History does not reach back that far any more.
+    #[error("the history before revision {oldest} was forgotten; revision {asked} cannot be restored")]
+    Forgotten {
+        /// The revision asked for.
+        asked: Revision,
+        /// The oldest that can be had.
+        oldest: Revision,
+    },
+}
+
+fn told(expected: &Expected, found: Option<&Row>) -> String {
+    let expected = match expected {
+        Expected::Anything => "anything was expected".to_owned(),
+        Expected::Absent => "none was expected".to_owned(),
+        Expected::Version(version) => format!("version {version} was expected"),
+    };
+    match found {
+        Some(row) => format!("{expected}, version {} is there; read it and try again", row.version),
+        None => format!("{expected}, and it is not there; read the list and try again"),
+    }
+}

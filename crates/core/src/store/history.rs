@@ -1,0 +1,75 @@
+//! What definitions were before: every version of each is kept, whoever wrote it.
+
+use super::{Revision, ToolKey};
+
+/// What happened to a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionKind {
+    /// It was new, or had been removed before.
+    Created,
+    /// It was changed or switched.
+    Updated,
+    /// It was removed.
+    Removed,
+}
+
+impl VersionKind {
+    /// The word for it, in databases and answers.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Updated => "updated",
+            Self::Removed => "removed",
+        }
+    }
+
+    /// The kind of that word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        [Self::Created, Self::Updated, Self::Removed].into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// One version of one definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The revision that it led to, which is its number.
+    pub revision: Revision,
+    /// Whose definition; everybody's if absent.
+    pub tenant: Option<String>,
+    /// The name, as written.
+    pub name: String,
+    /// What happened.
+    pub kind: VersionKind,
+    /// Whether it could be called from then on.
+    pub enabled: bool,
+    /// The definition as JSON text from then on; where it was removed, as it was last.
+    pub config_json: String,
+    /// When, RFC 3339 in UTC.
+    pub at: String,
+    /// Who, if known.
+    pub who: Option<String>,
+    /// From which address, if known.
+    pub address: Option<String>,
+    /// By what way, if known; another program's writes have none.
+    pub via: Option<String>,
+}
+
+/// Which versions to read: the newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// Of one definition only.
+    pub of: Option<ToolKey>,
+    /// Only those before that revision.
+    pub before: Option<Revision>,
+    /// The most to read.
+    pub most: u32,
+}
+
+/// How much history is kept. The newest version of each definition always is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Retention {
+    /// The most versions of one definition; all if absent.
+    pub versions: Option<u32>,
+    /// For how many days; for ever if absent.
+    pub days: Option<u32>,
+}

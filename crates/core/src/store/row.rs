@@ -1,0 +1,125 @@
+//! Definitions as they are stored, and changes to them.
+
+use std::time::Duration;
+
+use super::Revision;
+
+/// What a definition is kept under: names are unique within a tenant, and among the shared ones.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ToolKey {
+    /// Whose it is; everybody's if absent.
+    pub tenant: Option<String>,
+    /// The folded name.
+    pub name: String,
+}
+
+/// One definition as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Whose it is; everybody's if absent.
+    pub tenant: Option<String>,
+    /// The name, as written.
+    pub name: String,
+    /// Whether it may be called.
+    pub enabled: bool,
+    /// The definition as JSON text; may be anything if another program wrote it.
+    pub config_json: String,
+    /// The revision at which this row last changed; no two rows have the same.
+    pub version: Revision,
+    /// When it last changed, RFC 3339 in UTC.
+    pub updated_at: String,
+    /// Who changed it last, if known.
+    pub updated_by: Option<String>,
+}
+
+/// What must be there for a change to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever is there.
+    #[default]
+    Anything,
+    /// Nothing of that name.
+    Absent,
+    /// That version.
+    Version(Revision),
+}
+
+/// A change to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Whose definition; everybody's if absent.
+    pub tenant: Option<String>,
+    /// The name: as written to put, in any case otherwise.
+    pub name: String,
+    /// What must be there; otherwise nothing of the whole write is done.
+    pub expected: Expected,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What to do with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Create or replace.
+    Put {
+        /// Whether it may be called.
+        enabled: bool,
+        /// The definition as JSON text.
+        config_json: String,
+    },
+    /// Switch on or off; no effect on an unknown name.
+    SetEnabled(bool),
+    /// Remove for good; no effect on an unknown name.
+    Purge,
+}
+
+/// Who makes a change, and from where. Kept with every version and in the audit record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Author {
+    /// Who, such as the name of a key; `anonymous` where nobody is asked.
+    pub who: String,
+    /// The address the request came from.
+    pub address: Option<String>,
+    /// By what way: `admin-api`, `cli`, `import`, `sync`, `rollback`.
+    pub via: String,
+}
+
+/// What changed after some revision, in the order of the changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// The revision that these changes lead to.
+    pub revision: Revision,
+    /// Rows that were created or changed, at most [`Changes::MOST`].
+    pub rows: Vec<Row>,
+    /// Definitions that were removed and have not come back.
+    pub removed: Vec<ToolKey>,
+    /// Whether more changed after `revision`: ask again from there.
+    pub more: bool,
+    /// How long ago the oldest of these changes was made, by the store's own clock.
+    pub age: Option<Duration>,
+}
+
+impl Changes {
+    /// The most rows that are read at once.
+    pub const MOST: u32 = 2_000;
+}
+
+/// Calls of one tool, to be added to its count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uses {
+    /// Which tool.
+    pub tool: ToolKey,
+    /// How many calls.
+    pub calls: u32,
+}
+
+/// How much a tool has been used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Which tool.
+    pub tool: ToolKey,
+    /// How many calls, ever.
+    pub count: i64,
+    /// When last, RFC 3339 in UTC.
+    pub last_used: String,
+}
