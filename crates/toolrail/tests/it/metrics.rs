@@ -61,7 +61,7 @@ async fn a_call_under_way_does_not_claim_a_later_revision() {
     let call = gateway.mcp("tools/call", json!({"name": "slow"}));
     let change = async {
         wait_until("the call to arrive", Duration::from_secs(10), async || {
-            (!upstream.received().is_empty()).then_some(())
+            (!upstream.received("/slow/2000").is_empty()).then_some(())
         })
         .await
         .unwrap();
@@ -124,8 +124,9 @@ async fn a_webhook_brings_a_change_of_another_program_at_once() {
                   '{\"description\": \"d\", \"http\": {\"url\": \"http://127.0.0.1:1/\"}}')";
     sqlx::query(insert).execute(&database).await.unwrap();
     let both = tokio::join!(post(&gateway, "/admin/refresh", ""), post(&gateway, "/admin/refresh", "{}"));
-    assert_eq!(both.0.json().unwrap()["changed"], json!(1));
-    assert_eq!(both.1.status, 200);
+    // Whichever came first has brought it.
+    let changed = |reply: &Reply| reply.json().unwrap()["changed"].as_u64();
+    assert_eq!(changed(&both.0).max(changed(&both.1)), Some(1));
     assert_eq!(listed(&gateway).await.unwrap(), ["other"]);
     for path in ["/admin/refresh?full=true", "/admin/refresh"] {
         let told = post(&gateway, path, "{\"full\": true}").await.json().unwrap();

@@ -1,11 +1,6 @@
 //! Choosing a store by URL: on the command line, in the environment, in the configuration; never showing a password.
 
-use std::time::Duration;
-
-use serde_json::json;
-use toolrail_testkit::wait_until;
-
-use crate::support::{BINARY, gateway, get_tool, listed, register, run_in};
+use crate::support::{BINARY, run_in};
 
 /// Nobody listens there.
 const NOBODY: &str = "postgres://anna:pa55word@127.0.0.1:1/tools";

@@ -40,6 +40,8 @@ async fn session_of(gateway: &Gateway, tenant: &str) -> String {
 #[tokio::test]
 async fn a_tenant_that_cannot_be_is_refused_over_every_face() {
     let (gateway, _upstream) = started().await;
+    let socket = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
+    assert!(WebSocket::connect(&socket, &[("toolrail-tenant", "acme")]).await.is_ok());
     for wrong in ["a b", "a/b", "", &"x".repeat(65)] {
         let headers = [ACCEPT, ("toolrail-tenant", wrong)];
         let rest = send(&gateway, (Method::GET, "/mcp/tools"), &headers, &Value::Null).await;
@@ -47,7 +49,7 @@ async fn a_tenant_that_cannot_be_is_refused_over_every_face() {
         let mcp = send(&gateway, (Method::POST, "/mcp"), &headers, &rpc("tools/list", json!({}))).await;
         let body = mcp.json().unwrap();
         assert_eq!((mcp.status, &body["error"]["code"]), (400, &json!(-32600)), "{body}");
-        assert!(WebSocket::connect(gateway.url(), &headers[1..]).await.is_err());
+        assert!(WebSocket::connect(&socket, &headers[1..]).await.is_err());
     }
     let twice = [("toolrail-tenant", "a"), ("toolrail-tenant", "b")];
     let rest = send(&gateway, (Method::GET, "/mcp/tools"), &twice, &Value::Null).await;
