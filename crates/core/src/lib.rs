@@ -29,7 +29,7 @@ pub use difference::{Difference, differences};
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
-    ValueOrigin,
+    ValueOrigin, WrongTenant,
 };
 pub use json::{Json, NotJson, Root, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
@@ -40,8 +40,8 @@ pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
-    HistoryQuery, MailLimits, News, NewsKind, Retention, Revision, Row, Store, StoreError, ToolKey, Usage,
-    Uses, Version, VersionKind,
+    HistoryQuery, MailLimits, News, NewsKind, PeerAddress, Retention, Revision, Row, Store, StoreError,
+    ToolKey, Usage, Uses, Version, VersionKind,
 };
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
