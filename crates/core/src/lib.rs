@@ -12,6 +12,7 @@ mod kind;
 mod name;
 mod plain;
 mod problem;
+mod published;
 mod schema;
 mod secret;
 mod store;
@@ -36,6 +37,7 @@ pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, closest};
+pub use published::{publish_revision, published_revision};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{
