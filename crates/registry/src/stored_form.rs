@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{Row, Version, VersionKind};
 
 /// The definition with `enabled` as it counts: off if either the store or the document says so. What is no JSON object
-/// stands as it is under `configJson`.
+/// stands as it is under `definition`.
 pub fn stored_form(enabled: bool, config_json: &str) -> Value {
     match serde_json::from_str(config_json) {
         Ok(Value::Object(mut members)) => {
@@ -13,8 +13,8 @@ pub fn stored_form(enabled: bool, config_json: &str) -> Value {
             members.insert("enabled".to_owned(), counts.into());
             Value::Object(members)
         }
-        Ok(other) => json!({"enabled": enabled, "configJson": other}),
-        Err(_) => json!({"enabled": enabled, "configJson": config_json}),
+        Ok(other) => json!({"enabled": enabled, "definition": other}),
+        Err(_) => json!({"enabled": enabled, "definition": config_json}),
     }
 }
 
@@ -54,7 +54,7 @@ mod tests {
         let off = stored_form(true, r#"{"name":"a","enabled":false,"x":1}"#);
         assert_eq!(off["enabled"], false);
         assert!(on != off && same_but_switch(&on, &off));
-        assert_eq!(stored_form(true, "{nonsense")["configJson"], "{nonsense");
-        assert_eq!(stored_form(true, "[1]")["configJson"], json!([1]));
+        assert_eq!(stored_form(true, "{nonsense")["definition"], "{nonsense");
+        assert_eq!(stored_form(true, "[1]")["definition"], json!([1]));
     }
 }
