@@ -29,6 +29,7 @@ mod shelf;
 mod snapshot;
 mod source;
 mod stored_form;
+mod sync;
 mod tool;
 mod tracked;
 mod upstreams;
@@ -56,6 +57,7 @@ pub use source::{
     FileSource, FixedSource, Loaded, ReadDocument, Source, SourceError, StoreSource, read_documents,
 };
 pub use stored_form::{document_of, stored_form};
+pub use sync::{Refusal, SyncPlan};
 pub use tool::Tool;
 pub use write::{BatchMode, Done, Registered, Which, Written};
 pub use write_error::{Conflict, WriteError};
