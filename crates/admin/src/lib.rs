@@ -1,6 +1,7 @@
 //! The REST face: `/mcp/tools` to list and call, `/admin/…` to register and look after definitions, health. Plain JSON
 //! that curl can speak; it knows no MCP.
 
+mod asker;
 mod body;
 mod call;
 mod definitions;
