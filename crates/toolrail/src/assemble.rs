@@ -7,7 +7,7 @@ use anyhow::Context;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_admin::Admin;
+use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
     CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Store, Tools,
     async_trait,
@@ -21,6 +21,7 @@ use toolrail_registry::{
 use toolrail_tool::Offering;
 
 use crate::config::Settings;
+use crate::telemetry::Metrics;
 use crate::{identity, store_choice};
 
 /// How long upstream servers are waited for at the start; clients that ask at once would miss them.
@@ -124,13 +125,15 @@ pub(crate) async fn mcp_server(registry: &Arc<Registry>) -> anyhow::Result<Arc<S
 }
 
 /// Every route: MCP and REST.
-pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>) -> Router {
-    toolrail_mcp::routes(Arc::clone(mcp)).merge(rest_routes(registry, "admin-api"))
+pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>, metrics: Option<&Metrics>) -> Router {
+    let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
+    let admin = Admin::new(Arc::clone(registry), identity::version(), "admin-api").with_metrics(page);
+    toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
-/// The REST face of a registry; `writer` is recorded as who makes the changes.
-pub(crate) fn rest_routes(registry: &Arc<Registry>, writer: &'static str) -> Router {
-    toolrail_admin::routes(Admin { registry: Arc::clone(registry), version: identity::version(), writer })
+/// The REST face of a registry for the command line.
+pub(crate) fn rest_routes(registry: &Arc<Registry>) -> Router {
+    toolrail_admin::routes(Admin::new(Arc::clone(registry), identity::version(), "cli"))
 }
 
 fn limits(settings: &Settings) -> RegistryLimits {
