@@ -35,7 +35,7 @@ pub use json::{Json, NotJson, Root, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
-pub use problem::{Problem, Problems, Severity, closest};
+pub use problem::{Problem, Problems, Severity, Spot, closest};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{

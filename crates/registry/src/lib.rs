@@ -40,7 +40,8 @@ pub use offered::{Prompt, Resource};
 pub use registry::{Registry, RegistryLimits};
 pub use snapshot::{Snapshot, SourceStatus, UpstreamStatus};
 pub use source::{
-    FileSource, FixedSource, Loaded, ReadDocument, Source, SourceError, StoreSource, read_documents,
+    FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source, SourceError, StoreSource,
+    read_documents, registry_tools_definition,
 };
 pub use tool::Tool;
 pub use write::{BatchMode, Registered, Registration, WriteError, Written};

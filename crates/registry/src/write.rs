@@ -91,6 +91,7 @@ impl Registration {
                 origin: None,
                 pointer: format!("{base}{pointer}"),
                 message,
+                spot: None,
             }]
         };
         let Value::Object(mut members) = body else {
@@ -302,5 +303,12 @@ fn conflict(name: &str, existing: Option<&Arc<Entry>>, seen: &mut HashSet<String
 }
 
 fn error_at(pointer: &str, message: String) -> Problem {
-    Problem { severity: Severity::Error, tool: None, origin: None, pointer: pointer.to_owned(), message }
+    Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin: None,
+        pointer: pointer.to_owned(),
+        message,
+        spot: None,
+    }
 }
