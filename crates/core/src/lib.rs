@@ -32,7 +32,7 @@ pub use executor::{
     ValueOrigin,
 };
 pub use json::{Json, NotJson, Root, write_json_string};
-pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
+pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, Spot, closest};
