@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use granit_parser::{Event, Parser};
+use serde_saphyr::granit_parser::{Event, Parser};
 
 use super::documents::is_json;
 
