@@ -1,15 +1,23 @@
 //! The REST face: `/mcp/tools` to list and call, `/admin/…` to register and look after definitions, health. Plain JSON
 //! that curl can speak; it knows no MCP.
 
+mod asker;
+mod asking;
+mod audit;
 mod body;
 mod call;
+mod conflict;
 mod definitions;
+mod export;
 mod failure;
 mod health;
+mod history;
 mod index;
 mod list;
 mod preview;
 mod register;
+mod rollback;
+mod sync;
 mod unknown;
 
 use std::sync::Arc;
@@ -25,15 +33,8 @@ pub struct Admin {
     pub registry: Arc<Registry>,
     /// The version of the program, for people.
     pub version: &'static str,
-    /// Who is recorded as the writer of changes.
+    /// By what way changes are recorded to come, unless the request says so.
     pub writer: &'static str,
-}
-
-impl Admin {
-    /// Who makes the change that a request asks for.
-    pub(crate) fn author(&self) -> toolrail_core::Author {
-        toolrail_core::Author { who: self.writer.to_owned(), address: None, via: self.writer.to_owned() }
-    }
 }
 
 /// All routes of the REST face, with the answer to every path that nobody serves.
@@ -52,6 +53,16 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/tools/{name}/preview", post(preview::preview))
         .route("/admin/tools/{name}/enable", post(definitions::enable))
         .route("/admin/tools/{name}/disable", post(definitions::disable))
+        .route("/admin/tools/{name}/history", get(history::of_tool))
+        .route("/admin/tools/{name}/history/{version}", get(history::one))
+        .route("/admin/tools/{name}/diff", get(history::diff))
+        .route("/admin/tools/{name}/rollback", post(rollback::tool))
+        .route("/admin/history", get(history::all))
+        .route("/admin/rollback", post(rollback::all))
+        .route("/admin/audit", get(audit::list))
+        .route("/admin/audit/verify", get(audit::verify))
+        .route("/admin/export", get(export::export))
+        .route("/admin/sync", post(sync::sync))
         .route("/admin/refresh", post(health::refresh))
         .route("/admin/problems", get(health::problems))
         .method_not_allowed_fallback(index::wrong_method)

@@ -84,6 +84,10 @@ pub struct Author {
     pub via: String,
 }
 
+/// Where a request came from; whoever takes it in puts this into its extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub std::net::IpAddr);
+
 /// What changed after some revision, in the order of the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {

@@ -13,7 +13,7 @@ use toolrail_core::{Problem, Revision, Severity, Spot};
 
 use super::{Draft, FileFault, Loaded, Places, Source, SourceError, read_documents};
 use crate::entry::SourceId;
-use crate::write::Registration;
+use crate::registration::Registration;
 
 /// The largest file that is read.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
@@ -225,7 +225,7 @@ impl Source for FileSource {
 /// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, configJson}`.
 fn draft_of(value: serde_json::Value, origin: String) -> Draft {
     let written = value.to_string();
-    let (text, fault, enabled, name) = match Registration::from_request(value, "") {
+    let (text, fault, enabled, name) = match Registration::from_file(value) {
         Ok(Registration { document, enabled, name, .. }) => (document.to_string(), None, enabled, name),
         Err(problems) => {
             let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
