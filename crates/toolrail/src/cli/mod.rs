@@ -4,13 +4,19 @@
 mod banner;
 mod completions;
 mod definition_files;
+mod export;
 mod gateway;
+mod import;
+mod incoming;
+mod plan_view;
 mod remote;
 mod schema;
 mod serve;
 mod stdio;
+mod sync;
 mod target;
 mod tools;
+mod transfer;
 mod validate;
 mod wording;
 
@@ -43,6 +49,12 @@ enum Command {
     Stdio(stdio::StdioArgs),
     /// List, register and remove definitions of a running server or a data folder, and call tools
     Tools(tools::ToolsArgs),
+    /// Take definitions over into the store: from files, RegistryTools, or the database of another system
+    Import(import::ImportArgs),
+    /// Write the definitions of the store to files
+    Export(export::ExportArgs),
+    /// Make the store what a folder of files says, such as a git checkout
+    Sync(sync::SyncArgs),
     /// Check definition files without registering anything
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of a definition
@@ -91,6 +103,9 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Stdio(args) => stdio::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Tools(args) => tools::run(args).await,
+        Command::Import(args) => import::run(args).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Sync(args) => sync::run(args).await,
         Command::Validate(args) => validate::run(&args),
         Command::Schema => {
             schema::run();

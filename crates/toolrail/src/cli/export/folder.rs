@@ -140,11 +140,13 @@ mod tests {
     #[test]
     fn only_what_changed_is_written_and_what_is_gone_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let first = write(folder.path(), &[tool("a", "x"), tool("b", "x")], Format::Yaml, Gone::Keep).unwrap();
+        let first =
+            write(folder.path(), &[tool("a", "x"), tool("b", "x")], Format::Yaml, Gone::Keep).unwrap();
         assert_eq!((first.created, first.updated, first.unchanged), (2, 0, 0));
         fs::write(folder.path().join("notes.yaml"), "name: mine\n").unwrap();
         fs::write(folder.path().join("README.md"), "text").unwrap();
-        let again = write(folder.path(), &[tool("a", "y"), tool("c", "x")], Format::Yaml, Gone::Keep).unwrap();
+        let again =
+            write(folder.path(), &[tool("a", "y"), tool("c", "x")], Format::Yaml, Gone::Keep).unwrap();
         assert_eq!((again.created, again.updated, again.unchanged), (1, 1, 0));
         assert_eq!(again.gone, [folder.path().join("b.yaml")]);
         assert!(folder.path().join("b.yaml").exists());

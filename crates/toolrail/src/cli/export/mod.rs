@@ -38,7 +38,7 @@ pub(super) struct ExportArgs {
 
 pub(super) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Refuse).await?;
-    let tools = definitions(&target, args.all_tenants).await;
+    let tools = definitions(&target, &args).await;
     target.close().await;
     let tools = tools?;
     if args.to == Path::new("-") {
@@ -46,7 +46,8 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
         print::line(text.trim_end());
     } else if let Some(format) = file_format(&args) {
         let text = format.text(&text::list(&tools))?;
-        folder::replace(&args.to, &text).with_context(|| format!("{} cannot be written", args.to.display()))?;
+        folder::replace(&args.to, &text)
+            .with_context(|| format!("{} cannot be written", args.to.display()))?;
         told(&args, &json!({"definitions": tools.len(), "to": args.to}), |_| {
             format!("{} written to {}", print::counted(tools.len(), "definition"), args.to.display())
         });
@@ -56,11 +57,19 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The definitions in the store, in the order of tenants and names.
-pub(super) async fn definitions(target: &Target, all_tenants: bool) -> anyhow::Result<Vec<Value>> {
-    let path = if all_tenants { "/admin/export?allTenants=true" } else { "/admin/export" };
-    let mut body = target.expect(&Ask::get(path, "tools")).await?;
-    Ok(body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default())
+/// The definitions in the store, in the order of tenants and names. Of one tenant, or shared, they are nobody's in a file:
+/// whoever takes them over says whose they are.
+async fn definitions(target: &Target, args: &ExportArgs) -> anyhow::Result<Vec<Value>> {
+    let mut body = target.expect(&Ask::get("/admin/export", "tools")).await?;
+    let mut tools = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    if args.all_tenants {
+        return Ok(tools);
+    }
+    tools.retain(|tool| tool["tenant"].as_str() == target.tenant());
+    for tool in tools.iter_mut().filter_map(Value::as_object_mut) {
+        tool.shift_remove("tenant");
+    }
+    Ok(tools)
 }
 
 /// The format of the one file to write, if it is one.
@@ -89,7 +98,10 @@ fn into_folder(args: &ExportArgs, tools: &[Value]) -> anyhow::Result<()> {
         )
     });
     if !args.prune && !args.json && !files.is_empty() {
-        print::note(format!("files of definitions that are gone; --prune removes them: {}", files.join(", ")));
+        print::note(format!(
+            "files of definitions that are gone; --prune removes them: {}",
+            files.join(", ")
+        ));
     }
     Ok(())
 }

@@ -132,9 +132,41 @@ mod tests {
 
     fn any_json() -> impl Strategy<Value = Value> {
         let words = prop::sample::select(vec![
-            "yes", "no", "null", "~", "1", "1.0", "0x10", "1e3", "2026-01-02", "- a", "a: b", "# c", "{{args.x}}", "", " ",
-            "line\nline\n", "\n\nx\n", "tab\t", "天气", "'\"", "<<", "!tag", "&a", "*a", "%x", "@x", "|", ">", "true", "\u{0}",
-            "\u{7f}", "\u{feff}", "\u{2028}", "trailing \n  x", "\r\n",
+            "yes",
+            "no",
+            "null",
+            "~",
+            "1",
+            "1.0",
+            "0x10",
+            "1e3",
+            "2026-01-02",
+            "- a",
+            "a: b",
+            "# c",
+            "{{args.x}}",
+            "",
+            " ",
+            "line\nline\n",
+            "\n\nx\n",
+            "tab\t",
+            "天气",
+            "'\"",
+            "<<",
+            "!tag",
+            "&a",
+            "*a",
+            "%x",
+            "@x",
+            "|",
+            ">",
+            "true",
+            "\u{0}",
+            "\u{7f}",
+            "\u{feff}",
+            "\u{2028}",
+            "trailing \n  x",
+            "\r\n",
         ]);
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -178,11 +210,14 @@ mod tests {
 
     #[test]
     fn a_definition_is_written_bare_unless_that_would_change_it() {
-        let bare = as_written(&json!({"name": "a", "enabled": true, "configJson": {"name": "a", "http": {}}}));
+        let bare =
+            as_written(&json!({"name": "a", "enabled": true, "configJson": {"name": "a", "http": {}}}));
         assert_eq!(bare, json!({"name": "a", "http": {}}));
-        let off = as_written(&json!({"name": "a", "enabled": false, "configJson": {"http": {}, "enabled": true}}));
+        let off =
+            as_written(&json!({"name": "a", "enabled": false, "configJson": {"http": {}, "enabled": true}}));
         assert_eq!(off.to_string(), r#"{"name":"a","http":{},"enabled":false}"#);
-        let owned = as_written(&json!({"name": "a", "tenant": "t", "enabled": true, "configJson": {"name": "a"}}));
+        let owned =
+            as_written(&json!({"name": "a", "tenant": "t", "enabled": true, "configJson": {"name": "a"}}));
         assert_eq!(owned, json!({"name": "a", "tenant": "t", "configJson": {"name": "a"}}));
         let broken = as_written(&json!({"name": "a", "enabled": true, "configJson": "{nonsense"}));
         assert_eq!(broken, json!({"name": "a", "configJson": "{nonsense"}));
@@ -190,7 +225,9 @@ mod tests {
 
     #[test]
     fn no_name_leads_out_of_the_folder_or_hides_a_file() {
-        for (name, stem) in [("a.b-c_D", "a.b-c_D"), (".hidden", "%2Ehidden"), ("../x", "%2E.%2Fx"), ("天", "%E5%A4%A9")] {
+        for (name, stem) in
+            [("a.b-c_D", "a.b-c_D"), (".hidden", "%2Ehidden"), ("../x", "%2E.%2Fx"), ("天", "%E5%A4%A9")]
+        {
             assert_eq!(file_stem(name), stem);
         }
     }
