@@ -55,7 +55,8 @@ pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use snapshot::{Snapshot, SourceStatus, UpstreamStatus};
 pub use source::{
-    FileSource, FixedSource, Loaded, ReadDocument, Source, SourceError, StoreSource, read_documents,
+    FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source, SourceError, StoreSource,
+    read_documents, registry_tools_definition,
 };
 pub use stored_form::{document_of, stored_form};
 pub use sync::{Refusal, SyncPlan};
