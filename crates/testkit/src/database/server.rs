@@ -4,7 +4,7 @@ use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal};
@@ -222,8 +222,13 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Ok(server) = self.pid() {
-            stop_for_good(server);
+        let Ok(server) = self.pid() else { return };
+        let mut members = stop_for_good(server);
+        members.push(server);
+        // Their folder is removed next: nobody may still write there. What is killed ends in a moment.
+        let deadline = Instant::now() + END_WITHIN;
+        while members.iter().any(|member| processes::is_alive(*member)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }
