@@ -40,8 +40,8 @@ pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
-    HistoryQuery, MailLimits, News, NewsKind, Retention, Revision, Row, Store, StoreError, ToolKey, Usage,
-    Uses, Version, VersionKind,
+    HistoryQuery, MailLimits, News, NewsKind, Retention, Revision, Row, Standing, Store, StoreError, ToolKey,
+    Usage, Uses, Version, VersionKind, audit_changes,
 };
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,

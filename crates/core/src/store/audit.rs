@@ -2,8 +2,10 @@
 //! changes, removes or inserts one later is found out.
 
 use ring::digest::{Context, SHA256};
+use serde_json::{Map, Value};
 
 use super::Revision;
+use crate::difference::differences;
 
 /// What the first entry is chained to.
 pub const AUDIT_START: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -25,11 +27,11 @@ pub struct AuditEntry {
     pub action: String,
     /// Whose definition; everybody's if absent.
     pub tenant: Option<String>,
-    /// The name of the definition.
+    /// The name of the definition, as it is stored.
     pub name: String,
-    /// The revision that it led to.
+    /// The revision that it led to, which is the number of the version that it made.
     pub revision: Revision,
-    /// What became otherwise, as the JSON text that [`crate::differences`] gives.
+    /// What became otherwise, as the JSON text that [`audit_changes`] gives.
     pub changes: String,
     /// The hash of the entry before, in hexadecimal.
     pub previous: String,
@@ -46,7 +48,55 @@ pub struct AuditHead {
     pub hash: String,
 }
 
+/// A definition as it stood before or after a change.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'a> {
+    /// Whether it might be called.
+    pub enabled: bool,
+    /// The definition as JSON text.
+    pub config_json: &'a str,
+}
+
+/// What a change made otherwise, as JSON text for [`AuditEntry::changes`]: the differences of the two definitions, with the
+/// switch at `/enabled`. What is no JSON object stands at `/definition`.
+pub fn audit_changes(before: Option<Standing<'_>>, after: Option<Standing<'_>>) -> String {
+    let (before, after) = (before.map(document), after.map(document));
+    serde_json::to_string(&differences(before.as_ref(), after.as_ref())).unwrap_or_default()
+}
+
+fn document(standing: Standing<'_>) -> Value {
+    let text = standing.config_json;
+    let mut members = match serde_json::from_str(text) {
+        Ok(Value::Object(members)) => members,
+        Ok(other) => Map::from_iter([("definition".to_owned(), other)]),
+        Err(_) => Map::from_iter([("definition".to_owned(), Value::String(text.to_owned()))]),
+    };
+    members.insert("enabled".to_owned(), Value::Bool(standing.enabled));
+    Value::Object(members)
+}
+
+impl Default for AuditHead {
+    /// What is there before the first entry.
+    fn default() -> Self {
+        Self { number: 0, hash: AUDIT_START.to_owned() }
+    }
+}
+
 impl AuditEntry {
+    /// This entry as the one behind `head`: with the next number, the hash of the one before, and its own.
+    #[must_use]
+    pub fn chained_to(mut self, head: &AuditHead) -> Self {
+        self.number = head.number + 1;
+        self.previous.clone_from(&head.hash);
+        self.hash = self.expected_hash();
+        self
+    }
+
+    /// What the store is to remember when this is the newest entry.
+    pub fn head(&self) -> AuditHead {
+        AuditHead { number: self.number, hash: self.hash.clone() }
+    }
+
     /// The hash that this entry must have: over every field, each with its length, so that none can flow into another.
     pub fn expected_hash(&self) -> String {
         let mut hash = Context::new(&SHA256);
@@ -71,7 +121,7 @@ impl AuditEntry {
 }
 
 /// Follows the record from its first entry and finds where it was tampered with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct AuditCheck {
     last: AuditHead,
 }
@@ -84,12 +134,6 @@ pub struct AuditBroken {
     pub number: i64,
     /// What is wrong about it.
     pub fault: &'static str,
-}
-
-impl Default for AuditCheck {
-    fn default() -> Self {
-        Self { last: AuditHead { number: 0, hash: AUDIT_START.to_owned() } }
-    }
 }
 
 impl AuditCheck {
@@ -106,7 +150,7 @@ impl AuditCheck {
         if entry.hash != entry.expected_hash() {
             return broken("was changed after it was written");
         }
-        self.last = AuditHead { number, hash: entry.hash.clone() };
+        self.last = entry.head();
         Ok(())
     }
 
@@ -130,10 +174,10 @@ mod tests {
     use super::*;
 
     fn record(length: i64) -> Vec<AuditEntry> {
-        let mut previous = AUDIT_START.to_owned();
-        let entry = |number: i64| {
-            let mut entry = AuditEntry {
-                number,
+        let mut head = AuditHead::default();
+        let entry = |revision: i64| {
+            let entry = AuditEntry {
+                number: 0,
                 at: "2026-01-01T00:00:00Z".into(),
                 who: "anna".into(),
                 address: None,
@@ -141,13 +185,13 @@ mod tests {
                 action: "update".into(),
                 tenant: None,
                 name: "t".into(),
-                revision: number,
+                revision,
                 changes: "[]".into(),
-                previous: previous.clone(),
+                previous: String::new(),
                 hash: String::new(),
             };
-            entry.hash = entry.expected_hash();
-            previous.clone_from(&entry.hash);
+            let entry = entry.chained_to(&head);
+            head = entry.head();
             entry
         };
         (1..=length).map(entry).collect()
@@ -156,7 +200,7 @@ mod tests {
     fn check(entries: &[AuditEntry], head: Option<&AuditEntry>) -> Result<AuditHead, AuditBroken> {
         let mut check = AuditCheck::default();
         entries.iter().try_for_each(|entry| check.take(entry))?;
-        check.finish(head.map(|entry| AuditHead { number: entry.number, hash: entry.hash.clone() }).as_ref())
+        check.finish(head.map(AuditEntry::head).as_ref())
     }
 
     #[test]
@@ -183,5 +227,30 @@ mod tests {
         one.who = format!("{who}{via}");
         one.via = String::new();
         assert_ne!(one.hash, one.expected_hash());
+    }
+
+    #[test]
+    fn changes_tell_the_switch_beside_the_definition_whatever_that_is() {
+        fn standing(enabled: bool, config_json: &str) -> Option<Standing<'_>> {
+            Some(Standing { enabled, config_json })
+        }
+        let told = |before, after| audit_changes(before, after);
+        assert_eq!(
+            told(standing(true, r#"{"a":1}"#), standing(false, r#"{"a":2}"#)),
+            r#"[{"pointer":"/a","before":1,"after":2},{"pointer":"/enabled","before":true,"after":false}]"#
+        );
+        assert_eq!(
+            told(None, standing(true, r#"{"a":1}"#)),
+            r#"[{"pointer":"","after":{"a":1,"enabled":true}}]"#
+        );
+        assert_eq!(
+            told(standing(true, "no json"), standing(true, "5")),
+            r#"[{"pointer":"/definition","before":"no json","after":5}]"#
+        );
+        assert_eq!(
+            told(standing(true, r#"{"enabled":false}"#), None),
+            r#"[{"pointer":"","before":{"enabled":true}}]"#
+        );
+        assert_eq!(told(standing(true, r#"{"a":1,"b":2}"#), standing(true, r#"{"b":2,"a":1}"#)), "[]");
     }
 }

@@ -32,7 +32,8 @@ impl VersionKind {
 /// One version of one definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// The revision that it led to, which is its number.
+    /// The revision that it led to, which is its number; no two versions have the same. A rename, or a move to another
+    /// tenant, is two: a removal and a creation.
     pub revision: Revision,
     /// Whose definition; everybody's if absent.
     pub tenant: Option<String>,
@@ -40,7 +41,7 @@ pub struct Version {
     pub name: String,
     /// What happened.
     pub kind: VersionKind,
-    /// Whether it could be called from then on.
+    /// Whether it could be called from then on; where it was removed, as it was last.
     pub enabled: bool,
     /// The definition as JSON text from then on; where it was removed, as it was last.
     pub config_json: String,
@@ -68,7 +69,7 @@ pub struct HistoryQuery {
 /// How much history is kept. The newest version of each definition always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// The most versions of one definition; all if absent.
+    /// The most versions of one definition, none less than one; all if absent.
     pub versions: Option<u32>,
     /// For how many days; for ever if absent.
     pub days: Option<u32>,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::Notify;
 
-pub use audit::{AUDIT_START, AuditBroken, AuditCheck, AuditEntry, AuditHead};
+pub use audit::{AUDIT_START, AuditBroken, AuditCheck, AuditEntry, AuditHead, Standing, audit_changes};
 pub use error::StoreError;
 pub use history::{HistoryQuery, Retention, Version, VersionKind};
 pub use messages::{MailLimits, News, NewsKind};
@@ -42,18 +42,18 @@ pub trait Store: Send + Sync {
     /// start. Whoever goes on from each revision he got while there is more has seen every change.
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError>;
 
-    /// One row, by name in any case.
+    /// One row of exactly that tenant, or of the shared ones, by name in any case.
     async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError>;
 
-    /// Makes all the changes or none, durably, and returns the revision they lead to. Each is entered in the audit record
-    /// in the same transaction.
+    /// Makes all the changes or none, durably and in their order, and returns the revision they lead to. Each that has an
+    /// effect moves the revision by one and is entered in the audit record in the same transaction.
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError>;
 
-    /// Versions of definitions, the newest first.
+    /// Versions of definitions, the newest first; of one definition, whatever the case of its name.
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError>;
 
     /// The newest version that each definition had at that revision, leaving out those that were removed; in the order of
-    /// their keys.
+    /// their keys. `Forgotten` if versions that count for it are no longer kept.
     async fn state_at(&self, revision: Revision) -> Result<Vec<Version>, StoreError>;
 
     /// Forgets what need not be kept, and returns how many versions that were.
