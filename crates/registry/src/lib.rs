@@ -18,6 +18,7 @@ mod offered;
 mod offered_tool;
 mod publish;
 mod registry;
+mod reload;
 mod schema_lint;
 mod shelf;
 mod snapshot;

@@ -85,6 +85,7 @@ impl Registry {
         let limits = (self.limits.page_tools, self.limits.page_bytes);
         let snapshot = Arc::new(Snapshot::new(contents, limits));
         let before = self.current.swap(Arc::clone(&snapshot));
+        toolrail_core::publish_revision(snapshot.revision);
         snapshot.tell_changes(&before, &self.feed);
     }
 

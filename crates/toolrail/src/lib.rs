@@ -15,6 +15,7 @@ mod http;
 mod identity;
 mod print;
 mod server_file;
+mod store_choice;
 mod telemetry;
 
 use std::process::ExitCode;

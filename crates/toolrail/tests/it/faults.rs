@@ -48,7 +48,11 @@ impl Scene {
     async fn recovers(self, database: &Database) {
         let mut program = connected(database).await;
         program.execute(&switch("switched", "FALSE")).await.unwrap();
-        println!("{}: refused everywhere {:?} after it was switched off", self.kind, self.fleet.all_refuse("switched").await);
+        println!(
+            "{}: refused everywhere {:?} after it was switched off",
+            self.kind,
+            self.fleet.all_refuse("switched").await
+        );
         println!("{}: all ready {:?} later", self.kind, self.fleet.all_are("ready").await);
         self.writers.acknowledged(WRITES).await;
         let acknowledged = self.writers.end().await;
@@ -60,7 +64,11 @@ impl Scene {
         let lost: Vec<&String> =
             acknowledged.iter().filter(|name| !stored.contains(*name) || !served.contains(*name)).collect();
         assert!(lost.is_empty(), "acknowledged, but lost: {lost:?}");
-        println!("{}: {} writes kept, {calls} calls answered, revision {revision}", self.kind, acknowledged.len());
+        println!(
+            "{}: {} writes kept, {calls} calls answered, revision {revision}",
+            self.kind,
+            acknowledged.len()
+        );
     }
 }
 

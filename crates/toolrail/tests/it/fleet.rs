@@ -39,17 +39,26 @@ impl Fleet {
 
     /// How long it takes from now on until every replica lists, and calls, a tool.
     pub(crate) async fn all_serve(&self, name: &str) -> Duration {
-        self.all(&format!("all replicas to serve {name}"), SOON, async |replica| call(replica, name).await == Some(200)).await
+        self.all(&format!("all replicas to serve {name}"), SOON, async |replica| {
+            call(replica, name).await == Some(200)
+        })
+        .await
     }
 
     /// How long it takes from now on until every replica refuses a tool.
     pub(crate) async fn all_refuse(&self, name: &str) -> Duration {
-        self.all(&format!("all replicas to refuse {name}"), SOON, async |replica| call(replica, name).await == Some(404)).await
+        self.all(&format!("all replicas to refuse {name}"), SOON, async |replica| {
+            call(replica, name).await == Some(404)
+        })
+        .await
     }
 
     /// How long it takes until `/readyz` of every replica says that word.
     pub(crate) async fn all_are(&self, word: &str) -> Duration {
-        self.all(&format!("all replicas to be {word}"), NOTICED_WITHIN, async |replica| readiness(replica).await["status"] == word).await
+        self.all(&format!("all replicas to be {word}"), NOTICED_WITHIN, async |replica| {
+            readiness(replica).await["status"] == word
+        })
+        .await
     }
 
     async fn all(&self, what: &str, within: Duration, check: impl AsyncFn(&Gateway) -> bool) -> Duration {
@@ -90,7 +99,11 @@ impl Fleet {
         let shared = Arc::new(Tally::default());
         let mut callers = JoinSet::new();
         for replica in &self.replicas[first..] {
-            callers.spawn(call_until_told(format!("{}/mcp", replica.url()), tool.to_owned(), Arc::clone(&shared)));
+            callers.spawn(call_until_told(
+                format!("{}/mcp", replica.url()),
+                tool.to_owned(),
+                Arc::clone(&shared),
+            ));
         }
         Load { callers, shared }
     }
@@ -151,11 +164,13 @@ pub(crate) fn switch(name: &str, on: &str) -> String {
 pub(crate) async fn end_connections(kind: DatabaseKind, store: &mut Connection) {
     match kind {
         DatabaseKind::Postgres => {
-            let others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
+            let others =
+                "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()";
             store.execute(&format!("SELECT pg_terminate_backend(pid) {others}")).await.unwrap();
         }
         DatabaseKind::Mysql | DatabaseKind::Sqlite => {
-            let others = "FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
+            let others =
+                "FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()";
             let ids = store.texts(&format!("SELECT CAST(id AS CHAR(20)) {others}")).await.unwrap();
             for id in ids.into_iter().flatten() {
                 // It may have ended by itself meanwhile.
@@ -187,7 +202,9 @@ impl Load {
     /// Waits until that many more calls have been answered.
     pub(crate) async fn answered(&self, more: usize) {
         let goal = self.calls() + more;
-        wait_until("calls to be answered", SOON, async || (self.calls() >= goal).then_some(())).await.unwrap();
+        wait_until("calls to be answered", SOON, async || (self.calls() >= goal).then_some(()))
+            .await
+            .unwrap();
     }
 
     /// Ends the calls and sees that none has failed.
@@ -197,7 +214,13 @@ impl Load {
             ended.unwrap();
         }
         let failures = self.shared.failures.lock().unwrap();
-        assert!(failures.is_empty(), "{} of {} calls failed: {:?}", failures.len(), self.calls(), failures.first());
+        assert!(
+            failures.is_empty(),
+            "{} of {} calls failed: {:?}",
+            failures.len(),
+            self.calls(),
+            failures.first()
+        );
         assert!(self.calls() > REPLICAS, "hardly any calls were made");
         self.calls()
     }
@@ -205,7 +228,8 @@ impl Load {
 
 async fn call_until_told(url: String, tool: String, tally: Arc<Tally>) {
     let client = HttpClient::new();
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": {}}});
     while !tally.is_over.load(Ordering::Relaxed) {
         let reply = client.send_json(Method::POST, &url, Some(&body)).await;
         let failure = match reply.map(|reply| (reply.status, reply.json().unwrap_or_default())) {

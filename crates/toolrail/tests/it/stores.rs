@@ -124,7 +124,8 @@ async fn no_call_fails_while_a_thousand_changes_stream_through(kind: DatabaseKin
     };
     let by_admin = async {
         for index in 0..CHANGES / 20 {
-            let tools: Vec<Value> = (0..10).map(|tool| fleet.tool(&format!("batch-{tool}-{}", index % 7))).collect();
+            let tools: Vec<Value> =
+                (0..10).map(|tool| fleet.tool(&format!("batch-{tool}-{}", index % 7))).collect();
             let writer = &fleet.replicas[index % fleet.replicas.len()];
             let reply = writer.post_json("/admin/tools/batch", &json!({ "tools": tools })).await.unwrap();
             assert_eq!(reply.status, 200, "{}", reply.text());
@@ -133,7 +134,11 @@ async fn no_call_fails_while_a_thousand_changes_stream_through(kind: DatabaseKin
     tokio::join!(by_program, by_admin);
     let (revision, list) = fleet.converge(&mut program).await;
     let calls = load.ended_without_failure().await;
-    println!("{kind}: {CHANGES} changes and {calls} calls in {:?}; {} bytes of tools", started.elapsed(), list.len());
+    println!(
+        "{kind}: {CHANGES} changes and {calls} calls in {:?}; {} bytes of tools",
+        started.elapsed(),
+        list.len()
+    );
     assert!(revision >= i64::try_from(CHANGES).unwrap(), "the revision is only {revision}");
     let served = listed(&fleet.replicas[0]).await.unwrap();
     assert!(served.contains(&"steady".to_owned()) && served.contains(&"batch-9-6".to_owned()), "{served:?}");
