@@ -7,5 +7,6 @@ mod behaviour;
 mod behaviour_of_messages;
 #[cfg(test)]
 mod foreign;
+mod postgres;
 #[cfg(test)]
 mod sqlite;
