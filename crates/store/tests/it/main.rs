@@ -6,4 +6,6 @@ mod behaviour;
 #[cfg(test)]
 mod behaviour_of_messages;
 #[cfg(test)]
+mod mysql;
+#[cfg(test)]
 mod sqlite;
