@@ -7,6 +7,9 @@ mod behaviour;
 mod behaviour_of_messages;
 #[cfg(test)]
 mod foreign;
+#[cfg(test)]
+mod mysql;
+#[cfg(test)]
 mod postgres;
 #[cfg(test)]
 mod sqlite;
