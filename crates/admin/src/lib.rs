@@ -46,7 +46,8 @@ pub struct Admin {
 }
 
 impl Admin {
-    /// The tools of that registry; `version` is that of the program, and `writer` is recorded as who makes changes.
+    /// The tools of that registry; `version` is that of the program, and `writer` the way by
+    /// which changes are recorded to come, unless the request says so.
     pub fn new(registry: Arc<Registry>, version: &'static str, writer: &'static str) -> Self {
         Self { registry, version, writer, metrics: None, refreshing: Arc::default() }
     }
@@ -75,7 +76,6 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/tools/{name}/preview", post(preview::preview))
         .route("/admin/tools/{name}/enable", post(definitions::enable))
         .route("/admin/tools/{name}/disable", post(definitions::disable))
-        .route("/admin/refresh", post(refresh::refresh))
         .route("/admin/tools/{name}/history", get(history::of_tool))
         .route("/admin/tools/{name}/history/{version}", get(history::one))
         .route("/admin/tools/{name}/diff", get(history::diff))
@@ -86,6 +86,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/audit/verify", get(audit::verify))
         .route("/admin/export", get(export::export))
         .route("/admin/sync", post(sync::sync))
+        .route("/admin/refresh", post(refresh::refresh))
         .route("/admin/problems", get(health::problems))
         .method_not_allowed_fallback(index::wrong_method)
         .fallback(index::nothing_here)
