@@ -1,10 +1,10 @@
-//! Whether the process lives, whether it can serve, what is wrong with definitions, and looking at the sources now.
+//! Whether the process lives, whether it can serve, and what is wrong with definitions.
 
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolrail_registry::Snapshot;
+use toolrail_registry::{Snapshot, SourceId};
 
 use crate::Admin;
 use crate::failure::json as json_answer;
@@ -23,17 +23,9 @@ pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
     } else {
         (StatusCode::OK, "ready")
     };
-    let mut body = json!({"status": word});
+    let mut body = json!({"status": word, "store": store(&snapshot)});
     merge(&mut body, summary(&snapshot));
     json_answer(status, &body)
-}
-
-/// Looks at every source now (`refreshNow`, R128).
-pub(crate) async fn refresh(State(admin): State<Admin>) -> Response {
-    admin.registry.refresh().await;
-    let mut body = json!({"ok": true});
-    merge(&mut body, summary(&admin.registry.snapshot()));
-    json_answer(StatusCode::OK, &body)
 }
 
 pub(crate) async fn problems(State(admin): State<Admin>) -> Response {
@@ -42,7 +34,16 @@ pub(crate) async fn problems(State(admin): State<Admin>) -> Response {
     json_answer(StatusCode::OK, &json!({"problems": problems}))
 }
 
-fn summary(snapshot: &Snapshot) -> Value {
+/// Whether the store could be read the last time, for those who look after databases only.
+fn store(snapshot: &Snapshot) -> Value {
+    let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
+    store.map_or(
+        Value::Null,
+        |store| json!({"description": store.description, "reachable": store.failure.is_none()}),
+    )
+}
+
+pub(crate) fn summary(snapshot: &Snapshot) -> Value {
     json!({
         "revision": snapshot.revision,
         "tools": snapshot.tools().len(),
@@ -57,7 +58,7 @@ fn is_failing(snapshot: &Snapshot) -> bool {
         || snapshot.upstreams.iter().any(|upstream| upstream.failure.is_some())
 }
 
-fn merge(body: &mut Value, more: Value) {
+pub(crate) fn merge(body: &mut Value, more: Value) {
     if let (Value::Object(body), Value::Object(more)) = (body, more) {
         body.extend(more);
     }

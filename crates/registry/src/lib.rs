@@ -22,6 +22,7 @@ mod plan;
 mod publish;
 mod registration;
 mod registry;
+mod reload;
 mod retention;
 mod rollback;
 mod schema_lint;

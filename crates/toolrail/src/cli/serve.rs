@@ -18,6 +18,7 @@ use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
 use crate::http::{self, Guard, Guarded, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
+use crate::telemetry::Metrics;
 use crate::{demo, identity};
 
 #[derive(Args)]
@@ -76,6 +77,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         Some(path) => Some(listen_locally(path).await?),
         None => None,
     };
+    let metrics = Metrics::start();
     let assembly = assemble::assemble(&settings, built_in).await?;
     let banner = Banner::new(address);
     // Before anybody hears of the server, since whoever does may stop it at once.
@@ -83,7 +85,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, address).await?;
+    let served = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
     serve(&assembly, (listener, socket), served, signals).await?;
     drop(announced);
     assembly.close().await;
@@ -157,11 +159,12 @@ async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Anno
 async fn guarded(
     assembly: &Assembly,
     settings: &Settings,
+    metrics: Option<&Metrics>,
     address: SocketAddr,
 ) -> anyhow::Result<Arc<Guarded>> {
     let mcp = assemble::mcp_server(&assembly.registry).await?;
     mcp.catch_up().await;
-    let routes = assemble::routes(&mcp, &assembly.registry);
+    let routes = assemble::routes(&mcp, &assembly.registry, metrics);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
     let tenants = Tenants::new(settings.tenant.clone());
     Ok(Arc::new(Guarded { guard, tenants, mcp, routes }))
@@ -173,7 +176,7 @@ async fn serve(
     served: Arc<Guarded>,
     (mut signals, mut again): (Signals, Signals),
 ) -> anyhow::Result<()> {
-    let following = gateway::follow(&assembly.registry);
+    let following = gateway::follow(assembly);
     let _relaying = gateway::relay(&served.mcp);
     let ended = tokio::select! {
         () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),

@@ -303,7 +303,7 @@ impl Place {
             ..ConfigFile::default()
         };
         let assembly = assemble::assemble(&config.settle()?, None).await?;
-        let routes = assemble::rest_routes(&assembly.registry, "cli");
+        let routes = assemble::rest_routes(&assembly.registry);
         Ok(Self::Store { name, routes, assembly })
     }
 }
