@@ -65,7 +65,9 @@ async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
     let query = AssertSqlSafe(format!("SELECT nspname::text FROM pg_namespace WHERE oid = ({SCHEMA})"));
     let found: Option<String> = sqlx::query_scalar(query).fetch_optional(connection).await?;
     found.ok_or_else(|| {
-        Fault::told("no schema of its search_path exists; create one, or name another by ?options[search_path]=NAME")
+        Fault::told(
+            "no schema of its search_path exists; create one, or name another by ?options[search_path]=NAME",
+        )
     })
 }
 
@@ -102,9 +104,11 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
         sqlx::raw_sql(*sql).execute(&mut *transaction).await?;
     }
     let version = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    sqlx::raw_sql("CREATE TABLE IF NOT EXISTS toolrail_schema (version BIGINT NOT NULL); DELETE FROM toolrail_schema")
-        .execute(&mut *transaction)
-        .await?;
+    sqlx::raw_sql(
+        "CREATE TABLE IF NOT EXISTS toolrail_schema (version BIGINT NOT NULL); DELETE FROM toolrail_schema",
+    )
+    .execute(&mut *transaction)
+    .await?;
     sqlx::query("INSERT INTO toolrail_schema (version) VALUES ($1)")
         .bind(version)
         .execute(&mut *transaction)
