@@ -86,7 +86,7 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
         adopt::prepare(&mut transaction).await?;
     }
     let mut shape = None;
-    for step in MIGRATIONS.iter().skip(applied).copied().flatten() {
+    for step in steps_after(applied) {
         let sql = match step {
             Step::Always(sql) => sql,
             Step::Either { lite, full } => {
@@ -115,6 +115,10 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
         .await?;
     transaction.commit().await?;
     Ok(())
+}
+
+fn steps_after(applied: usize) -> Vec<&'static Step> {
+    MIGRATIONS.iter().skip(applied).flat_map(|steps| steps.iter()).collect()
 }
 
 /// How many migrations the database has.

@@ -19,10 +19,11 @@ $$;
 
 CREATE OR REPLACE FUNCTION mcp_tool_finish() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    drawn bigint;
 BEGIN
-    UPDATE mcp_config_version SET version = drawn.last_value
-    FROM mcp_tool_revision AS drawn
-    WHERE id = 1 AND version < drawn.last_value;
+    SELECT last_value INTO drawn FROM mcp_tool_revision;
+    UPDATE mcp_config_version SET version = drawn WHERE id = 1 AND version < drawn;
     RETURN NULL;
 END
 $$;
