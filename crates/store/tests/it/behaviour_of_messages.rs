@@ -115,6 +115,36 @@ pub(crate) async fn news_are_read_by_everybody_in_their_order(subject: &dyn Subj
     assert!(matches!(refused, StoreError::Undelivered { .. }), "{refused}");
 }
 
+/// Whoever goes on from the last number he got misses none, however many announce at once.
+pub(crate) async fn news_become_visible_in_their_order(subject: &dyn Subject) {
+    const ANNOUNCERS: u8 = 4;
+    const ROUNDS: u8 = 25;
+    let mut announcers = tokio::task::JoinSet::new();
+    for announcer in 0..ANNOUNCERS {
+        let store = subject.open().await;
+        announcers.spawn(async move {
+            for round in 0..ROUNDS {
+                let news = [vec![announcer, round, 0], vec![announcer, round, 1]];
+                store.announce(NewsKind::Passing, &news).await.unwrap();
+            }
+        });
+    }
+    let reader = subject.open().await;
+    let expected = usize::from(ANNOUNCERS) * usize::from(ROUNDS) * 2;
+    let following = async {
+        let mut followed: Vec<News> = Vec::new();
+        while followed.len() < expected {
+            let number = followed.last().map_or(0, |last| last.number);
+            followed.extend(reader.news_after(number).await.unwrap());
+        }
+        followed
+    };
+    let deadline = std::time::Duration::from_secs(30);
+    let followed = tokio::time::timeout(deadline, following).await.expect("some news were missed");
+    announcers.join_all().await;
+    assert_eq!(followed, all_news(&*reader).await);
+}
+
 pub(crate) async fn only_the_newest_news_are_kept(subject: &dyn Subject) {
     let store = subject.open().await;
     let most = MailLimits::ALL.most_news;
