@@ -15,6 +15,8 @@ const READ: &str = "SELECT CAST(number AS INTEGER), CAST(at AS BLOB), CAST(who A
     CAST(changes AS BLOB), CAST(previous AS BLOB), CAST(hash AS BLOB) FROM mcp_tool_audit \
     WHERE number > ? ORDER BY number LIMIT ?";
 const HEAD: &str = "SELECT CAST(value AS TEXT) FROM toolrail_meta WHERE name = 'audit_head'";
+const NEWEST: &str =
+    "SELECT CAST(number AS INTEGER), CAST(hash AS TEXT) FROM mcp_tool_audit ORDER BY number DESC LIMIT 1";
 const REMEMBER: &str = "INSERT INTO toolrail_meta (name, value) VALUES ('audit_head', ?) \
     ON CONFLICT (name) DO UPDATE SET value = excluded.value";
 
@@ -36,6 +38,16 @@ pub(super) async fn head(executor: impl SqliteExecutor<'_>) -> Result<Option<Aud
         Some(AuditHead { number: number.parse().ok()?, hash: hash.to_owned() })
     };
     Ok(value.and_then(parse))
+}
+
+/// What the next entry is to follow. Whoever takes away what was remembered must not keep others from writing: then it
+/// is the newest entry there is.
+pub(super) async fn end(connection: &mut SqliteConnection) -> Result<AuditHead, sqlx::Error> {
+    if let Some(head) = head(&mut *connection).await? {
+        return Ok(head);
+    }
+    let newest: Option<(i64, String)> = sqlx::query_as(NEWEST).fetch_optional(connection).await?;
+    Ok(newest.map(|(number, hash)| AuditHead { number, hash }).unwrap_or_default())
 }
 
 pub(super) async fn append(connection: &mut SqliteConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {

@@ -40,7 +40,7 @@ pub(super) async fn write(
     let before: Revision = sqlx::query_scalar(rows::REVISION).fetch_one(&mut *transaction).await?;
     let at: String = sqlx::query_scalar(NOW).fetch_one(&mut *transaction).await?;
     let mut revision = before;
-    let mut head = audit::head(&mut *transaction).await?.unwrap_or_default();
+    let mut head = audit::end(&mut transaction).await?;
     for change in changes {
         let Some(made) = make(&mut transaction, change).await? else { continue };
         revision = sqlx::query_scalar(rows::REVISION).fetch_one(&mut *transaction).await?;

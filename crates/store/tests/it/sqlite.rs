@@ -108,7 +108,7 @@ async fn replacing_statements_are_seen() {
         ("INSERT OR IGNORE INTO mcp_tool (id, name, config_json) VALUES (1, 'z', 'new')", &[], &[]),
         (
             "INSERT INTO mcp_tool (name, config_json) VALUES ('a', 'new') \
-             ON CONFLICT (name) DO UPDATE SET config_json = excluded.config_json",
+             ON CONFLICT (coalesce(tenant_id, ''), lower(name)) DO UPDATE SET config_json = excluded.config_json",
             &["a"],
             &[],
         ),
