@@ -2,17 +2,24 @@
 //! that curl can speak; it knows no MCP.
 
 mod asker;
+mod asking;
+mod audit;
 mod body;
 mod call;
+mod conflict;
 mod definitions;
+mod export;
 mod failure;
 mod health;
+mod history;
 mod index;
 mod list;
 mod metrics;
 mod preview;
 mod refresh;
 mod register;
+mod rollback;
+mod sync;
 mod unknown;
 
 use std::sync::Arc;
@@ -32,14 +39,15 @@ pub struct Admin {
     pub(crate) registry: Arc<Registry>,
     /// The version of the program, for people.
     pub(crate) version: &'static str,
-    /// Who is recorded as the writer of changes.
+    /// By what way changes are recorded to come, unless the request says so.
     pub(crate) writer: &'static str,
     pub(crate) metrics: Option<MetricsPage>,
     pub(crate) refreshing: Arc<Refreshing>,
 }
 
 impl Admin {
-    /// The tools of that registry; `version` is that of the program, and `writer` is recorded as who makes changes.
+    /// The tools of that registry; `version` is that of the program, and `writer` the way by
+    /// which changes are recorded to come, unless the request says so.
     pub fn new(registry: Arc<Registry>, version: &'static str, writer: &'static str) -> Self {
         Self { registry, version, writer, metrics: None, refreshing: Arc::default() }
     }
@@ -48,11 +56,6 @@ impl Admin {
     #[must_use]
     pub fn with_metrics(self, page: Option<MetricsPage>) -> Self {
         Self { metrics: page, ..self }
-    }
-
-    /// Who makes the change that a request asks for.
-    pub(crate) fn author(&self) -> toolrail_core::Author {
-        toolrail_core::Author { who: self.writer.to_owned(), address: None, via: self.writer.to_owned() }
     }
 }
 
@@ -73,6 +76,16 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/tools/{name}/preview", post(preview::preview))
         .route("/admin/tools/{name}/enable", post(definitions::enable))
         .route("/admin/tools/{name}/disable", post(definitions::disable))
+        .route("/admin/tools/{name}/history", get(history::of_tool))
+        .route("/admin/tools/{name}/history/{version}", get(history::one))
+        .route("/admin/tools/{name}/diff", get(history::diff))
+        .route("/admin/tools/{name}/rollback", post(rollback::tool))
+        .route("/admin/history", get(history::all))
+        .route("/admin/rollback", post(rollback::all))
+        .route("/admin/audit", get(audit::list))
+        .route("/admin/audit/verify", get(audit::verify))
+        .route("/admin/export", get(export::export))
+        .route("/admin/sync", post(sync::sync))
         .route("/admin/refresh", post(refresh::refresh))
         .route("/admin/problems", get(health::problems))
         .method_not_allowed_fallback(index::wrong_method)

@@ -10,13 +10,13 @@ use toolrail_core::{Problem, Severity, ToolName};
 use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
-use crate::source::Draft;
+use crate::source::{Draft, Source};
 
 /// Compiles what changed; many definitions are spread over the cores.
 pub(crate) fn compile_all(
     drafts: Vec<Draft>,
     before: &BTreeMap<Arc<str>, Arc<Entry>>,
-    source: SourceId,
+    source: &dyn Source,
     compiler: &Arc<Compiler>,
 ) -> Vec<(Arc<str>, Arc<Entry>)> {
     let work = |draft: Draft| {
@@ -68,7 +68,8 @@ fn named(draft: &Draft) -> Option<String> {
     serde_json::from_str::<Named>(&draft.text).ok().map(|named| named.name)
 }
 
-fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Compiler>) -> Entry {
+fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Compiler>) -> Entry {
+    let source = from.id();
     let document = match &draft.fault {
         Some(fault) => Err(fault.clone()),
         None => serde_json::from_str(&draft.text)
@@ -95,6 +96,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
     for problem in &mut problems {
         problem.origin = Some(draft.origin.clone());
         problem.tool = Some(name.clone());
+        problem.spot = from.spot(&draft.origin, &problem.pointer);
     }
     Entry {
         name,
@@ -179,6 +181,7 @@ fn whole_document(name: &str, message: String) -> Problem {
         origin: None,
         pointer: String::new(),
         message,
+        spot: None,
     }
 }
 
@@ -187,6 +190,7 @@ fn log(entry: &Entry) {
         tracing::warn!(
             name = entry.name,
             origin = entry.origin,
+            at = problem.spot.as_ref().map(tracing::field::display),
             pointer = problem.pointer,
             problem = problem.message,
             live = entry.live().is_some(),

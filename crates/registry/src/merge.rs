@@ -227,6 +227,7 @@ impl Shelves {
             origin: Some(entry.origin.clone()),
             pointer: String::new(),
             message,
+            spot: None,
         })
     }
 }

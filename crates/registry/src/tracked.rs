@@ -73,7 +73,8 @@ impl Tracked {
     fn apply(&mut self, loaded: Loaded, compiler: &Arc<Compiler>) {
         let Loaded { revision, complete, drafts, removed, problems } = loaded;
         let source = self.source.id();
-        let compiled = tokio::task::block_in_place(|| compile_all(drafts, &self.entries, source, compiler));
+        let compiled =
+            tokio::task::block_in_place(|| compile_all(drafts, &self.entries, &*self.source, compiler));
         let problems_before = std::mem::replace(&mut self.problems, problems);
         let before = self.concerned(complete, &removed, &compiled);
         // What a complete load does not name is gone; otherwise only what is said to be.
@@ -90,7 +91,8 @@ impl Tracked {
             self.insert(key, entry);
         }
         for problem in self.problems.iter().filter(|problem| !problems_before.contains(problem)) {
-            tracing::warn!(origin = problem.origin, problem = problem.message, "source has a problem");
+            let at = problem.spot.as_ref().map(tracing::field::display);
+            tracing::warn!(origin = problem.origin, at, problem = problem.message, "source has a problem");
         }
         // The first load is the start, of which the gateway tells by itself.
         if self.revision.is_some() {
@@ -127,6 +129,7 @@ impl Tracked {
                 "the name {:?} is taken by {}, which wins; rename one of them",
                 entry.name, first.origin
             ),
+            spot: self.source.spot(&entry.origin, "/name"),
         });
     }
 }

@@ -185,6 +185,7 @@ impl Offerer {
             origin: Some(self.origin.clone()),
             pointer: String::new(),
             message,
+            spot: None,
         }
     }
 }

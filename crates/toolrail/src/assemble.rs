@@ -9,8 +9,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Store, Tools,
-    async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
+    Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -30,6 +30,8 @@ const UPSTREAMS_WITHIN: Duration = Duration::from_secs(3);
 /// A registry with its store.
 pub(crate) struct Assembly {
     pub(crate) registry: Arc<Registry>,
+    /// How much of its history is kept.
+    pub(crate) history: Retention,
     store: Arc<dyn Store>,
 }
 
@@ -71,7 +73,7 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.await_upstreams(UPSTREAMS_WITHIN).await;
-    Ok(Assembly { registry, store })
+    Ok(Assembly { registry, history: settings.history, store })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.

@@ -176,7 +176,7 @@ async fn serve(
     served: Arc<Guarded>,
     (mut signals, mut again): (Signals, Signals),
 ) -> anyhow::Result<()> {
-    let following = gateway::follow(&assembly.registry);
+    let following = gateway::follow(assembly);
     let _relaying = gateway::relay(&served.mcp);
     let ended = tokio::select! {
         () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),

@@ -3,12 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
 mod admin;
+mod audit;
 mod behind;
 mod children;
 mod cli;
 mod cli_errors;
 mod clients;
 mod commands;
+mod conflicts;
 mod conformance;
 mod demo;
 mod examples;
@@ -19,6 +21,7 @@ mod fuzz_inputs;
 mod fuzz_upstream;
 mod guard;
 mod hardening;
+mod history;
 mod mcp_http;
 mod mcp_stdio;
 mod mcp_websocket;
@@ -33,4 +36,5 @@ mod store_url;
 mod stores;
 mod subscriptions;
 mod support;
+mod sync_api;
 mod tenants;
