@@ -12,6 +12,7 @@ mod plan_view;
 mod remote;
 mod schema;
 mod serve;
+mod start_import;
 mod stdio;
 mod sync;
 mod target;
