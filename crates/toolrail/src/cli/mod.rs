@@ -16,6 +16,7 @@ mod remote;
 mod rollback;
 mod schema;
 mod serve;
+mod start_import;
 mod stdio;
 mod sync;
 mod target;

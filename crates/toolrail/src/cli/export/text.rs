@@ -205,7 +205,27 @@ mod tests {
             "http": {"url": "https://x/{{args.city}}", "query": {"q": "{{args.city}}"}, "timeoutMs": 3000},
             "tags": [], "enabled": false,
         });
-        insta::assert_snapshot!(Format::Yaml.text(&value).unwrap(), @"");
+        insta::assert_snapshot!(Format::Yaml.text(&value).unwrap(), @r#"
+        name: weather.current
+        description: |-
+          First line.
+          Second line.
+        type: http
+        inputSchema:
+          type: object
+          properties:
+            city:
+              type: string
+          required:
+          - city
+        http:
+          url: https://x/{{args.city}}
+          query:
+            q: "{{args.city}}"
+          timeoutMs: 3000
+        tags: []
+        enabled: false
+        "#);
     }
 
     #[test]
