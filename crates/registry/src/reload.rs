@@ -6,8 +6,8 @@ impl Registry {
     /// Looks at every source as if for the first time and publishes what changed. For what no revision counts, such as a
     /// table that was emptied behind its triggers.
     pub async fn reload(&self) {
-        for tracked in &mut self.state.lock().await.sources {
-            tracked.revision = None;
+        for tracked in &self.sources {
+            tracked.start_over().await;
         }
         self.refresh().await;
     }

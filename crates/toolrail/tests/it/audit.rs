@@ -92,7 +92,11 @@ async fn r118_a_changed_a_removed_and_a_cut_record_all_show() -> Result<()> {
         let gateway = changed().await?;
         sqlx::query(tampering).execute(&mut database(&gateway).await?).await?;
         let report = verified(&gateway).await?;
-        assert_eq!((&report["good"], &report["broken"]["entry"]), (&json!(false), &json!(entry)), "{tampering}: {report}");
+        assert_eq!(
+            (&report["good"], &report["broken"]["entry"]),
+            (&json!(false), &json!(entry)),
+            "{tampering}: {report}"
+        );
         let ran = run(&gateway, &["audit", "verify"]).await?;
         assert_eq!(ran.code, Some(1));
         assert!(ran.stdout.contains(&format!("broken: entry {entry} ")), "{}", ran.stdout);
@@ -107,10 +111,11 @@ async fn r118_a_definition_changed_behind_the_triggers_shows() -> Result<()> {
     // Another program that writes as usual leaves a version, and no entry, since nobody asked us.
     sqlx::query("UPDATE mcp_tool SET config_json = '{\"name\":\"t\"}'").execute(&mut other).await?;
     assert_eq!(verified(&gateway).await?["good"], true);
-    let triggers: Vec<(String, String)> =
-        sqlx::query_as("SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'mcp_tool'")
-            .fetch_all(&mut other)
-            .await?;
+    let triggers: Vec<(String, String)> = sqlx::query_as(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'mcp_tool'",
+    )
+    .fetch_all(&mut other)
+    .await?;
     for (name, _) in &triggers {
         let drop = format!("DROP TRIGGER \"{name}\"");
         sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut other).await?;

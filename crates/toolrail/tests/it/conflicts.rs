@@ -29,9 +29,15 @@ async fn c8_a_lost_update_is_refused_with_both_versions_and_how_they_differ() ->
     assert_eq!((&body["yours"]["version"], &body["current"]["version"]), (&json!(1), &json!(2)));
     assert_eq!(body["yours"]["configJson"]["description"], "theirs");
     assert_eq!(body["current"]["configJson"]["description"], "ours");
-    assert_eq!((&body["current"]["enabled"], &body["current"]["updatedBy"]), (&json!(true), &json!("anonymous")));
+    assert_eq!(
+        (&body["current"]["enabled"], &body["current"]["updatedBy"]),
+        (&json!(true), &json!("anonymous"))
+    );
     assert!(body["current"]["updatedAt"].is_string(), "{body}");
-    assert_eq!(body["differences"], json!([{"pointer": "/description", "before": "ours", "after": "theirs"}]));
+    assert_eq!(
+        body["differences"],
+        json!([{"pointer": "/description", "before": "ours", "after": "theirs"}])
+    );
     assert_eq!(put(&[], "whatever").await?.status, 200, "without a version the last one wins");
     Ok(())
 }
@@ -41,7 +47,12 @@ async fn every_change_can_name_the_version_it_is_for() -> Result<()> {
     let (gateway, upstream) = gateway_and_upstream().await?;
     let tool = echo_tool("t", &upstream);
     let wrapped = |version: i64| json!({"name": "t", "version": version, "configJson": tool});
-    assert_failed(&gateway.post_json("/admin/tools", &wrapped(1)).await?, 409, "CONFLICT", "removed by somebody");
+    assert_failed(
+        &gateway.post_json("/admin/tools", &wrapped(1)).await?,
+        409,
+        "CONFLICT",
+        "removed by somebody",
+    );
     gateway.post_json("/admin/tools", &tool).await?;
     assert_eq!(gateway.post_json("/admin/tools", &wrapped(1)).await?.status, 200);
 
@@ -105,7 +116,8 @@ async fn a_batch_with_a_stale_version_is_not_written_unless_each_stands_on_its_o
     assert_eq!(gateway.get("/admin/tools/b").await?.status, 404);
     let each = json!({"tools": [stale, good], "mode": "each"});
     let body = gateway.post_json("/admin/tools/batch", &each).await?.json()?;
-    let statuses: Vec<&Value> = body["results"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    let statuses: Vec<&Value> =
+        body["results"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["refused", "created"], "{body}");
     assert_eq!((&body["added"], &body["refused"]), (&json!(1), &json!(1)));
     Ok(())

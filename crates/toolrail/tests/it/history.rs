@@ -53,7 +53,10 @@ async fn r121_every_version_is_kept_with_who_when_from_where_and_what_changed() 
     assert_eq!(history["next"], Value::Null);
 
     let page = get(&gateway, "/admin/tools/t/history?limit=2").await?;
-    assert_eq!((column(&page, "versions", "version"), &page["next"]), (vec![&json!(4), &json!(3)], &json!(3)));
+    assert_eq!(
+        (column(&page, "versions", "version"), &page["next"]),
+        (vec![&json!(4), &json!(3)], &json!(3))
+    );
     let rest = get(&gateway, "/admin/tools/t/history?limit=2&before=3").await?;
     assert_eq!(column(&rest, "versions", "version"), [2, 1]);
     assert_eq!(column(&get(&gateway, "/admin/history").await?, "versions", "version"), [4, 3, 2, 1]);
@@ -67,7 +70,10 @@ async fn r121_every_version_is_kept_with_who_when_from_where_and_what_changed() 
     let both = get(&gateway, "/admin/tools/t/diff?from=1&to=3").await?;
     assert_eq!(column(&both, "differences", "pointer"), ["/description", "/enabled"]);
     let newest = get(&gateway, "/admin/tools/t/diff").await?;
-    assert_eq!((&newest["to"]["what"], &newest["differences"][0]["pointer"]), (&json!("removed"), &json!("")));
+    assert_eq!(
+        (&newest["to"]["what"], &newest["differences"][0]["pointer"]),
+        (&json!("removed"), &json!(""))
+    );
     Ok(())
 }
 
@@ -79,9 +85,15 @@ async fn what_is_not_in_the_history_is_told_with_what_is() -> Result<()> {
     assert_failed(&gateway.get(&format!("{unknown}/history")).await?, 404, "NOT_FOUND", "no history");
     assert_failed(&gateway.get(&format!("{unknown}/diff")).await?, 404, "NOT_FOUND", "no history");
     assert_failed(&gateway.get("/admin/tools/t/history/9").await?, 404, "NOT_FOUND", "its newest: 1");
-    assert_failed(&gateway.get("/admin/tools/t/history/x").await?, 400, "INVALID_REQUEST", "number of a version");
+    assert_failed(
+        &gateway.get("/admin/tools/t/history/x").await?,
+        400,
+        "INVALID_REQUEST",
+        "number of a version",
+    );
     assert_failed(&gateway.get("/admin/history?limit=0").await?, 400, "INVALID_REQUEST", "between 1 and 500");
-    let rollback = |to: Value| async { gateway.post_json("/admin/tools/t/rollback", &json!({"to": to})).await };
+    let rollback =
+        |to: Value| async { gateway.post_json("/admin/tools/t/rollback", &json!({"to": to})).await };
     assert_failed(&rollback(json!(7)).await?, 404, "NOT_FOUND", "no version 7");
     assert_failed(&rollback(json!("1")).await?, 400, "INVALID_REQUEST", "right form");
     let far = gateway.post_json("/admin/rollback", &json!({"toRevision": 99})).await?;
@@ -190,14 +202,21 @@ async fn the_command_line_shows_history_and_differences() -> Result<()> {
 
     let diff = run(&gateway, &["diff", "t"]).await?;
     let lines: Vec<&str> = diff.stdout.lines().collect();
-    assert!(lines[0].starts_with("--- t version 1 (") && lines[1].starts_with("+++ t version 2 ("), "{lines:?}");
+    assert!(
+        lines[0].starts_with("--- t version 1 (") && lines[1].starts_with("+++ t version 2 ("),
+        "{lines:?}"
+    );
     assert_eq!(
         lines[2..],
         ["@@ /description", "- \"Sends a text to a service that sends it back\"", "+ \"Says it again\""]
     );
     let unknown = run(&gateway, &["diff", "t", "--to", "9"]).await?;
     assert_eq!(unknown.code, Some(1));
-    assert!(unknown.stderr.contains("no version 9") && unknown.stderr.contains("toolrail history t"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("no version 9") && unknown.stderr.contains("toolrail history t"),
+        "{}",
+        unknown.stderr
+    );
     Ok(())
 }
 
@@ -212,10 +231,18 @@ async fn the_command_line_goes_back_but_not_with_everything_unasked() -> Result<
     assert_eq!((looked.code, looked.stdout.as_str()), (Some(0), "- remove b\n1 change, 1 unchanged\n"));
     let unasked = run(&gateway, &["rollback", "--to-revision", "1"]).await?;
     assert_eq!(unasked.code, Some(1));
-    assert!(unasked.stderr.contains("nobody to ask") && unasked.stderr.contains("--yes"), "{}", unasked.stderr);
+    assert!(
+        unasked.stderr.contains("nobody to ask") && unasked.stderr.contains("--yes"),
+        "{}",
+        unasked.stderr
+    );
     assert_eq!(listed(&gateway).await?, ["a", "b"]);
     let done = run(&gateway, &["rollback", "--to-revision", "1", "--yes"]).await?;
-    assert!(done.stdout.ends_with("everything is as it was at revision 1; that is revision 5\n"), "{}", done.stdout);
+    assert!(
+        done.stdout.ends_with("everything is as it was at revision 1; that is revision 5\n"),
+        "{}",
+        done.stdout
+    );
     assert_eq!(listed(&gateway).await?, ["a"]);
     let nothing = run(&gateway, &["rollback", "--to-revision", "5"]).await?;
     assert_eq!(nothing.code, Some(0));

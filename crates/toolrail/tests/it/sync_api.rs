@@ -32,12 +32,19 @@ async fn a_plan_tells_what_is_done_and_doing_it_twice_changes_nothing() -> Resul
     assert_eq!((&planned["written"], &planned["revision"]), (&json!(0), &json!(4)));
 
     let done = sync(&gateway, wish(false, false)).await?.json()?;
-    assert_eq!((&done["written"], &done["revision"]), (&json!(3), &json!(7)), "nothing is removed unless asked");
+    assert_eq!(
+        (&done["written"], &done["revision"]),
+        (&json!(3), &json!(7)),
+        "nothing is removed unless asked"
+    );
     assert_eq!(listed(&gateway).await?, ["a", "b", "d", "e"]);
     let pruned = sync(&gateway, wish(true, false)).await?.json()?;
     assert_eq!((actions(&pruned), &pruned["revision"]), (vec![("remove", "d")], &json!(8)));
     let again = sync(&gateway, wish(true, false)).await?.json()?;
-    assert_eq!((&again["written"], &again["revision"], &again["counts"]["unchanged"]), (&json!(0), &json!(8), &json!(4)));
+    assert_eq!(
+        (&again["written"], &again["revision"], &again["counts"]["unchanged"]),
+        (&json!(0), &json!(8), &json!(4))
+    );
     let history = gateway.get("/admin/history").await?.json()?;
     assert_eq!(history["versions"][0]["via"], "sync");
     Ok(())
@@ -107,7 +114,8 @@ async fn what_is_exported_is_what_there_is_and_comes_back_unchanged() -> Result<
 async fn pruning_touches_only_the_tenants_that_are_meant() -> Result<()> {
     let (gateway, upstream) = gateway_and_upstream().await?;
     let of = |tenant: &str, name: &str| json!({"tenant": tenant, "configJson": echo_tool(name, &upstream)});
-    let all = json!({"tools": [echo_tool("s", &upstream), of("acme", "x"), of("acme", "y"), of("bolt", "x")]});
+    let all =
+        json!({"tools": [echo_tool("s", &upstream), of("acme", "x"), of("acme", "y"), of("bolt", "x")]});
     assert_eq!(sync(&gateway, all).await?.json()?["written"], 4);
     let shared = sync(&gateway, json!({"tools": [], "prune": true, "dryRun": true})).await?.json()?;
     assert_eq!(actions(&shared), [("remove", "s")]);
@@ -116,7 +124,8 @@ async fn pruning_touches_only_the_tenants_that_are_meant() -> Result<()> {
     let every = json!({"tools": [], "prune": true, "dryRun": true, "allTenants": true});
     assert_eq!(actions(&sync(&gateway, every).await?.json()?).len(), 4);
     let bolt = [("toolrail-tenant", "bolt")];
-    let mine = send(&gateway, "POST /admin/sync", &bolt, &json!({"tools": [], "prune": true})).await?.json()?;
+    let mine =
+        send(&gateway, "POST /admin/sync", &bolt, &json!({"tools": [], "prune": true})).await?.json()?;
     assert_eq!(mine["plan"], json!([{"action": "remove", "name": "x", "tenant": "bolt"}]));
     let foreign = send(&gateway, "POST /admin/sync", &bolt, &json!({"tools": [of("acme", "x")]})).await?;
     assert_failed(&foreign, 400, "INVALID_REQUEST", "make them the same");
