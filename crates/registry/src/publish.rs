@@ -78,8 +78,9 @@ impl Registry {
         let published = state.published((self.limits.page_tools, self.limits.page_bytes));
         let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
         gauges::published(&snapshot);
-        toolrail_core::publish_revision(snapshot.revision);
+        let revision = snapshot.revision;
         self.current.store(snapshot);
+        toolrail_core::publish_revision(revision);
         self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
         for uri in differences.updated {
             self.feed.resource_changed(&uri);

@@ -7,7 +7,7 @@ impl Registry {
     /// table that was emptied behind its triggers.
     pub async fn reload(&self) {
         for tracked in &self.sources {
-            tracked.forget_revision().await;
+            tracked.start_over().await;
         }
         self.refresh().await;
     }

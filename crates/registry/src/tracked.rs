@@ -78,8 +78,8 @@ impl Tracked {
         Some(Turn { tracked: self, number, began: Instant::now(), reading })
     }
 
-    /// Makes the next reading one of everything.
-    pub(crate) async fn forget_revision(&self) {
+    /// Has it read from the start the next time.
+    pub(crate) async fn start_over(&self) {
         self.reading.lock().await.revision = None;
     }
 
