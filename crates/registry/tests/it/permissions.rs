@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use toolrail_core::{
     Action, Change, Compiled, Definition, DefinitionForm, Kind, Made, Need, Permission, Problem, Problems,
 };
-use toolrail_registry::{BatchMode, Compiler, Registry, RegistryLimits, SourceId, StoreSource, Written};
+use toolrail_registry::{
+    BatchMode, Compiler, Registry, RegistryLimits, SourceId, StoreSource, Which, Written,
+};
 
 use crate::fake::{Connection, Server, tools};
 use crate::rows::{Rows, put};
@@ -118,7 +120,7 @@ async fn a_row_that_may_not_is_broken_and_never_starts() {
     assert_eq!(fixture.state("up"), (SourceId::Store, "broken"));
     assert_refused(&fixture.registry.snapshot().entry("up").unwrap().problems, "/run/program");
     fixture.write("off", false).await;
-    fixture.registry.set_enabled("off", true, &author()).await.unwrap();
+    fixture.registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
     assert_eq!(fixture.state("off"), (SourceId::Store, "broken"));
     assert_eq!((fixture.server.counts(), names(&fixture.registry).len()), ((0, 0), 0));
 }

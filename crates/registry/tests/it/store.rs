@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolrail_registry::{BatchMode, Registration, SourceId, StoreSource, WriteError, Written};
+use toolrail_registry::{BatchMode, Registration, SourceId, StoreSource, Which, WriteError, Written};
 
 use crate::rows::{Rows, put};
 use crate::support::{author, call, files, names, registry, tool};
@@ -24,7 +24,7 @@ async fn the_store_wins_over_files() {
     let registry = registry(Some(rows), sources, 10);
     registry.refresh().await;
     assert_eq!(registry.snapshot().entry("a").unwrap().source, SourceId::Files);
-    let refused = registry.set_enabled("a", false, &author()).await.unwrap_err();
+    let refused = registry.set_enabled(&Which::shared("a"), false, &author()).await.unwrap_err();
     assert!(matches!(refused, WriteError::Elsewhere { .. }), "{refused}");
 
     registry
@@ -32,7 +32,7 @@ async fn the_store_wins_over_files() {
         .await
         .unwrap();
     assert_eq!(registry.snapshot().find("a").unwrap().description.as_deref(), Some("from the store"));
-    registry.set_enabled("a", false, &author()).await.unwrap();
+    registry.set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
     assert!(registry.snapshot().find("a").is_none());
 }
 
@@ -92,8 +92,8 @@ async fn a_registration_is_wrapped_or_bare() {
         registry.register(vec![wrapped, text, off], BatchMode::AllOrNothing, &author()).await.unwrap();
     assert!(results.iter().all(|result| result.written == Written::Created), "{results:?}");
     assert_eq!(names(&registry), ["t"]);
-    registry.set_enabled("off", true, &author()).await.unwrap();
-    registry.set_enabled("W", true, &author()).await.unwrap();
+    registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
+    registry.set_enabled(&Which::shared("W"), true, &author()).await.unwrap();
     assert_eq!(names(&registry), ["off", "t", "w"]);
     let mismatch = registration(json!({"name": "x", "configJson": tool("y", "d")}));
     let (results, _) = registry.register(vec![mismatch], BatchMode::AllOrNothing, &author()).await.unwrap();
@@ -121,7 +121,7 @@ async fn odd_rows_become_problems_and_the_rest_go_live() {
     assert_eq!(snapshot.entry("broken").unwrap().state(), "broken");
     assert_eq!(snapshot.entry("other").unwrap().state(), "broken");
     assert_eq!(snapshot.entry("off").unwrap().state(), "disabled");
-    registry.set_enabled("off", true, &author()).await.unwrap();
+    registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
     assert_eq!(names(&registry), ["good", "off"]);
 }
 

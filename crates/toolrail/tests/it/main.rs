@@ -3,20 +3,25 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
 mod admin;
+mod audit;
 mod behind;
 mod children;
 mod cli;
 mod cli_errors;
 mod clients;
 mod commands;
+mod conflicts;
 mod conformance;
 mod demo;
 mod examples;
+mod faults;
+mod fleet;
 mod fuzz;
 mod fuzz_inputs;
 mod fuzz_upstream;
 mod guard;
 mod hardening;
+mod history;
 mod mcp_http;
 mod mcp_stdio;
 mod mcp_websocket;
@@ -28,6 +33,8 @@ mod rest;
 mod serving;
 mod sources;
 mod store_url;
+mod stores;
 mod subscriptions;
 mod support;
+mod sync_api;
 mod tenants;
