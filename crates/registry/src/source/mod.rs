@@ -16,6 +16,7 @@ pub use documents::{ReadDocument, read_documents};
 pub use files::FileSource;
 pub use fixed::FixedSource;
 pub use store::StoreSource;
+pub(crate) use store::{Tenants, draft_of};
 
 use crate::entry::SourceId;
 
