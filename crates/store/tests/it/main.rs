@@ -8,4 +8,8 @@ mod behaviour_of_messages;
 #[cfg(test)]
 mod postgres;
 #[cfg(test)]
+mod postgres_adoption;
+#[cfg(test)]
+mod postgres_server;
+#[cfg(test)]
 mod sqlite;
