@@ -1,5 +1,10 @@
 //! SQLite: the behaviour suite, and what only a file that several processes share can get wrong.
 
+mod memory;
+mod migrating;
+mod replacing;
+mod unique;
+
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,14 +13,14 @@ use std::sync::Arc;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tempfile::TempDir;
-use toolrail_core::{Store, StoreError, ToolKey, async_trait};
+use toolrail_core::{AuditCheck, Store, StoreError, async_trait};
 use toolrail_store::{SqliteStore, open_sqlite};
 
 use crate::behaviour::{Subject, by, put, suite};
 
-struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
-async fn folder() -> Folder {
+pub(crate) async fn folder() -> Folder {
     Folder(tempfile::tempdir().unwrap())
 }
 
@@ -64,8 +69,9 @@ suite!(folder);
 async fn the_folder_is_created_and_the_file_is_durable() {
     let parent = tempfile::tempdir().unwrap();
     let store = open_sqlite(&parent.path().join("a/b")).await.unwrap();
-    assert!(store.file().ends_with("a/b/toolrail.db") && store.file().exists());
-    let options = SqliteConnectOptions::new().filename(store.file());
+    let file = store.file().unwrap();
+    assert!(file.ends_with("a/b/toolrail.db") && file.exists());
+    let options = SqliteConnectOptions::new().filename(file);
     let mut connection = options.connect().await.unwrap();
     let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
     assert_eq!(mode, "wal");
@@ -92,61 +98,42 @@ async fn what_is_no_database_and_what_is_no_folder_are_refused() {
     open_sqlite(&folder.file()).await.unwrap_err();
 }
 
-/// The ways of writing that skip some triggers: each must be seen all the same.
+/// R118: the database itself refuses; whoever takes that away is found out.
 #[tokio::test]
-async fn replacing_statements_are_seen() {
-    const CASES: &[(&str, &[&str], &[&str])] = &[
-        ("REPLACE INTO mcp_tool (name, enabled, config_json) VALUES ('a', 1, 'new')", &["a"], &[]),
-        ("INSERT OR REPLACE INTO mcp_tool (name, enabled, config_json) VALUES ('A', 1, 'new')", &["A"], &[]),
-        ("INSERT OR REPLACE INTO mcp_tool (id, name, config_json) VALUES (1, 'z', 'new')", &["z"], &["a"]),
-        ("INSERT OR REPLACE INTO mcp_tool (id, name, config_json) VALUES (1, 'B', 'new')", &["B"], &["a"]),
-        ("INSERT OR IGNORE INTO mcp_tool (id, name, config_json) VALUES (1, 'z', 'new')", &[], &[]),
+async fn tampering_with_the_audit_record_shows() {
+    for (sql, broken) in [
+        ("UPDATE mcp_tool_audit SET who = 'eve' WHERE number = 2", Some(2)),
+        ("UPDATE mcp_tool_audit SET at = CAST(at AS BLOB), changes = NULL WHERE number = 2", None),
+        ("DELETE FROM mcp_tool_audit WHERE number = 1", Some(1)),
+        ("DELETE FROM mcp_tool_audit WHERE number = 3", Some(3)),
+        ("DELETE FROM toolrail_meta WHERE name = 'audit_head'", Some(3)),
         (
-            "INSERT INTO mcp_tool (name, config_json) VALUES ('a', 'new') \
-             ON CONFLICT (name) DO UPDATE SET config_json = excluded.config_json",
-            &["a"],
-            &[],
+            "INSERT INTO mcp_tool_audit SELECT 4, at, who, address, via, action, tenant, name, 4, changes, hash, hash \
+          FROM mcp_tool_audit WHERE number = 3",
+            Some(4),
         ),
-        (
-            "INSERT INTO mcp_tool (id, name, config_json) VALUES (1, 'a', 'new') \
-             ON CONFLICT (id) DO UPDATE SET name = 'z', config_json = excluded.config_json",
-            &["z"],
-            &["a"],
-        ),
-        ("UPDATE OR REPLACE mcp_tool SET name = 'b', config_json = 'new' WHERE name = 'a'", &["b"], &["a"]),
-        ("UPDATE OR REPLACE mcp_tool SET id = 2, config_json = 'new' WHERE id = 1", &["a"], &["b"]),
-        (
-            "PRAGMA recursive_triggers = 1; REPLACE INTO mcp_tool (name, config_json) VALUES ('a', 'new')",
-            &["a"],
-            &[],
-        ),
-        (
-            "DELETE FROM mcp_tool WHERE name = 'a'; REPLACE INTO mcp_tool (name, config_json) VALUES ('a', 'new')",
-            &["a"],
-            &[],
-        ),
-    ];
-    for (sql, changed, removed) in CASES {
+    ] {
         let folder = folder().await;
         let store = folder.store().await;
-        let before =
-            store.write(&[put("a", "old"), put("b", "old"), put("c", "old")], &by("ann")).await.unwrap();
-        // An older tombstone of a name must not hide its return, nor a later removal.
-        folder
-            .run("DELETE FROM mcp_tool WHERE name = 'c'; INSERT INTO mcp_tool_tombstone VALUES ('z', 1)")
-            .await;
-        let seen = store.revision().await.unwrap();
-        assert_eq!(seen, before + 1);
-        folder.run(sql).await;
-        let changes = store.changes_since(seen).await.unwrap();
-        let found: Vec<(&str, &str)> =
-            changes.rows.iter().map(|row| (row.name.as_str(), row.config_json.as_str())).collect();
-        let expected: Vec<(&str, &str)> = changed.iter().map(|name| (*name, "new")).collect();
-        assert_eq!(
-            (found, changes.removed),
-            (expected, removed.iter().map(|name| ToolKey { tenant: None, name: (*name).into() }).collect()),
-            "{sql}"
-        );
+        store.write(&[put("a", "1"), put("b", "1"), put("c", "1")], &by("ann")).await.unwrap();
+        if sql.contains("mcp_tool_audit") && !sql.starts_with("INSERT") {
+            assert!(folder.sql(sql).await.unwrap_err().contains("never"), "{sql}");
+            folder
+                .run("DROP TRIGGER trg_mcp_tool_audit_changing; DROP TRIGGER trg_mcp_tool_audit_removing")
+                .await;
+        }
+        let done = folder.sql(sql).await;
+        assert_eq!(done.is_ok(), broken.is_some(), "{sql}");
+        let mut check = AuditCheck::default();
+        let entries = store.audit(0, 10).await.unwrap();
+        let head = store.audit_head().await.unwrap();
+        let result =
+            entries.iter().try_for_each(|entry| check.take(entry)).and_then(|()| check.finish(head.as_ref()));
+        assert_eq!(result.err().map(|error| error.number), broken, "{sql}");
+        // Nobody is kept from working by that.
+        if !sql.starts_with("INSERT") {
+            store.write(&[put("d", "1")], &by("ann")).await.unwrap();
+        }
     }
 }
 
@@ -158,7 +145,8 @@ async fn oddly_typed_values_are_read() {
     folder
         .run(
             "INSERT INTO mcp_tool (name, enabled, config_json) VALUES \
-             ('word', 'true', x'7b7d'), ('off', 'False', '{}'), ('many', 7, x'ff'), (12, 0, 34)",
+             ('word', 'true', x'7b7d'), ('off', 'False', '{}'), ('many', 7, x'ff'), (12, 0, 34); \
+             UPDATE mcp_tool SET tenant_id = 7 WHERE name = 'off'",
         )
         .await;
     let rows = store.changes_since(0).await.unwrap().rows;
@@ -166,8 +154,17 @@ async fn oddly_typed_values_are_read() {
         rows.iter().map(|row| (row.name.as_str(), row.enabled, row.config_json.as_str())).collect();
     assert_eq!(
         found,
-        [("word", true, "{}"), ("off", false, "{}"), ("many", true, "\u{fffd}"), ("12", false, "34")]
+        [("word", true, "{}"), ("many", true, "\u{fffd}"), ("12", false, "34"), ("off", false, "{}")]
     );
+    assert_eq!(rows[3].tenant.as_deref(), Some("7"));
+    let state: Vec<(String, bool, String)> = store
+        .state_at(100)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|version| (version.name, version.enabled, version.config_json))
+        .collect();
+    assert_eq!(state[1], ("many".into(), true, "\u{fffd}".into()));
 }
 
 /// R104, R107: the documents' form of the table, as another program made it.
@@ -196,12 +193,12 @@ async fn an_existing_table_is_adopted_without_loss() {
             .collect();
         assert_eq!(
             found,
-            [("echo", true, "2024-05-06T07:08:09.000Z", 1), ("Echo_2", false, "2024-05-06T12:53:20.000Z", 1)]
+            [("echo", true, "2024-05-06T07:08:09.000Z", 2), ("Echo_2", false, "2024-05-06T12:53:20.000Z", 3)]
         );
-        assert_eq!((changes.revision, changes.rows[0].config_json.as_str()), (1, "{\"a\":1}"));
+        assert_eq!((changes.revision, changes.rows[0].config_json.as_str()), (3, "{\"a\":1}"));
 
         folder.run("INSERT INTO mcp_tool (name, enabled, config_json) VALUES ('new', 1, '{}')").await;
-        let changes = store.changes_since(1).await.unwrap();
+        let changes = store.changes_since(3).await.unwrap();
         assert_eq!(changes.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["new"]);
         let note: String = sqlx::query_scalar("SELECT note FROM mcp_tool WHERE name = 'echo'")
             .fetch_one(&mut folder.connection().await)
