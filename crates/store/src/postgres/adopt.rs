@@ -74,7 +74,7 @@ pub(super) async fn shape(connection: &mut PgConnection) -> Result<Shape, Fault>
     Ok(Table::read(connection).await?.shape())
 }
 
-/// Triggers that keep their own count. One of them, from the documents, also keeps rows from being deleted.
+/// Triggers that keep a count of their own, as the documents have it.
 pub(super) async fn foreign_triggers(connection: &mut PgConnection) -> Result<Vec<String>, Fault> {
     Ok(sqlx::query_scalar(FOREIGN_TRIGGERS).fetch_all(connection).await?)
 }
@@ -105,7 +105,11 @@ pub(super) async fn prepare(connection: &mut PgConnection) -> Result<(), Fault> 
         widen_transport(connection).await?;
     }
     rename_duplicates(connection).await?;
-    run(connection, "UPDATE mcp_tool SET updated_at = now() WHERE updated_at IS NULL OR NOT isfinite(updated_at)".into()).await?;
+    run(
+        connection,
+        "UPDATE mcp_tool SET updated_at = now() WHERE updated_at IS NULL OR NOT isfinite(updated_at)".into(),
+    )
+    .await?;
     run(connection, "ALTER TABLE mcp_tool ALTER COLUMN name SET NOT NULL".into()).await
 }
 
@@ -151,7 +155,11 @@ impl Table {
         Ok(())
     }
 
-    async fn add_columns(&self, connection: &mut PgConnection, columns: &[(&str, &str)]) -> Result<(), Fault> {
+    async fn add_columns(
+        &self,
+        connection: &mut PgConnection,
+        columns: &[(&str, &str)],
+    ) -> Result<(), Fault> {
         for (column, kind) in columns.iter().filter(|(column, _)| self.type_of(column).is_none()) {
             run(connection, format!("ALTER TABLE mcp_tool ADD COLUMN {column} {kind}")).await?;
         }

@@ -27,8 +27,24 @@ const SETTINGS: &str = "SET statement_timeout = '9s'; SET lock_timeout = '8s'; \
 
 /// What may stand behind the `?` of the URL. Others are refused: the driver would log them with their values.
 const PARAMETERS: &[&str] = &[
-    "sslmode", "ssl-mode", "sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key",
-    "statement-cache-capacity", "host", "hostaddr", "port", "dbname", "user", "password", "application_name", "options",
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
 ];
 
 /// Reads the URL. Our name is there for whoever looks at the server's sessions, unless the URL has another.
@@ -98,7 +114,11 @@ pub(super) fn pool(options: &PgConnectOptions, schema: &str) -> PgPool {
 
 /// One connection to listen on.
 pub(super) fn pool_of_one(options: &PgConnectOptions, schema: &str) -> PgPool {
-    with_settings(schema).max_connections(1).max_lifetime(None).idle_timeout(None).connect_lazy_with(options.clone())
+    with_settings(schema)
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .connect_lazy_with(options.clone())
 }
 
 fn with_settings(schema: &str) -> PgPoolOptions {

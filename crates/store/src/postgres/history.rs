@@ -2,9 +2,7 @@
 
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{Connection, Row as _};
-use toolrail_core::{
-    HistoryQuery, Retention, Revision, StoreError, ToolKey, ToolName, Version, VersionKind,
-};
+use toolrail_core::{HistoryQuery, Retention, Revision, StoreError, ToolKey, ToolName, Version, VersionKind};
 
 use super::connect::Lease;
 use super::fault::Fault;

@@ -35,7 +35,8 @@ pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Lef
         return Ok(Left::Refused("it is larger than 1 MiB; split it"));
     }
     let mut lease = Lease::take(pool).await?;
-    let mut transaction = lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
+    let mut transaction =
+        lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     sqlx::raw_sql(TURN).execute(&mut *transaction).await?;
     sqlx::query(EXPIRE).bind(kept()).execute(&mut *transaction).await?;
     let left = sqlx::query(LEAVE)

@@ -24,7 +24,8 @@ pub(super) async fn announce(pool: &PgPool, kind: NewsKind, bodies: &[Vec<u8>]) 
         NewsKind::Passing => 1,
     };
     let mut lease = Lease::take(pool).await?;
-    let mut transaction = lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
+    let mut transaction =
+        lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     sqlx::raw_sql(TURN).execute(&mut *transaction).await?;
     sqlx::query(ADD).bind(kind).bind(bodies).execute(&mut *transaction).await?;
     let forget = sqlx::query(FORGET).bind(kind).bind(i64::from(LIMITS.most_news));

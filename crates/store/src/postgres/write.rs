@@ -9,10 +9,10 @@ use toolrail_core::{
     Action, AuditEntry, Author, Change, Expected, Revision, Standing, StoreError, audit_changes,
 };
 
+use super::audit;
 use super::connect::{Lease, quoted};
 use super::fault::{Fault, code};
 use super::rows::{self, REVISION};
-use super::audit;
 
 /// How long a write that gave way to others is tried again; the last try may take the rest of a write's time.
 const PATIENCE: Duration = Duration::from_secs(7);
@@ -175,7 +175,9 @@ async fn drop_unique_name(pool: &PgPool) -> Result<bool, Fault> {
         sqlx::query_as(UNIQUE_NAME).fetch_all(&mut *connection).await?;
     for (index, constraint) in &found {
         let sql = match constraint {
-            Some(constraint) => format!("ALTER TABLE mcp_tool DROP CONSTRAINT IF EXISTS {}", quoted(constraint)),
+            Some(constraint) => {
+                format!("ALTER TABLE mcp_tool DROP CONSTRAINT IF EXISTS {}", quoted(constraint))
+            }
             None => format!("DROP INDEX IF EXISTS {}", quoted(index)),
         };
         if let Err(error) = sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(&mut *connection).await {

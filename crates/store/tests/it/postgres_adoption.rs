@@ -19,7 +19,7 @@ const FULL: &str = "CREATE TABLE mcp_tool (id BIGSERIAL PRIMARY KEY, name TEXT U
     updated_at TIMESTAMPTZ NOT NULL DEFAULT NOW(), updated_by TEXT); \
     CREATE TABLE mcp_config_version (id SMALLINT PRIMARY KEY DEFAULT 1, version BIGINT NOT NULL);";
 
-/// As the documents have it: it counts for each row, and lets no row be deleted.
+/// As the documents have it: it counts for each row, and does not say what was deleted.
 const FULL_TRIGGER: &str = "CREATE OR REPLACE FUNCTION mcp_tool_notify() RETURNS trigger AS $$ BEGIN \
     NEW.version := COALESCE(OLD.version, 0) + 1; NEW.updated_at := NOW(); \
     PERFORM pg_notify('mcp_tool_changed', NEW.name); RETURN NEW; END; $$ LANGUAGE plpgsql; \
@@ -156,7 +156,13 @@ async fn in_a_full_table_what_was_written_last_speaks() {
     database.run(FULL).await;
     let store = database.open().await;
     let definition = r#"{"name":"a","description":"one","type":"feign","inputSchema":{"type":"object","x":1},"feign":{"baseUrl":"http://b","query":{"q":1}},"auth":{"type":"none"},"responseMapping":{"type":"passthrough"},"policy":{"timeoutMs":5}}"#;
-    store.write(&[put("a", definition), put("odd", "5"), put("nul", r#"{"description":"\u0000"}"#)], &by("ann")).await.unwrap();
+    store
+        .write(
+            &[put("a", definition), put("odd", "5"), put("nul", r#"{"description":"\u0000"}"#)],
+            &by("ann"),
+        )
+        .await
+        .unwrap();
     assert_eq!(row(&*store, "a").await.config_json, definition, "kept as it was written");
     let columns = "SELECT concat_ws('|', description, transport, input_schema, http_spec, auth_spec, response_mapping, policy) \
         FROM mcp_tool WHERE name = 'a'";
@@ -190,9 +196,9 @@ async fn in_a_full_table_what_was_written_last_speaks() {
     assert_eq!(history[1].kind, VersionKind::Updated);
 }
 
-/// A program that makes its trigger anew whenever it starts must not keep us from counting or removing for long.
+/// A program may make its trigger anew whenever it starts.
 #[tokio::test]
-async fn a_trigger_that_comes_back_is_dropped_again() {
+async fn a_trigger_that_comes_back_does_no_harm_and_is_dropped_again() {
     let database = database().await;
     database.run(FULL).await;
     let store = database.open().await;
@@ -200,11 +206,16 @@ async fn a_trigger_that_comes_back_is_dropped_again() {
     database.run(FULL_TRIGGER).await;
     let revision = store.write(&[put("a", r#"{"x":1}"#)], &by("ann")).await.unwrap();
     assert_eq!((revision, row(&*store, "a").await.version), (3, 3), "ours have the last word");
-    let error = store.write(&[purge("a")], &by("ann")).await.unwrap_err().to_string();
-    assert!(error.contains("trigger of another program"), "{error}");
-    let store = database.open().await;
     assert_eq!(store.write(&[purge("a")], &by("ann")).await.unwrap(), 4);
-    assert_eq!(store.count().await.unwrap(), 1);
+    database.open().await;
+    let left = "SELECT count(*) FROM pg_trigger WHERE tgname = 'trg_mcp_tool_notify'";
+    assert_eq!(database.value(left).await, "0");
+
+    let keep = "CREATE FUNCTION keep() RETURNS trigger AS $$ BEGIN RETURN NULL; END $$ LANGUAGE plpgsql; \
+        CREATE TRIGGER keep BEFORE DELETE ON mcp_tool FOR EACH ROW EXECUTE FUNCTION keep()";
+    database.run(keep).await;
+    let error = store.write(&[purge("b")], &by("ann")).await.unwrap_err().to_string();
+    assert!(error.contains("trigger of another program"), "{error}");
 }
 
 #[tokio::test]
@@ -212,7 +223,10 @@ async fn a_table_of_another_shape_is_left_alone() {
     for (table, told) in [
         ("CREATE TABLE mcp_tool (id INT PRIMARY KEY, title TEXT)", "no column name"),
         ("CREATE VIEW mcp_tool AS SELECT 1 AS id, 'x' AS name, '{}' AS config_json", "no ordinary table"),
-        ("CREATE TABLE mcp_tool (id INT, name TEXT, config_json JSON, enabled INT)", "the type int4, not bool"),
+        (
+            "CREATE TABLE mcp_tool (id INT, name TEXT, config_json JSON, enabled INT)",
+            "the type int4, not bool",
+        ),
     ] {
         let database = database().await;
         database.run(table).await;
@@ -239,5 +253,8 @@ async fn the_schema_of_the_connection_is_used() {
     assert_eq!(store.revision().await.unwrap(), 2);
 
     let error = open(&StoreUrl::Postgres(database.url_of(&user))).await.err().unwrap().to_string();
-    assert!(error.contains("make") && error.contains("member of its owner") && !error.contains("hush"), "{error}");
+    assert!(
+        error.contains("make") && error.contains("member of its owner") && !error.contains("hush"),
+        "{error}"
+    );
 }
