@@ -12,4 +12,8 @@ mod mysql;
 #[cfg(test)]
 mod postgres;
 #[cfg(test)]
+mod postgres_adoption;
+#[cfg(test)]
+mod postgres_server;
+#[cfg(test)]
 mod sqlite;
