@@ -18,7 +18,7 @@ const KNOWN: i64 = 1;
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(10);
 /// How long to wait for another gateway that migrates.
-const TURN: Duration = Duration::from_secs(60);
+const TURN: Duration = Duration::from_mins(1);
 /// How long migrating may take: a large table is copied.
 const MIGRATING: Duration = Duration::from_mins(10);
 

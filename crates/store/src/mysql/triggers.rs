@@ -84,14 +84,12 @@ async fn install_locked(connection: &mut MySqlConnection, columns: &Columns) -> 
 
 // A time is written with the precision that its column has: the server would round, up to a second into the future.
 fn times(trigger: &str, columns: &Columns) -> String {
-    let mut sql = String::new();
-    if let Some(precision) = columns.precision("updated_at") {
-        sql += &format!("SET NEW.updated_at = CURRENT_TIMESTAMP({precision});\n");
-    }
-    if let Some(precision) = columns.precision("created_at").filter(|_| trigger.contains("BEFORE INSERT")) {
-        sql += &format!("SET NEW.created_at = COALESCE(NEW.created_at, CURRENT_TIMESTAMP({precision}));\n");
-    }
-    sql
+    let updated = columns.precision("updated_at");
+    let created = columns.precision("created_at").filter(|_| trigger.contains("BEFORE INSERT"));
+    let updated = updated.map(|digits| format!("SET NEW.updated_at = CURRENT_TIMESTAMP({digits});"));
+    let created = created
+        .map(|digits| format!("SET NEW.created_at = COALESCE(NEW.created_at, CURRENT_TIMESTAMP({digits}));"));
+    updated.into_iter().chain(created).collect()
 }
 
 fn refused(error: sqlx::Error) -> Failure {
@@ -103,8 +101,8 @@ fn refused(error: sqlx::Error) -> Failure {
         ),
         Some(number::NO_RIGHT_TO_TABLE | number::NO_RIGHT_TO_DATABASE | number::NO_RIGHT) => {
             Failure::Told(format!(
-                "this user may not create triggers on mcp_tool ({error}); as an administrator run: \
-             GRANT TRIGGER ON the database .* TO the user of the URL"
+                "its user may not create triggers ({error}); as an administrator give it that right: \
+             GRANT TRIGGER ON the_database.* TO the_user"
             ))
         }
         _ => error.into(),

@@ -8,4 +8,8 @@ mod behaviour_of_messages;
 #[cfg(test)]
 mod mysql;
 #[cfg(test)]
+mod mysql_adoption;
+#[cfg(test)]
+mod mysql_server;
+#[cfg(test)]
 mod sqlite;
