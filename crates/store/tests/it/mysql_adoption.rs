@@ -14,7 +14,7 @@ const LITE: &str = "CREATE TABLE IF NOT EXISTS mcp_tool (
   config_json JSON NOT NULL,
   updated_at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP
 );
-CREATE INDEX idx_mcp_tool_updated_at ON mcp_tool(updated_at);";
+CREATE INDEX idx_mcp_tool_updated_at ON mcp_tool(updated_at)";
 
 const ROWS: &str = "SET time_zone = '+00:00'; INSERT INTO mcp_tool (name, enabled, config_json, updated_at) VALUES \
     ('echo', 1, '{\"b\":1,\"a\":2}', '2024-05-06 07:08:09'), ('user.get', 0, '{}', '2024-05-07 00:00:00')";
