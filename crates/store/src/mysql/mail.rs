@@ -10,7 +10,8 @@ use super::pool::begin_writing;
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
-const LOCK: &str = "SELECT CAST(UNIX_TIMESTAMP() AS SIGNED) FROM toolrail_meta WHERE name = 'mail' FOR UPDATE";
+const LOCK: &str =
+    "SELECT CAST(UNIX_TIMESTAMP() AS SIGNED) FROM toolrail_meta WHERE name = 'mail' FOR UPDATE";
 const EXPIRE: &str = "DELETE FROM toolrail_mail WHERE left_at < ?";
 const LIES_THERE: &str = "SELECT count(*), CAST(coalesce(sum(size), 0) AS SIGNED), \
     CAST(coalesce(sum(topic = ?), 0) AS SIGNED), CAST(coalesce(sum(if(topic = ?, size, 0)), 0) AS SIGNED) FROM toolrail_mail";

@@ -10,6 +10,8 @@ mod mysql;
 #[cfg(test)]
 mod mysql_adoption;
 #[cfg(test)]
+mod mysql_proxy;
+#[cfg(test)]
 mod mysql_server;
 #[cfg(test)]
 mod sqlite;
