@@ -14,7 +14,9 @@ mod health;
 mod history;
 mod index;
 mod list;
+mod metrics;
 mod preview;
+mod refresh;
 mod register;
 mod rollback;
 mod sync;
@@ -24,17 +26,37 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
+use refresh::Refreshing;
 use toolrail_registry::Registry;
+
+/// Makes the page that Prometheus reads.
+pub type MetricsPage = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// What the REST face works on.
 #[derive(Clone)]
 pub struct Admin {
     /// The tools.
-    pub registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     /// The version of the program, for people.
-    pub version: &'static str,
+    pub(crate) version: &'static str,
     /// By what way changes are recorded to come, unless the request says so.
-    pub writer: &'static str,
+    pub(crate) writer: &'static str,
+    pub(crate) metrics: Option<MetricsPage>,
+    pub(crate) refreshing: Arc<Refreshing>,
+}
+
+impl Admin {
+    /// The tools of that registry; `version` is that of the program, and `writer` the way by
+    /// which changes are recorded to come, unless the request says so.
+    pub fn new(registry: Arc<Registry>, version: &'static str, writer: &'static str) -> Self {
+        Self { registry, version, writer, metrics: None, refreshing: Arc::default() }
+    }
+
+    /// The same with a page of metrics.
+    #[must_use]
+    pub fn with_metrics(self, page: Option<MetricsPage>) -> Self {
+        Self { metrics: page, ..self }
+    }
 }
 
 /// All routes of the REST face, with the answer to every path that nobody serves.
@@ -43,6 +65,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/", get(index::index))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::page))
         .route("/schema/tool.json", get(index::schema))
         .route("/mcp/tools", get(list::list))
         .route("/mcp/tools/call", post(call::call))
@@ -63,7 +86,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/audit/verify", get(audit::verify))
         .route("/admin/export", get(export::export))
         .route("/admin/sync", post(sync::sync))
-        .route("/admin/refresh", post(health::refresh))
+        .route("/admin/refresh", post(refresh::refresh))
         .route("/admin/problems", get(health::problems))
         .method_not_allowed_fallback(index::wrong_method)
         .fallback(index::nothing_here)

@@ -3,6 +3,7 @@
 
 mod block;
 mod caller;
+mod clock;
 mod definition;
 mod difference;
 mod error;
@@ -23,6 +24,7 @@ pub use caller::{
     Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
 };
+pub use clock::rfc3339;
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };

@@ -288,7 +288,7 @@ impl Registry {
             }
         }
         if applied.written > 0 {
-            self.refresh().await;
+            self.refresh_store().await;
         }
         Ok(applied)
     }

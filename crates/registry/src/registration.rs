@@ -26,16 +26,7 @@ impl Registration {
     /// Reads what an administrator sent: a bare definition, or `{name, enabled, configJson}`, with `tenant` and `version` if
     /// it belongs to a tenant, or must replace that version only.
     pub fn from_request(body: Value, base: &str) -> Result<Self, Vec<Problem>> {
-        let fault = |pointer: &str, message: String| {
-            vec![Problem {
-                severity: Severity::Error,
-                tool: None,
-                origin: None,
-                pointer: format!("{base}{pointer}"),
-                message,
-                spot: None,
-            }]
-        };
+        let fault = |pointer: &str, message: String| vec![error_at(&format!("{base}{pointer}"), message)];
         let Value::Object(mut members) = body else {
             return Err(fault("", "a definition is a JSON object; send it bare or as {\"name\": …, \"enabled\": …, \"configJson\": {…}}".into()));
         };

@@ -60,6 +60,11 @@ pub struct Which {
 }
 
 impl Which {
+    /// The shared definition of that name, whatever it is.
+    pub fn shared(name: &str) -> Self {
+        Self { tenant: None, name: name.to_owned(), expected: Expected::Anything }
+    }
+
     /// What it is kept under.
     pub fn key(&self) -> ToolKey {
         ToolKey { tenant: self.tenant.clone(), name: ToolName::fold(&self.name) }
@@ -245,14 +250,14 @@ impl Registry {
             return Err(which.conflict(Some(row)));
         }
         // Another replica may have made it so just now.
-        self.refresh().await;
+        self.refresh_store().await;
         Ok(Done { name: row.name, revision: self.snapshot().revision, version: Some(row.version) })
     }
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
         let written = self.store()?.write(changes, author).await;
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
-        self.refresh().await;
+        self.refresh_store().await;
         Ok(revision)
     }
 
@@ -280,8 +285,9 @@ impl Registry {
 }
 
 /// The definition of that name that the store has for exactly that tenant.
-fn own_entry<'a>(snapshot: &'a Snapshot, _tenant: Option<&str>, name: &str) -> Option<&'a Arc<Entry>> {
-    snapshot.entry(name).filter(|entry| entry.source == SourceId::Store)
+fn own_entry<'a>(snapshot: &'a Snapshot, tenant: Option<&str>, name: &str) -> Option<&'a Arc<Entry>> {
+    let own = |entry: &&Arc<Entry>| entry.source == SourceId::Store && entry.tenant.as_deref() == tenant;
+    snapshot.entry(name).filter(own)
 }
 
 /// Names are unique by folded case: another spelling is a mistake more often than a wish to rename.

@@ -38,7 +38,10 @@ pub enum WriteError {
     #[error("there is no history of {0:?}: the store never had it; GET /admin/history shows what changed")]
     NoHistory(String),
     /// It has no version of that number.
-    #[error("{name:?} has no version {asked}; {}", kept(newest))]
+    #[error(
+        "{name:?} has no version {asked} (its newest: {}); GET /admin/tools/{name}/history lists them",
+        numbers(newest)
+    )]
     NoVersion {
         /// Its name.
         name: String,
@@ -48,7 +51,7 @@ pub enum WriteError {
         newest: Vec<Revision>,
     },
     /// The store has not come that far.
-    #[error("revision {asked} is not between 1 and {now}, where the store is now")]
+    #[error("the store has no revision {asked}: it is at {now}; GET /admin/history shows how it came there")]
     NoRevision {
         /// The revision asked for.
         asked: Revision,
@@ -63,9 +66,8 @@ pub enum WriteError {
     Store(StoreError),
 }
 
-fn kept(newest: &[Revision]) -> String {
-    let numbers: Vec<String> = newest.iter().map(ToString::to_string).collect();
-    format!("its newest versions are {}", numbers.join(", "))
+fn numbers(versions: &[Revision]) -> String {
+    versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A change that would have overwritten somebody else's.

@@ -7,10 +7,10 @@ use anyhow::Context;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_admin::Admin;
+use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Store, Tools,
-    async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
+    Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -21,6 +21,8 @@ use toolrail_registry::{
 use toolrail_tool::Offering;
 
 use crate::config::Settings;
+use crate::progress::LoadingBar;
+use crate::telemetry::Metrics;
 use crate::{identity, store_choice};
 
 /// How long upstream servers are waited for at the start; clients that ask at once would miss them.
@@ -29,6 +31,8 @@ const UPSTREAMS_WITHIN: Duration = Duration::from_secs(3);
 /// A registry with its store.
 pub(crate) struct Assembly {
     pub(crate) registry: Arc<Registry>,
+    /// How much of its history is kept.
+    pub(crate) history: Retention,
     store: Arc<dyn Store>,
 }
 
@@ -64,13 +68,16 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
     }
+    let bar = LoadingBar::new();
     let registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
-        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())]);
+        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
+        .with_progress(bar.listener());
     registry.refresh().await;
+    drop(bar);
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.await_upstreams(UPSTREAMS_WITHIN).await;
-    Ok(Assembly { registry, store })
+    Ok(Assembly { registry, history: settings.history, store })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
@@ -124,13 +131,15 @@ pub(crate) async fn mcp_server(registry: &Arc<Registry>) -> anyhow::Result<Arc<S
 }
 
 /// Every route: MCP and REST.
-pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>) -> Router {
-    toolrail_mcp::routes(Arc::clone(mcp)).merge(rest_routes(registry, "admin-api"))
+pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>, metrics: Option<&Metrics>) -> Router {
+    let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
+    let admin = Admin::new(Arc::clone(registry), identity::version(), "admin-api").with_metrics(page);
+    toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
-/// The REST face of a registry; `writer` is recorded as who makes the changes.
-pub(crate) fn rest_routes(registry: &Arc<Registry>, writer: &'static str) -> Router {
-    toolrail_admin::routes(Admin { registry: Arc::clone(registry), version: identity::version(), writer })
+/// The REST face of a registry for the command line.
+pub(crate) fn rest_routes(registry: &Arc<Registry>) -> Router {
+    toolrail_admin::routes(Admin::new(Arc::clone(registry), identity::version(), "cli"))
 }
 
 fn limits(settings: &Settings) -> RegistryLimits {
@@ -138,6 +147,7 @@ fn limits(settings: &Settings) -> RegistryLimits {
     RegistryLimits {
         page_tools: settings.page_size.unwrap_or(defaults.page_tools),
         poll: settings.poll,
+        window: settings.refresh_window,
         ..defaults
     }
 }

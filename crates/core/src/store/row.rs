@@ -84,7 +84,7 @@ pub struct Author {
     pub via: String,
 }
 
-/// Where a request came from; whoever takes it in puts this into its extensions.
+/// The address that a request came from, as the listener saw it. Stands among the extensions of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub std::net::IpAddr);
 

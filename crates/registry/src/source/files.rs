@@ -116,8 +116,8 @@ impl FileSource {
             revision: state.revision,
             complete: true,
             drafts: state.files.values().flat_map(|file| file.drafts.iter().cloned()).collect(),
-            removed: Vec::new(),
             problems: state.files.iter().filter_map(|(path, file)| self.problem(path, file)).collect(),
+            ..Loaded::default()
         }))
     }
 
@@ -233,6 +233,7 @@ fn draft_of(value: serde_json::Value, origin: String) -> Draft {
         }
     };
     Draft {
+        tenant: None,
         name,
         text: text.into(),
         fault,

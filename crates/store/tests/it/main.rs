@@ -8,4 +8,8 @@ mod behaviour_of_messages;
 #[cfg(test)]
 mod foreign;
 #[cfg(test)]
+mod mysql;
+#[cfg(test)]
+mod postgres;
+#[cfg(test)]
 mod sqlite;

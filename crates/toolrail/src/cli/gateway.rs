@@ -13,6 +13,7 @@ use toolrail_registry::{Registry, Snapshot};
 use toolrail_store::StoreUrl;
 
 use super::Hinted;
+use crate::assemble::Assembly;
 use crate::config::{ConfigFile, Settings};
 use crate::{identity, print};
 
@@ -117,10 +118,16 @@ impl GatewayArgs {
     }
 }
 
-/// Follows the sources in a task of its own: compiling many definitions must not keep the caller from its connections.
-pub(super) fn follow(registry: &Arc<Registry>) -> AbortOnDropHandle<()> {
-    let registry = Arc::clone(registry);
-    AbortOnDropHandle::new(tokio::spawn(async move { registry.follow().await }))
+/// Follows the sources in a task of its own: compiling many definitions must not keep the caller from its connections. Also
+/// forgets what need not be kept of their history.
+pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
+    let (registry, history) = (Arc::clone(&assembly.registry), assembly.history);
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        tokio::select! {
+            () = registry.follow() => {}
+            () = registry.keep_history(history) => {}
+        }
+    }))
 }
 
 /// Answers other gateways on the same store, likewise.

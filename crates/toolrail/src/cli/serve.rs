@@ -19,6 +19,7 @@ use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
 use crate::http::{self, Guard, Guarded, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
+use crate::telemetry::Metrics;
 use crate::{demo, identity};
 
 #[derive(Args)]
@@ -80,6 +81,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         Some(path) => Some(listen_locally(path).await?),
         None => None,
     };
+    let metrics = Metrics::start();
     let assembly = assemble::assemble(&settings, built_in).await?;
     let imported = match args.import.as_slice() {
         [] => None,
@@ -91,7 +93,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, address).await?;
+    let served = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
     serve(&assembly, (listener, socket), served, signals).await?;
     drop(announced);
     assembly.close().await;
@@ -165,11 +167,12 @@ async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Anno
 async fn guarded(
     assembly: &Assembly,
     settings: &Settings,
+    metrics: Option<&Metrics>,
     address: SocketAddr,
 ) -> anyhow::Result<Arc<Guarded>> {
     let mcp = assemble::mcp_server(&assembly.registry).await?;
     mcp.catch_up().await;
-    let routes = assemble::routes(&mcp, &assembly.registry);
+    let routes = assemble::routes(&mcp, &assembly.registry, metrics);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
     let tenants = Tenants::new(settings.tenant.clone());
     Ok(Arc::new(Guarded { guard, tenants, mcp, routes }))
@@ -181,7 +184,7 @@ async fn serve(
     served: Arc<Guarded>,
     (mut signals, mut again): (Signals, Signals),
 ) -> anyhow::Result<()> {
-    let following = gateway::follow(&assembly.registry);
+    let following = gateway::follow(assembly);
     let _relaying = gateway::relay(&served.mcp);
     let ended = tokio::select! {
         () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),

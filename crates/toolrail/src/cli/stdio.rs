@@ -49,7 +49,7 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
         print::note(format!("  {line}"));
     }
     let server = assemble::mcp_server(&assembly.registry).await?;
-    let following = (gateway::follow(&assembly.registry), gateway::relay(&server));
+    let following = (gateway::follow(&assembly), gateway::relay(&server));
     let principal = settings.tenant.clone();
     toolrail_mcp::serve_stream(server, principal, tokio::io::stdin(), tokio::io::stdout()).await?;
     drop((following, demo));

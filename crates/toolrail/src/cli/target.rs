@@ -26,6 +26,8 @@ use crate::{identity, print};
 /// Where a server listens unless told otherwise.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 const DEFAULT_DATA: &str = "data";
+/// By what way changes come unless a command says otherwise.
+const VIA: &str = "cli";
 /// The database file by which a data folder is known.
 const DATABASE: &str = "toolrail.db";
 
@@ -80,6 +82,8 @@ pub(super) struct Ask<'a> {
     pub(super) body: Option<&'a Value>,
     /// A member of every good answer to it, by which a gateway is told from any other server.
     pub(super) answer: &'static str,
+    /// By what way a change is recorded to come.
+    pub(super) via: &'static str,
 }
 
 /// An answer of the REST face.
@@ -90,12 +94,38 @@ pub(super) struct Reply {
 
 impl<'a> Ask<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
-        Self { method: Method::GET, path, body: None, answer }
+        Self { method: Method::GET, path, body: None, answer, via: VIA }
     }
 
     pub(super) fn post(path: &'a str, body: &'a Value, answer: &'static str) -> Self {
-        Self { method: Method::POST, path, body: Some(body), answer }
+        Self { method: Method::POST, path, body: Some(body), answer, via: VIA }
     }
+
+    /// The same without a body.
+    pub(super) fn plain(method: Method, path: &'a str, answer: &'static str) -> Self {
+        Self { method, path, body: None, answer, via: VIA }
+    }
+
+    /// The same, recorded as coming by another way.
+    pub(super) fn by(self, via: &'static str) -> Self {
+        Self { via, ..self }
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("toolrail-via", HeaderValue::from_static(self.via));
+        if let Some(author) = author() {
+            headers.insert("toolrail-author", author);
+        }
+        headers
+    }
+}
+
+/// Who uses the command line, as the system calls him.
+fn author() -> Option<HeaderValue> {
+    let name = ["USER", "LOGNAME", "USERNAME"].iter().find_map(std::env::var_os)?;
+    HeaderValue::from_bytes(name.to_string_lossy().as_bytes()).ok()
 }
 
 impl Target {
@@ -153,13 +183,11 @@ impl Target {
         let body = ask.body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
         let method = ask.method.clone();
         let (status, bytes) = match &self.place {
-            Place::Server(remote) => {
-                let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                remote.send(method, ask.path, HeaderMap::from_iter([json]), body).await?
-            }
+            Place::Server(remote) => remote.send(method, ask.path, ask.headers(), body).await?,
             Place::Store { routes, .. } => {
                 let request = http::Request::builder().method(method).uri(ask.path);
-                let request = request.extension(self.principal.clone()).body(Body::from(body))?;
+                let mut request = request.extension(self.principal.clone()).body(Body::from(body))?;
+                *request.headers_mut() = ask.headers();
                 ask_here(routes, request).await?
             }
         };
@@ -280,7 +308,7 @@ impl Place {
             ..ConfigFile::default()
         };
         let assembly = assemble::assemble(&config.settle()?, None).await?;
-        let routes = assemble::rest_routes(&assembly.registry, "cli");
+        let routes = assemble::rest_routes(&assembly.registry);
         Ok(Self::Store { name, routes, assembly })
     }
 }
