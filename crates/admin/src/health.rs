@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolrail_registry::{Snapshot, SourceId};
 
 use crate::Admin;
+use crate::asker::Asker;
 use crate::failure::json as json_answer;
 
 pub(crate) async fn healthz(State(admin): State<Admin>) -> Response {
@@ -28,34 +29,40 @@ pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
     json_answer(status, &body)
 }
 
-pub(crate) async fn problems(State(admin): State<Admin>) -> Response {
-    let snapshot = admin.registry.snapshot();
-    let problems: Vec<_> = snapshot.problems().collect();
+/// Those that a tenant can see, or all.
+pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+    let snapshot = admin.registry.catalogue(principal.tenant());
+    let problems: Vec<_> = match principal.tenant() {
+        Some(_) => snapshot.problems().collect(),
+        None => snapshot.all_problems().collect(),
+    };
     json_answer(StatusCode::OK, &json!({"problems": problems}))
 }
 
 /// Whether the store could be read the last time, for those who look after databases only.
 fn store(snapshot: &Snapshot) -> Value {
     let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
-    store.map_or(
-        Value::Null,
-        |store| json!({"description": store.description, "reachable": store.failure.is_none()}),
-    )
+    let Some(store) = store else { return Value::Null };
+    let mut told = json!({"description": store.description, "reachable": store.failure.is_none()});
+    if let Some(since) = &store.since {
+        told["unreachableSince"] = since.as_str().into();
+    }
+    told
 }
 
 pub(crate) fn summary(snapshot: &Snapshot) -> Value {
     json!({
         "revision": snapshot.revision,
-        "tools": snapshot.tools().len(),
-        "problems": snapshot.problems().count(),
+        "tools": snapshot.tool_count(),
+        "problems": snapshot.problem_count(),
         "sources": snapshot.sources,
-        "upstreams": snapshot.upstreams,
+        "upstreams": snapshot.all_upstreams(),
     })
 }
 
 fn is_failing(snapshot: &Snapshot) -> bool {
     snapshot.sources.iter().any(|source| source.failure.is_some())
-        || snapshot.upstreams.iter().any(|upstream| upstream.failure.is_some())
+        || snapshot.all_upstreams().iter().any(|upstream| upstream.failure.is_some())
 }
 
 pub(crate) fn merge(body: &mut Value, more: Value) {

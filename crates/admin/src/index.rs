@@ -14,7 +14,7 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
     let body = json!({
         "name": "toolrail",
         "version": admin.version,
-        "tools": admin.registry.catalogue(principal.tenant()).tools().len(),
+        "tools": admin.registry.catalogue(principal.tenant()).tool_count(),
         "endpoints": {
             // A Unix socket serves the same.
             "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],

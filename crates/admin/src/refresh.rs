@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use toolrail_core::ErrorCode;
-use toolrail_registry::{Registry, Snapshot};
+use toolrail_registry::{Entry, Registry, Snapshot};
 
 use crate::failure::{Failure, json as json_answer};
 use crate::health::{merge, summary};
@@ -133,12 +133,11 @@ fn changes(before: &Snapshot, after: &Snapshot) -> usize {
     if std::ptr::eq(before, after) {
         return 0;
     }
-    let differs = |one: &Snapshot, other: &Snapshot| {
-        let same = |name: &str| other.entry(name).map(|entry| (&entry.document, entry.enabled));
-        one.entries().filter(|entry| same(&entry.name) != Some((&entry.document, entry.enabled))).count()
-    };
-    let gone = before.entries().filter(|entry| after.entry(&entry.name).is_none()).count();
-    differs(after, before) + gone
+    let earlier = |entry: &Entry| before.entry_of(entry.tenant.as_deref(), &entry.name);
+    let is_same = |now: &Entry, then: &Entry| now.enabled == then.enabled && now.document == then.document;
+    let new = after.all_entries().filter(|now| !earlier(now).is_some_and(|then| is_same(now, then)));
+    let is_gone = |then: &Entry| after.entry_of(then.tenant.as_deref(), &then.name).is_none();
+    new.count() + before.all_entries().filter(|then| is_gone(then)).count()
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ pub use executor::{
     ValueOrigin, WrongTenant,
 };
 pub use json::{Json, NotJson, Root, write_json_string};
-pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
+pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
-pub use problem::{Problem, Problems, Severity, closest};
+pub use problem::{Problem, Problems, Severity, Spot, closest};
 pub use published::{publish_revision, published_revision};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};

@@ -11,7 +11,7 @@ use crate::entry::{Entry, SourceId};
 use crate::entry_key::EntryKey;
 use crate::gauges;
 use crate::item::Item;
-use crate::source::Draft;
+use crate::source::{Draft, Source};
 
 /// Fewer than these are not worth a thread.
 pub(crate) const FEW: usize = 64;
@@ -33,7 +33,7 @@ impl Work {
         Self { name, key, draft, before: None }
     }
 
-    fn done(self, source: SourceId, compiler: &Arc<Compiler>) -> (EntryKey, Arc<Entry>) {
+    fn done(self, source: &dyn Source, compiler: &Arc<Compiler>) -> (EntryKey, Arc<Entry>) {
         let Self { name, key, draft, before } = self;
         if let Some(known) = before.as_ref().filter(|entry| is_same(entry, &draft)) {
             return (key, Arc::clone(known));
@@ -52,7 +52,7 @@ impl Work {
 /// Compiles what changed; many definitions are spread over the cores.
 pub(crate) fn compile_all(
     work: Vec<Work>,
-    source: SourceId,
+    source: &dyn Source,
     compiler: &Arc<Compiler>,
 ) -> Vec<(EntryKey, Arc<Entry>)> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -86,7 +86,8 @@ fn named(draft: &Draft) -> Option<String> {
     serde_json::from_str::<Named>(&draft.text).ok().map(|named| named.name)
 }
 
-fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Compiler>) -> Entry {
+fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Compiler>) -> Entry {
+    let source = from.id();
     let document = match &draft.fault {
         Some(fault) => Err(fault.clone()),
         None => serde_json::from_str(&draft.text)
@@ -113,6 +114,7 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
     for problem in &mut problems {
         problem.origin = Some(draft.origin.clone());
         problem.tool = Some(name.clone());
+        problem.spot = from.spot(&draft.origin, &problem.pointer);
     }
     let mut item = finished.map(|finished| finished.item);
     if let Some(Item::Tool(tool)) = &mut item
@@ -204,6 +206,7 @@ fn whole_document(name: &str, message: String) -> Problem {
         origin: None,
         pointer: String::new(),
         message,
+        spot: None,
     }
 }
 
@@ -212,6 +215,7 @@ fn log(entry: &Entry) {
         tracing::warn!(
             name = entry.name,
             origin = entry.origin,
+            at = problem.spot.as_ref().map(tracing::field::display),
             pointer = problem.pointer,
             problem = problem.message,
             live = entry.live().is_some(),

@@ -8,6 +8,7 @@ use toolrail_core::{Problem, Revision, Severity};
 
 use crate::entry::{Entry, SourceId};
 use crate::entry_key::EntryKey;
+use crate::source::Source;
 
 /// Everything of one reading.
 #[derive(Default)]
@@ -26,11 +27,11 @@ pub(crate) struct Gathered {
 impl Gathered {
     /// Adds definitions of that source. Where two have one name the first wins, and the second is a problem (R26, R36); a
     /// row of the store replaces itself.
-    pub(crate) fn add(&mut self, source: SourceId, compiled: Vec<(EntryKey, Arc<Entry>)>) {
+    pub(crate) fn add(&mut self, source: &dyn Source, compiled: Vec<(EntryKey, Arc<Entry>)>) {
         for (key, entry) in compiled {
             match self.entries.get(&key) {
-                Some(Some(first)) if source != SourceId::Store => {
-                    let problem = taken(&entry, first);
+                Some(Some(first)) if source.id() != SourceId::Store => {
+                    let problem = taken(&entry, first, source);
                     self.problems.push(problem);
                 }
                 _ => {
@@ -46,7 +47,7 @@ impl Gathered {
     }
 }
 
-fn taken(entry: &Entry, first: &Entry) -> Problem {
+fn taken(entry: &Entry, first: &Entry, source: &dyn Source) -> Problem {
     let message =
         format!("the name {:?} is taken by {}, which wins; rename one of them", entry.name, first.origin);
     Problem {
@@ -55,5 +56,6 @@ fn taken(entry: &Entry, first: &Entry) -> Problem {
         origin: Some(entry.origin.clone()),
         pointer: "/name".into(),
         message,
+        spot: source.spot(&entry.origin, "/name"),
     }
 }

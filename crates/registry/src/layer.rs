@@ -32,7 +32,8 @@ impl Layer {
     pub(crate) fn apply(&mut self, gathered: Gathered) -> Vec<EntryKey> {
         let Gathered { revision, complete, entries, problems, .. } = gathered;
         for problem in problems.iter().filter(|problem| !self.problems.contains(problem)) {
-            tracing::warn!(origin = problem.origin, problem = problem.message, "source has a problem");
+            let at = problem.spot.as_ref().map(tracing::field::display);
+            tracing::warn!(origin = problem.origin, at, problem = problem.message, "source has a problem");
         }
         self.problems = problems;
         let mut changed = self.replace(complete, entries);

@@ -69,7 +69,8 @@ pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use snapshot::Snapshot;
 pub use source::{
-    Draft, FileSource, FixedSource, Loaded, ReadDocument, Source, SourceError, StoreSource, read_documents,
+    Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source, SourceError,
+    StoreSource, read_documents, registry_tools_definition,
 };
 pub use status::{SourceStatus, UpstreamStatus};
 pub use stored_form::{document_of, stored_form};

@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
-use toolrail_core::Definition;
+use toolrail_core::{Definition, METADATA};
 
 /// Which generation of clients a list is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,6 +83,9 @@ fn meta_of(definition: &Definition) -> Map<String, Value> {
     }
     if let Some(defer) = definition.defer_loading {
         meta.insert("toolrail/deferLoading".into(), defer.into());
+    }
+    if definition.kind == METADATA {
+        meta.insert("toolrail/callable".into(), false.into());
     }
     meta
 }

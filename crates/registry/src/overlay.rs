@@ -86,6 +86,7 @@ impl Laying<'_> {
             origin: Some(entry.origin.clone()),
             pointer: String::new(),
             message,
+            spot: None,
         });
         self.attach(key, problem.into_iter().collect());
     }

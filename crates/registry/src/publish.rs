@@ -80,6 +80,7 @@ impl Registry {
         gauges::published(&snapshot);
         let revision = snapshot.revision;
         self.current.store(snapshot);
+        // Afterwards: whoever sees this revision finds the snapshot that has it.
         toolrail_core::publish_revision(revision);
         self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
         for uri in differences.updated {

@@ -129,16 +129,17 @@ impl Registry {
         gathered.age = gathered.age.max(age);
         let key = |key: toolrail_core::ToolKey| EntryKey::new(key.tenant.map(Into::into), &key.name);
         gathered.remove(removed.into_iter().map(key).collect());
-        let (source, work) = (tracked.source.id(), self.work(tracked, drafts));
+        let (source, work) = (Arc::clone(&tracked.source), self.work(tracked, drafts));
         let compiler = Arc::clone(&self.compiler);
         if work.len() < FEW && !more {
-            gathered.add(source, tokio::task::block_in_place(|| compile_all(work, source, &compiler)));
+            let compiled = tokio::task::block_in_place(|| compile_all(work, &*source, &compiler));
+            gathered.add(&*source, compiled);
             return Ok(None);
         }
-        let compiling = tokio::task::spawn_blocking(move || compile_all(work, source, &compiler));
+        let compiling = tokio::task::spawn_blocking(move || compile_all(work, &*source, &compiler));
         let next = async { if more { tracked.source.load(Some(revision)).await } else { Ok(None) } };
         let (compiled, next) = tokio::join!(compiling, next);
-        gathered.add(source, compiled?);
+        gathered.add(&*tracked.source, compiled?);
         next
     }
 

@@ -146,5 +146,12 @@ impl Registration {
 
 /// An error at a place of a definition.
 pub(crate) fn error_at(pointer: &str, message: String) -> Problem {
-    Problem { severity: Severity::Error, tool: None, origin: None, pointer: pointer.to_owned(), message }
+    Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin: None,
+        pointer: pointer.to_owned(),
+        message,
+        spot: None,
+    }
 }

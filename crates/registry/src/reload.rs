@@ -7,7 +7,7 @@ impl Registry {
     /// table that was emptied behind its triggers.
     pub async fn reload(&self) {
         for tracked in &self.sources {
-            tracked.start_over().await;
+            tracked.forget().await;
         }
         self.refresh().await;
     }

@@ -78,8 +78,8 @@ impl Tracked {
         Some(Turn { tracked: self, number, began: Instant::now(), reading })
     }
 
-    /// Has it read from the start the next time.
-    pub(crate) async fn start_over(&self) {
+    /// Has everything read the next time, whatever changed since the last.
+    pub(crate) async fn forget(&self) {
         self.reading.lock().await.revision = None;
     }
 

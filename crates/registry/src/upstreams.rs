@@ -198,6 +198,7 @@ impl Offerer {
             origin: Some(self.origin.clone()),
             pointer: String::new(),
             message,
+            spot: None,
         }
     }
 }

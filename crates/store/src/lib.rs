@@ -1,24 +1,36 @@
 //! Where registered definitions are kept: one folder a database, all behind `toolrail_core::Store`, all passing the
 //! behaviour suite in `tests/it/behaviour.rs`. Nothing here looks into a definition.
 
+mod foreign;
 mod mysql;
 mod postgres;
 mod sqlite;
 mod url;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolrail_core::{Store, StoreError};
 
+pub use foreign::{Foreign, ForeignError, ForeignForm, ForeignTool, read_foreign};
 pub use sqlite::SqliteStore;
 pub use url::{StoreUrl, WrongUrl};
+
+/// The file of the embedded store in a data folder.
+const FILE: &str = "toolrail.db";
+
+impl StoreUrl {
+    /// The embedded store in a data folder, which is the default.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self::Sqlite(file_in(folder))
+    }
+}
 
 /// Opens a store, creating and migrating it as needed. Several processes may do so at once.
 pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     match url {
         StoreUrl::Sqlite(file) => Ok(Arc::new(SqliteStore::open(file).await?)),
-        StoreUrl::Memory => sqlite::open_in_memory().await,
+        StoreUrl::Memory => Ok(Arc::new(SqliteStore::open_in_memory().await?)),
         StoreUrl::Postgres(url) => postgres::open(url).await,
         StoreUrl::Mysql(url) => mysql::open(url).await,
     }
@@ -26,5 +38,9 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
 
 /// Opens the embedded store in `folder`, creating and migrating it as needed. Several processes may do so at once.
 pub async fn open_sqlite(folder: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(folder).await
+    SqliteStore::open(&file_in(folder)).await
+}
+
+fn file_in(folder: &Path) -> PathBuf {
+    folder.join(FILE)
 }

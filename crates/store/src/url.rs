@@ -33,19 +33,39 @@ impl std::str::FromStr for StoreUrl {
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(WrongUrl("a store is named by a URL, which begins with its kind and a colon".into()));
         };
-        let url =
-            || Url::parse(text).map_err(|error| WrongUrl(format!("the URL of the store is wrong: {error}")));
+        let url = || server(text);
         match scheme.to_ascii_lowercase().as_str() {
             "postgres" | "postgresql" => Ok(Self::Postgres(url()?)),
             "mysql" | "mariadb" => Ok(Self::Mysql(url()?)),
-            "memory" => Ok(Self::Memory),
-            "sqlite" => match rest.strip_prefix("//").unwrap_or(rest) {
-                "" => Err(WrongUrl("sqlite: needs a file".into())),
-                ":memory:" => Ok(Self::Memory),
-                file => Ok(Self::Sqlite(file.into())),
+            "memory" => match rest.trim_start_matches('/') {
+                "" => Ok(Self::Memory),
+                _ => Err(WrongUrl("memory: has nothing behind it".into())),
             },
+            "sqlite" => file(rest),
             other => Err(WrongUrl(format!("there is no kind of store {other:?}"))),
         }
+    }
+}
+
+fn server(text: &str) -> Result<Url, WrongUrl> {
+    let url =
+        Url::parse(text).map_err(|error| WrongUrl(format!("the URL of the store is wrong: {error}")))?;
+    // Without it, what was meant as a password could be taken for something else, and shown.
+    if !url.has_authority() {
+        return Err(WrongUrl("the URL of the store has no \"//\" behind its kind".into()));
+    }
+    Ok(url)
+}
+
+fn file(rest: &str) -> Result<StoreUrl, WrongUrl> {
+    match rest.strip_prefix("//").unwrap_or(rest) {
+        "" => Err(WrongUrl("sqlite: needs a file".into())),
+        ":memory:" => Ok(StoreUrl::Memory),
+        // Others take options there, which would become part of the file's name.
+        file if file.rsplit_once('?').is_some_and(|(_, options)| options.contains('=')) => {
+            Err(WrongUrl("sqlite: takes no options behind the file; leave out what begins with \"?\"".into()))
+        }
+        file => Ok(StoreUrl::Sqlite(file.into())),
     }
 }
 
@@ -78,18 +98,25 @@ mod tests {
     #[test]
     fn every_kind_is_read_and_no_password_is_shown() {
         let shown = |text: &str| {
-            text.parse::<StoreUrl>()
-                .map(|url| format!("{url} {url:?}"))
-                .unwrap_or_else(|error| error.to_string())
+            let url = text.parse::<StoreUrl>();
+            url.map_or_else(|error| error.to_string(), |url| format!("{url} {url:?}"))
         };
         assert_eq!(shown("sqlite:a/b.db"), "sqlite a/b.db sqlite a/b.db");
         assert_eq!(shown("sqlite:///var/t.db"), "sqlite /var/t.db sqlite /var/t.db");
-        assert_eq!(shown("memory:"), "memory memory");
+        for text in ["memory:", "memory://", "sqlite::memory:", "sqlite://:memory:", "MEMORY:"] {
+            assert_eq!(shown(text), "memory memory", "{text}");
+        }
+        assert!(shown("sqlite:t.db?mode=rwc").contains("no options"));
+        assert!(shown("memory:t.db").contains("nothing behind it"));
+        assert!(shown("sqlite:").contains("needs a file"));
         for text in [
             "mysql://vanna:vanpass@127.0.0.1:3307/tools",
             "mariadb://vanna:vanpass@h/t?ssl-mode=disabled",
             "postgresql://u:vanpass@h:5432/t",
             "postgres:vanpass",
+            "postgres:/vanpass",
+            "mysql:u:vanpass@h",
+            "sqlite+vanpass",
             "vanpass",
             "oracle://u:vanpass@h/t",
         ] {

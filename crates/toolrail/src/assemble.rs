@@ -21,6 +21,7 @@ use toolrail_registry::{
 use toolrail_tool::Offering;
 
 use crate::config::Settings;
+use crate::progress::LoadingBar;
 use crate::telemetry::Metrics;
 use crate::{identity, store_choice};
 
@@ -67,9 +68,12 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
     }
+    let bar = LoadingBar::new();
     let registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
-        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())]);
+        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
+        .with_progress(bar.listener());
     registry.refresh().await;
+    drop(bar);
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.await_upstreams(UPSTREAMS_WITHIN).await;
@@ -143,6 +147,7 @@ fn limits(settings: &Settings) -> RegistryLimits {
     RegistryLimits {
         page_tools: settings.page_size.unwrap_or(defaults.page_tools),
         poll: settings.poll,
+        window: settings.refresh_window,
         ..defaults
     }
 }

@@ -14,6 +14,7 @@ mod demo;
 mod http;
 mod identity;
 mod print;
+mod progress;
 mod server_file;
 mod store_choice;
 mod telemetry;

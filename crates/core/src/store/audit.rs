@@ -116,8 +116,13 @@ impl AuditEntry {
         field(Some(&self.name));
         field(Some(&self.revision.to_string()));
         field(Some(&self.changes));
-        hash.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(hash.finish().as_ref())
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Follows the record from its first entry and finds where it was tampered with.
@@ -218,6 +223,13 @@ mod tests {
         assert_eq!(check(&removed, removed.last()).unwrap_err().number, 2);
         assert_eq!(check(&whole[..3], whole.last()).unwrap_err().number, 4);
         assert_eq!(check(&whole, whole.get(2)).unwrap_err().number, 3);
+    }
+
+    #[test]
+    fn hashes_stay_as_they_are_for_ever() {
+        assert_eq!(hexadecimal(&[0, 9, 10, 255]), "00090aff");
+        let hash = record(1).remove(0).hash;
+        assert_eq!(hash, "9ea6e64806697b7e49d75eb58b26fdf52bf2f9b818a6cc484ae38b5d5ee12d57");
     }
 
     #[test]

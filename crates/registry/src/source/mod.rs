@@ -3,6 +3,8 @@
 mod documents;
 mod files;
 mod fixed;
+mod places;
+mod registry_tools;
 mod store;
 
 use std::sync::Arc;
@@ -10,11 +12,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
-use toolrail_core::{Problem, Revision, StoreError, ToolKey};
+use toolrail_core::{Problem, Revision, Spot, StoreError, ToolKey};
 
-pub use documents::{ReadDocument, read_documents};
+pub use documents::{FileFault, ReadDocument, read_documents};
 pub use files::FileSource;
 pub use fixed::FixedSource;
+pub use places::Places;
+pub use registry_tools::definition as registry_tools_definition;
 pub use store::StoreSource;
 
 use crate::entry::SourceId;
@@ -92,6 +96,11 @@ pub trait Source: Send + Sync {
 
     /// What changed after `since`, or nothing if nothing did; everything, if `since` is absent.
     async fn load(&self, since: Option<Revision>) -> Result<Option<Loaded>, SourceError>;
+
+    /// Where in a file stands what that pointer names in the definition from there, if it came from a file.
+    fn spot(&self, _origin: &str, _pointer: &str) -> Option<Spot> {
+        None
+    }
 
     /// How many definitions it has, if it keeps count.
     async fn count(&self) -> Result<Option<u64>, SourceError> {

@@ -5,6 +5,8 @@ use sqlx::sqlite::SqliteConnection;
 
 use super::schema::MigrateError;
 
+const COLUMNS: &str = "SELECT lower(name) FROM pragma_table_info('mcp_tool')";
+
 const REQUIRED: &[&str] = &["id", "name", "config_json"];
 
 const ADDED: &[(&str, &str)] = &[
@@ -41,9 +43,7 @@ pub(super) struct UnusableTable {
 
 /// Brings an existing table into the form that the first migration expects; does nothing if there is none.
 pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
-    let columns: Vec<String> = sqlx::query_scalar("SELECT lower(name) FROM pragma_table_info('mcp_tool')")
-        .fetch_all(&mut *connection)
-        .await?;
+    let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut *connection).await?;
     if columns.is_empty() {
         return Ok(());
     }
@@ -60,5 +60,14 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Mig
     }
     sqlx::query(RENAME_DUPLICATES).execute(&mut *connection).await?;
     sqlx::query(NORMALISE_TIMES).execute(connection).await?;
+    Ok(())
+}
+
+/// Adds the column that says whose a definition is, unless the table has one.
+pub(super) async fn add_tenant(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
+    let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut *connection).await?;
+    if !columns.iter().any(|column| column == "tenant_id") {
+        sqlx::query("ALTER TABLE mcp_tool ADD COLUMN tenant_id TEXT").execute(connection).await?;
+    }
     Ok(())
 }

@@ -1,5 +1,9 @@
 //! SQLite: the behaviour suite, and what only a file that several processes share can get wrong.
 
+mod memory;
+mod migrating;
+mod unique;
+
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -8,14 +12,14 @@ use std::sync::Arc;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tempfile::TempDir;
-use toolrail_core::{Store, StoreError, ToolKey, async_trait};
+use toolrail_core::{AuditCheck, HistoryQuery, Store, StoreError, ToolKey, VersionKind, async_trait};
 use toolrail_store::{SqliteStore, open_sqlite};
 
 use crate::behaviour::{Subject, by, put, suite};
 
-struct Folder(TempDir);
+pub(crate) struct Folder(TempDir);
 
-async fn folder() -> Folder {
+pub(crate) async fn folder() -> Folder {
     Folder(tempfile::tempdir().unwrap())
 }
 
@@ -64,8 +68,9 @@ suite!(folder);
 async fn the_folder_is_created_and_the_file_is_durable() {
     let parent = tempfile::tempdir().unwrap();
     let store = open_sqlite(&parent.path().join("a/b")).await.unwrap();
-    assert!(store.file().ends_with("a/b/toolrail.db") && store.file().exists());
-    let options = SqliteConnectOptions::new().filename(store.file());
+    let file = store.file().unwrap();
+    assert!(file.ends_with("a/b/toolrail.db") && file.exists());
+    let options = SqliteConnectOptions::new().filename(file);
     let mut connection = options.connect().await.unwrap();
     let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
     assert_eq!(mode, "wal");
@@ -103,7 +108,7 @@ async fn replacing_statements_are_seen() {
         ("INSERT OR IGNORE INTO mcp_tool (id, name, config_json) VALUES (1, 'z', 'new')", &[], &[]),
         (
             "INSERT INTO mcp_tool (name, config_json) VALUES ('a', 'new') \
-             ON CONFLICT (name) DO UPDATE SET config_json = excluded.config_json",
+             ON CONFLICT (coalesce(tenant_id, ''), lower(name)) DO UPDATE SET config_json = excluded.config_json",
             &["a"],
             &[],
         ),
@@ -133,7 +138,7 @@ async fn replacing_statements_are_seen() {
             store.write(&[put("a", "old"), put("b", "old"), put("c", "old")], &by("ann")).await.unwrap();
         // An older tombstone of a name must not hide its return, nor a later removal.
         folder
-            .run("DELETE FROM mcp_tool WHERE name = 'c'; INSERT INTO mcp_tool_tombstone VALUES ('z', 1)")
+            .run("DELETE FROM mcp_tool WHERE name = 'c'; INSERT INTO mcp_tool_tombstone VALUES ('', 'z', 1)")
             .await;
         let seen = store.revision().await.unwrap();
         assert_eq!(seen, before + 1);
@@ -147,6 +152,92 @@ async fn replacing_statements_are_seen() {
             (expected, removed.iter().map(|name| ToolKey { tenant: None, name: (*name).into() }).collect()),
             "{sql}"
         );
+        check_history(&store, sql).await;
+    }
+}
+
+/// What history says of now is what stands in the table, and no two versions have one number.
+async fn check_history(store: &SqliteStore, sql: &str) {
+    let rows = store.changes_since(0).await.unwrap().rows;
+    let mut there: Vec<(String, String, i64)> =
+        rows.into_iter().map(|row| (row.name, row.config_json, row.version)).collect();
+    there.sort_unstable();
+    let state = store.state_at(i64::MAX).await.unwrap();
+    let mut told: Vec<(String, String, i64)> =
+        state.into_iter().map(|version| (version.name, version.config_json, version.revision)).collect();
+    told.sort_unstable();
+    assert_eq!(told, there, "{sql}");
+    let versions = store.history(&HistoryQuery { most: 100, ..HistoryQuery::default() }).await.unwrap();
+    assert!(versions.is_sorted_by(|newer, older| newer.revision > older.revision), "{sql}: {versions:?}");
+    let mut last: std::collections::BTreeMap<String, VersionKind> = std::collections::BTreeMap::new();
+    for version in versions.iter().rev() {
+        let before = last.insert(version.name.to_lowercase(), version.kind);
+        let new = matches!(before, None | Some(VersionKind::Removed));
+        assert_eq!(new, version.kind == VersionKind::Created, "{sql}: {versions:?}");
+    }
+}
+
+/// Versions are ours to give: readers go by them.
+#[tokio::test]
+async fn a_version_that_another_program_makes_up_is_put_right() {
+    let folder = folder().await;
+    let store = folder.store().await;
+    store.write(&[put("a", "1"), put("b", "1"), put("c", "1")], &by("ann")).await.unwrap();
+    for sql in [
+        "UPDATE mcp_tool SET version = 999",
+        "UPDATE mcp_tool SET version = 0 WHERE name = 'b'",
+        "UPDATE mcp_tool SET version = NULL WHERE name = 'b'",
+        "UPDATE mcp_tool SET version = 1 WHERE name = 'b'",
+        "PRAGMA recursive_triggers = 1; UPDATE mcp_tool SET version = 2 WHERE name = 'a'",
+    ] {
+        drop(folder.sql(sql).await);
+        let rows = store.changes_since(0).await.unwrap().rows;
+        assert_eq!(rows.iter().map(|row| row.version).collect::<Vec<_>>(), [1, 2, 3], "{sql}");
+    }
+    folder.run("UPDATE mcp_tool SET enabled = 0, version = version + 1 WHERE name = 'c'").await;
+    folder.run("UPDATE mcp_tool SET enabled = 0, version = version + 1 WHERE name = 'a'").await;
+    let versions: Vec<i64> =
+        store.changes_since(0).await.unwrap().rows.iter().map(|row| row.version).collect();
+    assert_eq!(versions, [2, 4, 5]);
+    check_history(&store, "version + 1").await;
+}
+
+/// R118: the database itself refuses; whoever takes that away is found out.
+#[tokio::test]
+async fn tampering_with_the_audit_record_shows() {
+    for (sql, broken) in [
+        ("UPDATE mcp_tool_audit SET who = 'eve' WHERE number = 2", Some(2)),
+        ("UPDATE mcp_tool_audit SET at = CAST(at AS BLOB), changes = NULL WHERE number = 2", None),
+        ("DELETE FROM mcp_tool_audit WHERE number = 1", Some(1)),
+        ("DELETE FROM mcp_tool_audit WHERE number = 3", Some(3)),
+        ("DELETE FROM toolrail_meta WHERE name = 'audit_head'", Some(3)),
+        (
+            "INSERT INTO mcp_tool_audit SELECT 4, at, who, address, via, action, tenant, name, 4, changes, hash, hash \
+          FROM mcp_tool_audit WHERE number = 3",
+            Some(4),
+        ),
+    ] {
+        let folder = folder().await;
+        let store = folder.store().await;
+        store.write(&[put("a", "1"), put("b", "1"), put("c", "1")], &by("ann")).await.unwrap();
+        if sql.contains("mcp_tool_audit") && !sql.starts_with("INSERT") {
+            assert!(folder.sql(sql).await.unwrap_err().contains("never"), "{sql}");
+            folder
+                .run("DROP TRIGGER trg_mcp_tool_audit_changing; DROP TRIGGER trg_mcp_tool_audit_removing")
+                .await;
+        }
+        let done = folder.sql(sql).await;
+        assert_eq!(done.is_ok(), broken.is_some(), "{sql}");
+        let mut check = AuditCheck::default();
+        let entries = store.audit(0, 10).await.unwrap();
+        let head = store.audit_head().await.unwrap();
+        let result =
+            entries.iter().try_for_each(|entry| check.take(entry)).and_then(|()| check.finish(head.as_ref()));
+        assert_eq!(result.err().map(|error| error.number), broken, "{sql}");
+        // Nobody is kept from working by that.
+        if !sql.starts_with("INSERT") {
+            store.write(&[put("d", "1")], &by("ann")).await.unwrap();
+        }
     }
 }
 
@@ -158,7 +249,8 @@ async fn oddly_typed_values_are_read() {
     folder
         .run(
             "INSERT INTO mcp_tool (name, enabled, config_json) VALUES \
-             ('word', 'true', x'7b7d'), ('off', 'False', '{}'), ('many', 7, x'ff'), (12, 0, 34)",
+             ('word', 'true', x'7b7d'), ('off', 'False', '{}'), ('many', 7, x'ff'), (12, 0, 34); \
+             UPDATE mcp_tool SET tenant_id = 7 WHERE name = 'off'",
         )
         .await;
     let rows = store.changes_since(0).await.unwrap().rows;
@@ -166,8 +258,17 @@ async fn oddly_typed_values_are_read() {
         rows.iter().map(|row| (row.name.as_str(), row.enabled, row.config_json.as_str())).collect();
     assert_eq!(
         found,
-        [("word", true, "{}"), ("off", false, "{}"), ("many", true, "\u{fffd}"), ("12", false, "34")]
+        [("word", true, "{}"), ("many", true, "\u{fffd}"), ("12", false, "34"), ("off", false, "{}")]
     );
+    assert_eq!(rows[3].tenant.as_deref(), Some("7"));
+    let state: Vec<(String, bool, String)> = store
+        .state_at(100)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|version| (version.name, version.enabled, version.config_json))
+        .collect();
+    assert_eq!(state[1], ("many".into(), true, "\u{fffd}".into()));
 }
 
 /// R104, R107: the documents' form of the table, as another program made it.
@@ -196,12 +297,12 @@ async fn an_existing_table_is_adopted_without_loss() {
             .collect();
         assert_eq!(
             found,
-            [("echo", true, "2024-05-06T07:08:09.000Z", 1), ("Echo_2", false, "2024-05-06T12:53:20.000Z", 1)]
+            [("echo", true, "2024-05-06T07:08:09.000Z", 2), ("Echo_2", false, "2024-05-06T12:53:20.000Z", 3)]
         );
-        assert_eq!((changes.revision, changes.rows[0].config_json.as_str()), (1, "{\"a\":1}"));
+        assert_eq!((changes.revision, changes.rows[0].config_json.as_str()), (3, "{\"a\":1}"));
 
         folder.run("INSERT INTO mcp_tool (name, enabled, config_json) VALUES ('new', 1, '{}')").await;
-        let changes = store.changes_since(1).await.unwrap();
+        let changes = store.changes_since(3).await.unwrap();
         assert_eq!(changes.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["new"]);
         let note: String = sqlx::query_scalar("SELECT note FROM mcp_tool WHERE name = 'echo'")
             .fetch_one(&mut folder.connection().await)

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::process::Signal;
 use tokio::process::Command;
 
 use super::install::{find, run};
@@ -24,7 +25,7 @@ pub(super) fn programs() -> Option<PathBuf> {
 
 pub(super) fn setup() -> Result<Setup> {
     let programs = programs().context("MariaDB is not installed; `cargo xtask test` as root installs it")?;
-    Ok(Setup { programs, account: None, last_signal: "KILL" })
+    Ok(Setup { programs, account: None, last_signal: ("KILL", Signal::KILL) })
 }
 
 pub(super) async fn initialise(data: &Path) -> Result<()> {

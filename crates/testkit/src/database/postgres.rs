@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use rustix::process::Signal;
 use tokio::process::Command;
 
 use super::install::{Account, find, run};
@@ -29,7 +30,7 @@ pub(super) fn setup(folder: &Path) -> Result<Setup> {
     if let Some(account) = account {
         account.own(folder)?;
     }
-    Ok(Setup { programs, account, last_signal: "QUIT" })
+    Ok(Setup { programs, account, last_signal: ("QUIT", Signal::QUIT) })
 }
 
 pub(super) async fn initialise(setup: &Setup, data: &Path) -> Result<()> {
@@ -43,11 +44,13 @@ pub(super) async fn initialise(setup: &Setup, data: &Path) -> Result<()> {
 pub(super) fn server(setup: &Setup, data: &Path, options: ServerOptions, port: u16) -> Command {
     let mut command = setup.command("postgres");
     command.arg("-D").arg(data).args(["-p", &port.to_string()]);
-    // No connections set aside: the limit that a test names is the limit, for the superuser too.
+    // No connections set aside: the limit that a test names is the limit, for the superuser too. Shared memory in the data
+    // folder goes with it, even if the server is killed.
     let always =
         ["listen_addresses=127.0.0.1", "unix_socket_directories=", "superuser_reserved_connections=0"];
     command.args(always.map(|setting| format!("--{setting}")));
-    command.arg("--max_wal_senders=0").arg(format!("--max_connections={}", options.max_connections));
+    command.args(["--max_wal_senders=0", "--dynamic_shared_memory_type=mmap"]);
+    command.arg(format!("--max_connections={}", options.max_connections));
     if options.durability == Durability::Fast {
         command.args(["--fsync=off", "--full_page_writes=off", "--autovacuum=off"]);
     }

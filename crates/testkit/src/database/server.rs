@@ -4,7 +4,7 @@ use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal};
@@ -18,6 +18,8 @@ use crate::wait::wait_until;
 /// Recovery after a crash included.
 const START_WITHIN: Duration = Duration::from_mins(1);
 const END_WITHIN: Duration = Duration::from_secs(15);
+/// Killed in earnest if it takes longer.
+const DROP_WITHIN: Duration = Duration::from_secs(5);
 /// How often another port is tried when somebody was quicker.
 const PORTS_TRIED: usize = 5;
 
@@ -79,15 +81,15 @@ pub(super) struct Setup {
     pub(super) programs: PathBuf,
     /// Another account to run it as.
     pub(super) account: Option<Account>,
-    /// What ends it at once when its parent dies.
-    pub(super) last_signal: &'static str,
+    /// What ends it at once and lets it tidy up if there is anything to; by name and by number.
+    pub(super) last_signal: (&'static str, Signal),
 }
 
 impl Setup {
     /// A program that ends with the thread that starts it, even if that is killed.
     pub(super) fn command(&self, program: &str) -> Command {
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", self.last_signal]);
+        command.args(["--pdeathsig", self.last_signal.0]);
         if let Some(Account { user, group }) = self.account {
             command.arg(format!("--reuid={user}")).arg(format!("--regid={group}")).arg("--clear-groups");
         }
@@ -222,9 +224,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Ok(server) = self.pid() {
-            stop_for_good(server);
+        let Ok(server) = self.pid() else { return };
+        let mut members = processes::children(server);
+        members.push(server);
+        processes::send(server, self.setup.last_signal.1);
+        processes::signal(server, Signal::CONT);
+        // Their folder is removed next: nobody may still write there.
+        let deadline = Instant::now() + DROP_WITHIN;
+        while members.iter().any(|member| processes::is_alive(*member)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
         }
+        stop_for_good(server);
     }
 }
 

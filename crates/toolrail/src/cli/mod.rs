@@ -6,15 +6,22 @@ mod banner;
 mod completions;
 mod definition_files;
 mod diff;
+mod export;
 mod gateway;
 mod history;
+mod import;
+mod incoming;
+mod plan_view;
 mod remote;
 mod rollback;
 mod schema;
 mod serve;
+mod start_import;
 mod stdio;
+mod sync;
 mod target;
 mod tools;
+mod transfer;
 mod validate;
 mod wording;
 
@@ -55,6 +62,12 @@ enum Command {
     Rollback(rollback::RollbackArgs),
     /// Show who changed what, or find out whether that record was tampered with
     Audit(audit::AuditArgs),
+    /// Take definitions over into the store: from files, RegistryTools, or the database of another system
+    Import(import::ImportArgs),
+    /// Write the definitions of the store to files
+    Export(export::ExportArgs),
+    /// Make the store what a folder of files says, such as a git checkout
+    Sync(sync::SyncArgs),
     /// Check definition files without registering anything
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of a definition
@@ -107,6 +120,9 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(args) => diff::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,
         Command::Audit(args) => audit::run(args).await,
+        Command::Import(args) => import::run(args).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Sync(args) => sync::run(args).await,
         Command::Validate(args) => validate::run(&args),
         Command::Schema => {
             schema::run();

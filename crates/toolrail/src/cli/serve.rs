@@ -14,6 +14,7 @@ use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
+use super::start_import;
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
 use crate::http::{self, Guard, Guarded, Socket, Tenants};
@@ -40,6 +41,9 @@ pub(super) struct ServeArgs {
     /// Origin of web pages that may use this server, such as https://console.example.com; may be repeated
     #[arg(long, env = "TOOLRAIL_ALLOW_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
     allow_origin: Vec<String>,
+    /// Folder or file of definitions to put into the store at the start, over what is there; may be repeated
+    #[arg(long, env = "TOOLRAIL_IMPORT", value_name = "DIR")]
+    import: Vec<String>,
 }
 
 impl ServeArgs {
@@ -79,11 +83,15 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     };
     let metrics = Metrics::start();
     let assembly = assemble::assemble(&settings, built_in).await?;
+    let imported = match args.import.as_slice() {
+        [] => None,
+        from => Some(start_import::run(&assembly.registry, from).await?),
+    };
     let banner = Banner::new(address);
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
     let (announced, other) = announce(&settings, &banner.url).await?;
-    let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
+    let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
     let served = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
     serve(&assembly, (listener, socket), served, signals).await?;

@@ -160,6 +160,11 @@ impl Target {
         Ok(target)
     }
 
+    /// On behalf of which tenant it is used.
+    pub(super) fn tenant(&self) -> Option<&str> {
+        self.principal.tenant()
+    }
+
     /// A command to try next, on the same target.
     pub(super) fn command(&self, words: &str) -> String {
         format!("`{} {words}{}`", identity::name(), self.flags)

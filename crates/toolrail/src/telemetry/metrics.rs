@@ -1,9 +1,8 @@
-//! Counters for `/metrics`: one recorder for the whole process, which any crate reaches through the `metrics` facade. What
-//! each of them means is said here.
+//! Counters for `/metrics`: one recorder for the whole process, which any crate reaches through the `metrics` facade.
 
 use std::time::Duration;
 
-use metrics::{Unit, describe_counter, describe_gauge, describe_histogram, gauge};
+use metrics::{Unit, describe_gauge, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -58,34 +57,11 @@ impl Metrics {
     }
 }
 
+/// Whoever counts something else says what that is.
 fn describe() {
-    let gauges = [
-        ("toolrail_build_info", "Always 1; the version of this gateway is a label"),
-        ("toolrail_last_refresh_version", "The revision of the store that this gateway serves"),
-        ("toolrail_tools", "Definitions by where they come from and whether they are live"),
-        ("toolrail_problems", "What is wrong with definitions and sources, by severity"),
-        ("toolrail_store_up", "1 if the store could be read the last time, else 0"),
-        ("process_open_fds", "Open file descriptors"),
-    ];
-    for (name, text) in gauges {
-        describe_gauge!(name, text);
-    }
-    let timed = [
-        ("toolrail_last_refresh_latency", "How long the last refresh that changed something took"),
-        ("process_start_time_seconds", "When this process started, in seconds since 1970"),
-    ];
-    for (name, text) in timed {
-        describe_gauge!(name, Unit::Seconds, text);
-    }
+    describe_gauge!("toolrail_build_info", "Always 1; the version of this gateway is a label");
+    let text = "When this process started, in seconds since 1970";
+    describe_gauge!("process_start_time_seconds", Unit::Seconds, text);
     describe_gauge!("process_resident_memory_bytes", Unit::Bytes, "Memory in use");
-    let counters = [
-        ("toolrail_refresh_count", "Looks at the sources that changed what is served"),
-        ("toolrail_refresh_failures", "Looks at a source that failed"),
-        ("toolrail_definitions_compiled_total", "Definitions that were compiled"),
-    ];
-    for (name, text) in counters {
-        describe_counter!(name, text);
-    }
-    let text = "From the commit of a change, by the clock of the store, until it is live here";
-    describe_histogram!("toolrail_propagation_seconds", Unit::Seconds, text);
+    describe_gauge!("process_open_fds", "Open file descriptors");
 }
