@@ -8,6 +8,7 @@ mod mail;
 mod news;
 mod open;
 mod place;
+mod put;
 mod rows;
 mod schema;
 mod unique;
