@@ -99,6 +99,7 @@ async fn an_upstream_belongs_to_its_tenant() {
     assert_eq!(listed(&acme), ["far -", "one -", "two -"], "what its server offers is its own");
     assert_eq!((acme.upstreams.len(), registry.snapshot().upstreams.len()), (2, 1));
     assert_eq!(registry.snapshot().all_upstreams().len(), 2);
+    drop(acme);
     // A definition of the same name hides a shared server with all that it offers.
     rows.commit(&[of("acme", described("shared-up", "own")), of("acme", purge("up"))]);
     registry.refresh().await;
