@@ -28,8 +28,8 @@ impl Pair {
     async fn start() -> Self {
         let data = tempfile::tempdir().unwrap();
         let upstream = Upstream::start().await.unwrap();
-        let first = gateway().data(data.path()).start().await.unwrap();
-        let second = gateway().data(data.path()).start().await.unwrap();
+        let first = gateway().data(data.path()).args(["--poll-ms", "250"]).start().await.unwrap();
+        let second = gateway().data(data.path()).args(["--poll-ms", "250"]).start().await.unwrap();
         register(&first, &weather("weather.search", &upstream.url("/echo"))).await;
         let pair = Self {
             balancer: Balancer::start(&[first.url(), second.url()]).await.unwrap(),

@@ -11,14 +11,20 @@ use sqlx::Connection;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use toolrail_testkit::{Gateway, Upstream, wait_until};
 
-use crate::support::{BINARY, call, echo_tool, gateway_and_upstream, listed, register_all};
+use crate::support::{BINARY, call, echo_tool, gateway, gateway_and_upstream, listed, register_all};
 
 async fn other_program(gateway: &Gateway) -> Result<SqliteConnection> {
     let options = SqliteConnectOptions::new().filename(gateway.data().join("toolrail.db"));
     Ok(SqliteConnection::connect_with(&options).await?)
 }
 
-/// Waits for the list to become `expected`; about a second is what R127 grants: `pollMs`, and the time to read and compile.
+/// A gateway that looks at its store four times a second, and an upstream.
+async fn polling_often() -> Result<(Gateway, Upstream)> {
+    let upstream = Upstream::start().await?;
+    Ok((gateway().args(["--poll-ms", "250"]).start().await?, upstream))
+}
+
+/// Waits for the list to become `expected`; about a second is what R127 grants.
 async fn listed_within_a_second(gateway: &Gateway, expected: &[&str]) -> Result<()> {
     let what = format!("the list {expected:?}");
     wait_until(&what, Duration::from_millis(1_500), async || {
@@ -30,7 +36,7 @@ async fn listed_within_a_second(gateway: &Gateway, expected: &[&str]) -> Result<
 
 #[tokio::test]
 async fn r104_r127_rows_written_by_other_programs_are_live_within_a_second() -> Result<()> {
-    let (gateway, upstream) = gateway_and_upstream().await?;
+    let (gateway, upstream) = polling_often().await?;
     let mut other = other_program(&gateway).await?;
     sqlx::query("INSERT INTO mcp_tool(name, enabled, config_json) VALUES ('sql.echo', 1, ?)")
         .bind(echo_tool("sql.echo", &upstream).to_string())
@@ -50,7 +56,7 @@ async fn r104_r127_rows_written_by_other_programs_are_live_within_a_second() -> 
 
 #[tokio::test]
 async fn a_row_with_errors_is_a_problem_and_keeps_nobody_else_back() -> Result<()> {
-    let (gateway, upstream) = gateway_and_upstream().await?;
+    let (gateway, upstream) = polling_often().await?;
     let mut other = other_program(&gateway).await?;
     sqlx::query("INSERT INTO mcp_tool(name, enabled, config_json) VALUES ('bad', 1, '{]'), ('worse', 1, '{}'), ('good', 1, ?)")
         .bind(echo_tool("good", &upstream).to_string())
