@@ -1,13 +1,183 @@
-//! MySQL and MariaDB.
+//! MySQL and MariaDB: a database that other programs may read and write too. Only SQL that both understand.
+
+mod adopt;
+mod audit;
+mod failure;
+mod history;
+mod keys;
+mod mail;
+mod news;
+mod plan;
+mod pool;
+mod rows;
+mod schema;
+mod triggers;
+mod truncated;
+mod uses;
+mod write;
 
 use std::sync::Arc;
 
-use toolrail_core::{Store, StoreError};
+use async_trait::async_trait;
+use toolrail_core::{
+    AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, MailLimits, News, NewsKind, Retention,
+    Revision, Row, Store, StoreError, Usage, Uses, Version,
+};
 use url::Url;
 
 use crate::url::without_password;
+use failure::Failure;
+use pool::{Connections, READING, WRITING};
 
-/// Opens the database at `url`, migrating it as needed.
+/// How often something is tried when others are in the way.
+const TRIES: u32 = 8;
+
+/// Opens the database at `url`, creating and migrating it as needed.
 pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
-    Err(StoreError::Unavailable { store: without_password(url), source: "not built yet".into() })
+    let described = without_password(url);
+    match prepare(url).await {
+        Ok(connections) => Ok(Arc::new(MysqlStore { described, connections })),
+        Err(failure) => Err(failure.of(described)),
+    }
+}
+
+async fn prepare(url: &Url) -> Result<Connections, Failure> {
+    let options = pool::options(url)?;
+    if options.get_database().is_none() {
+        return Err(Failure::Told(
+            "its URL names no database; write one behind the host, such as /toolrail".into(),
+        ));
+    }
+    schema::migrate(url, &options).await?;
+    Ok(Connections::new(options))
+}
+
+struct MysqlStore {
+    described: String,
+    connections: Connections,
+}
+
+/// Does some work on a connection within a time limit, and again while others are in the way.
+macro_rules! bounded {
+    ($store:ident, $limit:ident, |$connection:ident| $work:expr) => {{
+        let work = async {
+            let mut tries = 0;
+            loop {
+                let mut lease = $store.connections.lease().await?;
+                let $connection = &mut *lease;
+                let done: Result<_, Failure> = $work.await;
+                tries += 1;
+                match done {
+                    Err(failure) if failure.is_passing() && tries < TRIES => {
+                        lease.give_back();
+                        tokio::time::sleep(pause(tries)).await;
+                    }
+                    Err(failure) => {
+                        if failure.is_answer() {
+                            lease.give_back();
+                        }
+                        return Err(failure);
+                    }
+                    Ok(done) => {
+                        lease.give_back();
+                        return Ok(done);
+                    }
+                }
+            }
+        };
+        pool::within($limit, work).await.map_err(|failure: Failure| failure.of($store.describe()))
+    }};
+}
+
+/// Before the next try.
+fn pause(tries: u32) -> std::time::Duration {
+    std::time::Duration::from_millis(10) * tries
+}
+
+#[async_trait]
+impl Store for MysqlStore {
+    fn describe(&self) -> String {
+        self.described.clone()
+    }
+
+    async fn revision(&self) -> Result<Revision, StoreError> {
+        bounded!(self, READING, |connection| rows::revision(connection))
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        bounded!(self, READING, |connection| rows::count(connection))
+    }
+
+    async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
+        bounded!(self, READING, |connection| rows::changes_since(connection, since))
+    }
+
+    async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
+        bounded!(self, READING, |connection| rows::find(connection, tenant, name))
+    }
+
+    async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
+        bounded!(self, WRITING, |connection| write::write(connection, changes, author))
+    }
+
+    async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
+        bounded!(self, READING, |connection| history::read(connection, query))
+    }
+
+    async fn state_at(&self, revision: Revision) -> Result<Vec<Version>, StoreError> {
+        bounded!(self, READING, |connection| history::state_at(connection, revision))
+    }
+
+    async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
+        bounded!(self, WRITING, |connection| history::forget(connection, retention))
+    }
+
+    async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        bounded!(self, READING, |connection| audit::read(connection, after, most))
+    }
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+        bounded!(self, READING, |connection| audit::head(connection))
+    }
+
+    async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
+        bounded!(self, WRITING, |connection| uses::record(connection, uses))
+    }
+
+    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+        bounded!(self, READING, |connection| uses::read(connection))
+    }
+
+    async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
+        bounded!(self, WRITING, |connection| keys::shared(connection, name))
+    }
+
+    async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
+        match bounded!(self, WRITING, |connection| mail::leave(connection, topic, body))? {
+            mail::Left::Taken => Ok(()),
+            mail::Left::Refused(reason) => {
+                Err(StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason })
+            }
+        }
+    }
+
+    async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        bounded!(self, WRITING, |connection| mail::collect(connection, topic))
+    }
+
+    async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
+            let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
+            return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
+        }
+        bounded!(self, WRITING, |connection| news::announce(connection, kind, bodies))
+    }
+
+    async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
+        bounded!(self, READING, |connection| news::after(connection, number))
+    }
+
+    async fn close(&self) {
+        self.connections.close().await;
+    }
 }

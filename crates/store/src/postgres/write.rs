@@ -175,8 +175,10 @@ async fn drop_unique_name(pool: &PgPool, fault: &Fault) -> Result<bool, Fault> {
     let found: Option<(String, Option<String>)> = query.fetch_optional(&mut *connection).await?;
     if let Some((index, constraint)) = &found {
         let sql = match constraint {
-            Some(constraint) => format!("ALTER TABLE mcp_tool DROP CONSTRAINT {}", quoted(constraint)),
-            None => format!("DROP INDEX {}", quoted(index)),
+            Some(constraint) => {
+                format!("ALTER TABLE mcp_tool DROP CONSTRAINT IF EXISTS {}", quoted(constraint))
+            }
+            None => format!("DROP INDEX IF EXISTS {}", quoted(index)),
         };
         sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(connection).await.map_err(|error| {
             Fault::told(format!(

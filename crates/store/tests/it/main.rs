@@ -6,6 +6,10 @@ mod behaviour;
 #[cfg(test)]
 mod behaviour_of_messages;
 #[cfg(test)]
+mod foreign;
+#[cfg(test)]
+mod mysql;
+#[cfg(test)]
 mod postgres;
 #[cfg(test)]
 mod postgres_adoption;

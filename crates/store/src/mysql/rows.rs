@@ -1,0 +1,157 @@
+//! Reading definitions and what changed about them.
+
+use std::time::Duration;
+
+use sqlx::Row as _;
+use sqlx::mysql::{MySqlConnection, MySqlRow};
+use toolrail_core::{Changes, Revision, Row, ToolKey, ToolName};
+
+use super::failure::Failure;
+use super::pool::{Begun, begin_reading};
+use super::truncated;
+
+// Any program may have written the row and chosen its types, so nothing is taken for granted. `row_of` reads the columns
+// in this order.
+macro_rules! select_rows {
+    ($condition:literal) => {
+        concat!(
+            "SELECT CONVERT(tenant_id USING utf8mb4), CONVERT(name USING utf8mb4), ",
+            "CAST(coalesce(enabled, 0) <> 0 AS SIGNED), CONVERT(config_json USING utf8mb4), ",
+            "CAST(version AS SIGNED), CAST(updated_at AS CHAR), CONVERT(updated_by USING utf8mb4) FROM mcp_tool ",
+            $condition
+        )
+    };
+}
+pub(super) use select_rows;
+
+const STATE: &str = "SELECT version, \
+    CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
+    FROM mcp_config_version WHERE id = 1";
+const CHANGED: &str = select_rows!("WHERE version > ? ORDER BY version LIMIT ?");
+const ONE: &str = select_rows!("WHERE tenant_key = ? AND name_key = ?");
+const REMOVED: &str = "SELECT tenant_key, name_key FROM mcp_tool_tombstone AS gone \
+    WHERE version > ? AND version <= ? AND NOT EXISTS (SELECT 1 FROM mcp_tool \
+        WHERE mcp_tool.tenant_key = gone.tenant_key AND mcp_tool.name_key = gone.name_key) ORDER BY version";
+const AGE: &str = "SELECT TIMESTAMPDIFF(MICROSECOND, at, UTC_TIMESTAMP(6)) FROM mcp_tool_history \
+    WHERE revision > ? AND revision <= ? ORDER BY revision LIMIT 1";
+
+/// The current revision.
+pub(super) async fn revision(connection: &mut MySqlConnection) -> Result<Revision, Failure> {
+    match state(connection).await? {
+        (revision, false) => Ok(revision),
+        (_, true) => truncated::bury(connection).await,
+    }
+}
+
+/// How many definitions there are.
+pub(super) async fn count(connection: &mut MySqlConnection) -> Result<u64, Failure> {
+    let count: i64 = sqlx::query_scalar("SELECT count(*) FROM mcp_tool").fetch_one(connection).await?;
+    Ok(count.try_into().unwrap_or(0))
+}
+
+/// One row, by name in any case.
+pub(super) async fn find(
+    connection: &mut MySqlConnection,
+    tenant: Option<&str>,
+    name: &str,
+) -> Result<Option<Row>, Failure> {
+    let (tenant, name) = (tenant.unwrap_or_default(), ToolName::fold(name));
+    let query = sqlx::query(ONE).bind(tenant.as_bytes()).bind(name.as_bytes());
+    let row = query.fetch_optional(connection).await?;
+    Ok(row.as_ref().map(row_of).transpose()?)
+}
+
+/// What changed after that revision, all of one moment.
+pub(super) async fn changes_since(
+    connection: &mut MySqlConnection,
+    since: Revision,
+) -> Result<Changes, Failure> {
+    let mut transaction = begin_reading(connection).await?;
+    let (revision, lost) = state(&mut transaction).await?;
+    if lost {
+        transaction.rollback().await?;
+        truncated::bury(connection).await?;
+        return Box::pin(changes_since(connection, since)).await;
+    }
+    let mut changes = Changes { revision, ..Changes::default() };
+    if revision != since {
+        read_page(&mut transaction, since, &mut changes).await?;
+    }
+    transaction.commit().await?;
+    Ok(changes)
+}
+
+async fn read_page(
+    transaction: &mut Begun<'_>,
+    since: Revision,
+    changes: &mut Changes,
+) -> Result<(), sqlx::Error> {
+    let rows = sqlx::query(CHANGED).bind(since).bind(Changes::MOST + 1).fetch_all(&mut **transaction).await?;
+    let most = usize::try_from(Changes::MOST).unwrap_or(usize::MAX);
+    changes.more = rows.len() > most;
+    changes.rows = rows.iter().take(most).map(row_of).collect::<Result<_, _>>()?;
+    if changes.more
+        && let Some(last) = changes.rows.last()
+    {
+        changes.revision = last.version;
+    }
+    // Whoever begins knows of nothing that could have been removed.
+    if since != 0 {
+        let removed = sqlx::query(REMOVED).bind(since).bind(changes.revision);
+        let removed = removed.fetch_all(&mut **transaction).await?;
+        changes.removed = removed.iter().map(|row| key_of(row, 0)).collect::<Result<_, _>>()?;
+    }
+    let age = sqlx::query_scalar(AGE).bind(since).bind(changes.revision);
+    let age: Option<i64> = age.fetch_optional(&mut **transaction).await?;
+    changes.age = age.map(|micros| Duration::from_micros(micros.try_into().unwrap_or(0)));
+    Ok(())
+}
+
+/// The revision, and whether rows went without the triggers seeing it.
+pub(super) async fn state(connection: &mut MySqlConnection) -> Result<(Revision, bool), sqlx::Error> {
+    let row = sqlx::query(STATE).fetch_one(connection).await?;
+    Ok((row.try_get(0)?, row.try_get::<i64, _>(1)? != 0))
+}
+
+/// A row of `select_rows!`.
+pub(super) fn row_of(row: &MySqlRow) -> Result<Row, sqlx::Error> {
+    Ok(Row {
+        tenant: optional(row, 0)?.filter(|tenant| !tenant.is_empty()),
+        name: text(row, 1)?,
+        enabled: row.try_get::<i64, _>(2)? != 0,
+        config_json: text(row, 3)?,
+        version: row.try_get(4)?,
+        updated_at: time(&text(row, 5)?),
+        updated_by: optional(row, 6)?,
+    })
+}
+
+/// The key in two columns.
+pub(super) fn key_of(row: &MySqlRow, column: usize) -> Result<ToolKey, sqlx::Error> {
+    let tenant = optional(row, column)?.filter(|tenant| !tenant.is_empty());
+    Ok(ToolKey { tenant, name: text(row, column + 1)? })
+}
+
+/// A column as text, whatever its type; nothing for NULL.
+pub(super) fn text(row: &MySqlRow, column: usize) -> Result<String, sqlx::Error> {
+    Ok(optional(row, column)?.unwrap_or_default())
+}
+
+/// A column as text, whatever its type.
+pub(super) fn optional(row: &MySqlRow, column: usize) -> Result<Option<String>, sqlx::Error> {
+    let bytes: Option<&[u8]> = row.try_get_unchecked(column)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+}
+
+/// A time as the server writes it (`2024-05-06 07:08:09.123`), as RFC 3339; the session's time is UTC.
+pub(super) fn time(text: &str) -> String {
+    match text.split_once(' ') {
+        Some((date, time)) => format!("{date}T{time}Z"),
+        None => text.to_owned(),
+    }
+}
+
+/// The tenant of a key as its column has it.
+pub(super) fn tenant_bytes(key: &ToolKey) -> &[u8] {
+    key.tenant.as_deref().unwrap_or_default().as_bytes()
+}

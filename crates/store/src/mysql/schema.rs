@@ -1,0 +1,138 @@
+//! Brings a database to the newest version of the schema, creating it if need be. Gateways that start at once take turns;
+//! what one of them left half done, the next does again.
+
+use std::time::Duration;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
+use url::Url;
+
+use super::failure::{Failure, number, number_of};
+use super::{adopt, pool, triggers, truncated};
+
+const TABLES: &str = include_str!("migrations/0001_tables.sql");
+
+/// The newest version of the schema that is known here.
+const KNOWN: i64 = 1;
+
+/// How long connecting may take.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// How long to wait for another gateway that migrates.
+const TURN: Duration = Duration::from_secs(60);
+/// How long migrating may take: a large table is copied.
+const MIGRATING: Duration = Duration::from_mins(10);
+
+const NUMBERED_AT_ONCE: u32 = 500;
+
+const VERSION: &str = "SELECT version FROM toolrail_schema WHERE id = 1";
+const LOCK: &str = "SELECT GET_LOCK(CONCAT('toolrail:', SHA1(DATABASE())), ?)";
+const MARK: &str = "CREATE TABLE IF NOT EXISTS toolrail_schema (id SMALLINT PRIMARY KEY, version BIGINT NOT NULL) \
+    ENGINE = InnoDB";
+const NUMBER: &str =
+    "UPDATE mcp_tool SET version = 0, updated_at = updated_at WHERE version = 0 ORDER BY id LIMIT ?";
+
+/// Brings the database to the newest version.
+pub(super) async fn migrate(url: &Url, options: &MySqlConnectOptions) -> Result<(), Failure> {
+    let mut connection = pool::within(CONNECTING, connect(url, options)).await?;
+    if pool::within(pool::READING, is_current(&mut connection)).await? {
+        return Ok(connection.close().await?);
+    }
+    pool::within(TURN + pool::READING, take_turn(&mut connection)).await?;
+    // Another gateway may have been quicker while this one waited.
+    if !pool::within(pool::READING, is_current(&mut connection)).await? {
+        pool::within(MIGRATING, bring(&mut connection)).await?;
+    }
+    // The lock goes with the connection.
+    Ok(connection.close().await?)
+}
+
+async fn connect(url: &Url, options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
+    match pool::connect(options).await {
+        Err(error) if number_of(&error) == Some(number::UNKNOWN_DATABASE) => {
+            create_database(url, options).await?;
+            Ok(pool::connect(options).await?)
+        }
+        Err(error) if number_of(&error) == Some(number::NO_RIGHT_TO_DATABASE) => Err(no_right(url, options)),
+        connected => Ok(connected?),
+    }
+}
+
+async fn create_database(url: &Url, options: &MySqlConnectOptions) -> Result<(), Failure> {
+    let Some(database) = options.get_database() else { return Ok(()) };
+    let mut without = url.clone();
+    without.set_path("");
+    let mut connection = pool::connect(&pool::options(&without)?).await?;
+    let sql = format!("CREATE DATABASE IF NOT EXISTS {} CHARACTER SET utf8mb4", quoted(database));
+    let created = connection.execute(AssertSqlSafe(sql)).await;
+    connection.close().await?;
+    match created {
+        Ok(_) => {
+            tracing::info!(database, "created the database");
+            Ok(())
+        }
+        Err(_) => Err(no_right(url, options)),
+    }
+}
+
+fn no_right(url: &Url, options: &MySqlConnectOptions) -> Failure {
+    let database = quoted(options.get_database().unwrap_or_default());
+    let user = url.username();
+    Failure::Told(format!(
+        "there is no database {database} that the user may use, nor may the user create it; as an administrator run: \
+         CREATE DATABASE {database} CHARACTER SET utf8mb4; GRANT ALL ON {database}.* TO '{user}'@'%'"
+    ))
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Whether there is nothing to do.
+async fn is_current(connection: &mut MySqlConnection) -> Result<bool, Failure> {
+    let found: Result<Option<i64>, _> = sqlx::query_scalar(VERSION).fetch_optional(&mut *connection).await;
+    let found = match found {
+        Err(error) if number_of(&error) == Some(number::NO_TABLE) => None,
+        found => found?,
+    };
+    match found {
+        Some(found) if found > KNOWN => Err(Failure::TooNew { found, known: KNOWN }),
+        // Without its triggers, as after a backup of tables alone was played back, the store is blind.
+        Some(KNOWN) => Ok(triggers::are_there(connection).await?),
+        Some(_) | None => Ok(false),
+    }
+}
+
+async fn take_turn(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    let got: Option<i64> = sqlx::query_scalar(LOCK).bind(TURN.as_secs()).fetch_one(connection).await?;
+    if got == Some(1) {
+        return Ok(());
+    }
+    Err(Failure::Told("another gateway has been migrating it for a minute; try again later".into()))
+}
+
+async fn bring(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    sqlx::raw_sql(TABLES).execute(&mut *connection).await?;
+    let columns = adopt::prepare(connection).await?;
+    triggers::install(connection, &columns).await?;
+    number_rows(connection).await?;
+    // Whatever went while there were no triggers is entered now.
+    connection.execute("UPDATE mcp_config_version SET truncated = TRUE WHERE id = 1").await?;
+    truncated::bury(connection).await?;
+    connection.execute(MARK).await?;
+    let mark = sqlx::query("REPLACE INTO toolrail_schema (id, version) VALUES (1, ?)");
+    mark.bind(KNOWN).execute(connection).await?;
+    Ok(())
+}
+
+/// Rows that were there before us get their numbers from the triggers, one by one, and keep their times.
+async fn number_rows(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    connection.execute("SET @toolrail_numbering = 1").await?;
+    loop {
+        let numbered = sqlx::query(NUMBER).bind(NUMBERED_AT_ONCE).execute(&mut *connection).await?;
+        if numbered.rows_affected() == 0 {
+            break;
+        }
+    }
+    connection.execute("SET @toolrail_numbering = NULL").await?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! The triggers that keep revision, tombstones and history, whoever writes. They run with the rights of whoever made them,
+//! so that another program needs rights on `mcp_tool` only.
+
+use sqlx::mysql::MySqlConnection;
+use sqlx::{AssertSqlSafe, Executor as _};
+
+use super::adopt::Columns;
+use super::failure::{Failure, number, number_of};
+
+// What comes before a row is written stands before what comes after it.
+const TRIGGERS: [(&str, &str); 5] = [
+    ("toolrail_inserting", include_str!("triggers/inserting.sql")),
+    ("toolrail_updating", include_str!("triggers/updating.sql")),
+    ("toolrail_inserted", include_str!("triggers/inserted.sql")),
+    ("toolrail_updated", include_str!("triggers/updated.sql")),
+    ("toolrail_deleted", include_str!("triggers/deleted.sql")),
+];
+
+const COUNT: &str = "SELECT count(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
+    AND event_object_table = 'mcp_tool' AND trigger_name LIKE 'toolrail\\_%'";
+
+const LOCK: &str = "LOCK TABLES mcp_tool WRITE, mcp_tool_history READ";
+
+// Rows whose version is not one of ours: another program's column of that name, or written while there were no triggers.
+const FORGET_VERSIONS: &str = "UPDATE mcp_tool SET version = 0, updated_at = updated_at WHERE version <> 0 \
+    AND NOT EXISTS (SELECT 1 FROM mcp_tool_history WHERE mcp_tool_history.revision = mcp_tool.version \
+        AND mcp_tool_history.name_key = mcp_tool.name_key)";
+
+/// The folded name, as `ToolName::fold` makes it: no function of the server lowers the letters of ASCII alone.
+pub(super) fn name_key(column: &str) -> String {
+    let bytes = format!("COALESCE(CAST(CONVERT({column} USING utf8mb4) AS BINARY), x'')");
+    (b'A'..=b'Z').fold(bytes, |sql, letter| {
+        format!("REPLACE({sql}, x'{letter:02x}', x'{:02x}')", letter.to_ascii_lowercase())
+    })
+}
+
+/// The tenant; empty for everybody.
+pub(super) fn tenant_key(column: &str) -> String {
+    format!("COALESCE(CAST(CONVERT({column} USING utf8mb4) AS BINARY), x'')")
+}
+
+/// Whether all of them are there.
+pub(super) async fn are_there(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
+    let count: i64 = sqlx::query_scalar(COUNT).fetch_one(connection).await?;
+    Ok(usize::try_from(count).is_ok_and(|count| count == TRIGGERS.len()))
+}
+
+/// Makes them all anew while nobody can write. Rows that they have not numbered have version 0 then.
+pub(super) async fn install(connection: &mut MySqlConnection, columns: &Columns) -> Result<(), Failure> {
+    match connection.execute(LOCK).await {
+        Ok(_) => {}
+        Err(error)
+            if matches!(
+                number_of(&error),
+                Some(number::NO_RIGHT_TO_DATABASE | number::NO_RIGHT_TO_TABLE)
+            ) =>
+        {
+            tracing::warn!(
+                "may not lock tables: do not write to mcp_tool with other programs while this starts"
+            );
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let installed = install_locked(connection, columns).await;
+    connection.execute("UNLOCK TABLES").await?;
+    installed
+}
+
+async fn install_locked(connection: &mut MySqlConnection, columns: &Columns) -> Result<(), Failure> {
+    for (name, _) in TRIGGERS {
+        let drop = format!("DROP TRIGGER IF EXISTS {name}");
+        connection.execute(AssertSqlSafe(drop)).await.map_err(refused)?;
+    }
+    connection.execute(FORGET_VERSIONS).await?;
+    for (_, sql) in TRIGGERS {
+        let sql = sql
+            .replace("{times}", &times(sql, columns))
+            .replace("{name_key}", &name_key("NEW.name"))
+            .replace("{tenant_key}", &tenant_key("NEW.tenant_id"));
+        connection.execute(AssertSqlSafe(sql)).await.map_err(refused)?;
+    }
+    Ok(())
+}
+
+// A time is written with the precision that its column has: the server would round, up to a second into the future.
+fn times(trigger: &str, columns: &Columns) -> String {
+    let mut sql = String::new();
+    if let Some(precision) = columns.precision("updated_at") {
+        sql += &format!("SET NEW.updated_at = CURRENT_TIMESTAMP({precision});\n");
+    }
+    if let Some(precision) = columns.precision("created_at").filter(|_| trigger.contains("BEFORE INSERT")) {
+        sql += &format!("SET NEW.created_at = COALESCE(NEW.created_at, CURRENT_TIMESTAMP({precision}));\n");
+    }
+    sql
+}
+
+fn refused(error: sqlx::Error) -> Failure {
+    match number_of(&error) {
+        Some(number::TRIGGERS_NOT_TRUSTED) => Failure::Told(
+            "it does not let this user create triggers while its binary log is on; as an administrator run: \
+             SET GLOBAL log_bin_trust_function_creators = 1"
+                .into(),
+        ),
+        Some(number::NO_RIGHT_TO_TABLE | number::NO_RIGHT_TO_DATABASE | number::NO_RIGHT) => {
+            Failure::Told(format!(
+                "this user may not create triggers on mcp_tool ({error}); as an administrator run: \
+             GRANT TRIGGER ON the database .* TO the user of the URL"
+            ))
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,17 @@
+CREATE TRIGGER toolrail_updating BEFORE UPDATE ON mcp_tool FOR EACH ROW
+BEGIN
+    -- A rename, or a move to another tenant, is two changes: a removal and a creation.
+    DECLARE steps INT DEFAULT 1;
+    IF {name_key} <> OLD.name_key OR {tenant_key} <> OLD.tenant_key THEN
+        SET steps = 2;
+    END IF;
+    UPDATE mcp_config_version SET version = version + steps WHERE id = 1;
+    SET NEW.version = (SELECT version FROM mcp_config_version WHERE id = 1);
+    -- A row that is only being numbered keeps its time. Whoever does not say who they are is not taken for the previous
+    -- writer.
+    IF @toolrail_numbering IS NULL THEN
+        SET NEW.updated_by = IF(@toolrail_by IS NOT NULL, @toolrail_by,
+            IF(NEW.updated_by <=> OLD.updated_by, NULL, NEW.updated_by));
+        {times}
+    END IF;
+END
