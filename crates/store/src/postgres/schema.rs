@@ -132,9 +132,11 @@ fn steps_after(applied: usize) -> Vec<&'static Step> {
 
 /// How many migrations the database has.
 async fn applied(connection: &mut PgConnection, store: &str) -> Result<usize, Fault> {
-    let there: bool = sqlx::query_scalar("SELECT to_regclass('toolrail_schema') IS NOT NULL")
-        .fetch_one(&mut *connection)
-        .await?;
+    // By way of pg_class: opening a table lets the server forget what it remembers of names from before it waited its turn.
+    let there: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('toolrail_schema'))")
+            .fetch_one(&mut *connection)
+            .await?;
     if !there {
         return Ok(0);
     }
