@@ -98,8 +98,9 @@ async fn create(options: &PgConnectOptions) -> Result<(), Fault> {
     };
     let mut connection =
         connect(&options.clone().database("postgres")).await.map_err(|error| missing(error.to_string()))?;
-    let created = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await;
-    connection.close().await.ok();
+    let creating = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection);
+    let created = timeout(CONNECT, creating).await.map_err(|_| Fault::slow(CONNECT))?;
+    timeout(CONNECT, connection.close()).await.ok();
     match created {
         Ok(_) => Ok(()),
         // Another process was quicker, or is at it.

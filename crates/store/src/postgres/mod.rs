@@ -62,7 +62,7 @@ impl PostgresStore {
         let options = connect::options(url)?;
         let mut first = connect::first(&options).await?;
         let schema = schema::migrate(&mut first, &name).await?;
-        first.close().await.ok();
+        timeout(CLOSE, first.close()).await.ok();
         let server = connect::Server { options, schema };
         let (pool, bell) = (server.pool(), Arc::new(Notify::new()));
         let listener = listen::ring(server, Arc::clone(&bell), name.clone());
