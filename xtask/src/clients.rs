@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
+use crate::packages;
 use crate::workspace::{Workspace, answer_of, run};
 
 /// The conformance suite and the inspector ask for this; Debian 12 has 18.
@@ -119,20 +120,7 @@ fn install_system_packages() -> Result<()> {
     if !present("npm", &["--version"]) {
         missing.extend(["nodejs", "npm"]);
     }
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let packages = missing.join(" ");
-    let is_root = answer_of("id", &["-u"]).is_some_and(|user| user == "0");
-    if !is_root || !present("apt-get", &["--version"]) {
-        bail!("the client tests need {packages}; install them and run `cargo xtask test` again");
-    }
-    println!("installing system packages for the client tests: {packages}");
-    run(Command::new("apt-get").args(["update", "-qq"]))?;
-    run(Command::new("apt-get")
-        .args(["install", "-y", "-qq", "--no-install-recommends"])
-        .args(&missing)
-        .env("DEBIAN_FRONTEND", "noninteractive"))
+    packages::install(&missing, "the client tests")
 }
 
 /// Remembers which pins a folder was installed from.

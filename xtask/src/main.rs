@@ -3,7 +3,9 @@
 
 mod bench;
 mod clients;
+mod databases;
 mod fuzz;
+mod packages;
 mod testing;
 mod tidy;
 mod workspace;

@@ -8,9 +8,10 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{ErrorCode, Mute, Payload, PlainAnswer, Principal, ToolResult, write_json_string};
+use toolrail_core::{ErrorCode, Mute, Payload, PlainAnswer, ToolResult, write_json_string};
 use toolrail_registry::{Entry, Item, Snapshot};
 
+use crate::asker::Asker;
 use crate::failure::{Failure, json_bytes};
 use crate::unknown::{Sought, unknown};
 use crate::{Admin, body};
@@ -26,7 +27,11 @@ struct CallRequest<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-pub(crate) async fn call(State(admin): State<Admin>, request: Body) -> Result<Response, Failure> {
+pub(crate) async fn call(
+    State(admin): State<Admin>,
+    Asker(principal): Asker,
+    request: Body,
+) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
     let request: CallRequest<'_> = body::parse_object(&bytes)?;
     let name = match (&request.tool, &request.name) {
@@ -40,10 +45,12 @@ pub(crate) async fn call(State(admin): State<Admin>, request: Body) -> Result<Re
             return Err(Failure::bad_request("\"tool\" is missing: the name of the tool to call"));
         }
     };
-    let snapshot = admin.registry.snapshot();
+    let tenant = principal.tenant();
+    let snapshot = admin.registry.catalogue(tenant);
     let tool = snapshot.find(name).ok_or_else(|| not_callable(&snapshot, name))?;
-    let result = tool.call(request.arguments, &Principal::Anonymous, &Mute).await?;
-    answer(result)
+    let outcome = tool.call(request.arguments, &principal, &Mute).await;
+    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
+    answer(outcome?)
 }
 
 /// Why no tool can be called under that name, with the name that was probably meant.

@@ -10,9 +10,11 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolrail_core::{Problem, Revision, Severity, ToolName, Usage};
-use toolrail_registry::{Entry, Item, Snapshot, SourceId, UpstreamStatus};
+use toolrail_registry::{Done, Entry, Item, Snapshot, SourceId, UpstreamStatus, WriteError};
 
 use crate::Admin;
+use crate::asker::Asker;
+use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
 use crate::unknown::{Sought, unknown};
 
@@ -156,6 +158,7 @@ impl Beside {
 
 pub(crate) async fn list(
     State(admin): State<Admin>,
+    Asker(principal): Asker,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "state=live|disabled|broken"))?;
@@ -164,7 +167,7 @@ pub(crate) async fn list(
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
     }
     let beside = Beside::of(&admin).await;
-    let snapshot = admin.registry.snapshot();
+    let snapshot = admin.registry.catalogue(principal.tenant());
     let tools: Vec<Shown<'_>> = snapshot
         .entries()
         .filter(|entry| state.is_none_or(|state| entry.state() == state))
@@ -173,23 +176,29 @@ pub(crate) async fn list(
     Ok(json_answer(StatusCode::OK, &List { revision: snapshot.revision, tools }))
 }
 
-pub(crate) async fn show(State(admin): State<Admin>, Path(name): Path<String>) -> Result<Response, Failure> {
-    let snapshot = admin.registry.snapshot();
+pub(crate) async fn show(
+    State(admin): State<Admin>,
+    Asker(principal): Asker,
+    Path(name): Path<String>,
+) -> Result<Response, Failure> {
+    let snapshot = admin.registry.catalogue(principal.tenant());
     let entry = found(&snapshot, &name)?;
-    Ok(json_answer(StatusCode::OK, &Shown::in_full(entry, &snapshot, &Beside::of(&admin).await)))
+    let shown = Shown::in_full(entry, &snapshot, &Beside::of(&admin).await);
+    Ok(with_version(json_answer(StatusCode::OK, &shown), entry.version))
 }
 
 pub(crate) async fn remove(
     State(admin): State<Admin>,
+    asking: Asking,
     Path(name): Path<String>,
     query: Result<Query<RemoveQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "purge=true|false"))?;
     if !query.purge {
-        return switch(&admin, &name, false).await;
+        return switch(&admin, &asking, &name, false).await;
     }
-    found(&admin.registry.snapshot(), &name)?;
-    let revision = admin.registry.purge(&name, &admin.author()).await?;
+    let purged = admin.registry.purge(&asking.which(&name), &asking.author).await;
+    let Done { name, revision, .. } = purged.map_err(|error| told(&admin, &asking, error))?;
     Ok(json_answer(
         StatusCode::OK,
         &json!({"ok": true, "name": name, "state": "purged", "revision": revision}),
@@ -198,25 +207,36 @@ pub(crate) async fn remove(
 
 pub(crate) async fn enable(
     State(admin): State<Admin>,
+    asking: Asking,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    switch(&admin, &name, true).await
+    switch(&admin, &asking, &name, true).await
 }
 
 pub(crate) async fn disable(
     State(admin): State<Admin>,
+    asking: Asking,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    switch(&admin, &name, false).await
+    switch(&admin, &asking, &name, false).await
 }
 
-async fn switch(admin: &Admin, name: &str, enabled: bool) -> Result<Response, Failure> {
-    found(&admin.registry.snapshot(), name)?;
-    let revision = admin.registry.set_enabled(name, enabled, &admin.author()).await?;
-    let snapshot = admin.registry.snapshot();
-    let entry = found(&snapshot, name)?;
-    let body = json!({"ok": true, "name": entry.name, "state": entry.state(), "revision": revision});
-    Ok(json_answer(StatusCode::OK, &body))
+async fn switch(admin: &Admin, asking: &Asking, name: &str, enabled: bool) -> Result<Response, Failure> {
+    let switched = admin.registry.set_enabled(&asking.which(name), enabled, &asking.author).await;
+    let Done { name, revision, version } = switched.map_err(|error| told(admin, asking, error))?;
+    let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
+    let state = snapshot.entry(&name).map_or("purged", |entry| entry.state());
+    let body = json!({"ok": true, "name": name, "state": state, "revision": revision, "version": version});
+    Ok(with_version(json_answer(StatusCode::OK, &body), version))
+}
+
+/// Why a change was not made; an unknown name comes with the one that was probably meant.
+pub(crate) fn told(admin: &Admin, asking: &Asking, error: WriteError) -> Failure {
+    let WriteError::NotFound(name) = &error else {
+        return error.into();
+    };
+    let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
+    found(&snapshot, name).err().unwrap_or_else(|| error.into())
 }
 
 /// The definition of that name, in any state.

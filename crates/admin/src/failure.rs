@@ -7,8 +7,10 @@ use axum::extract::rejection::QueryRejection;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde::Serialize;
-use toolrail_core::{CallError, ErrorCode, Problem, Severity};
+use toolrail_core::{CallError, ErrorCode, Problem, Severity, StoreError};
 use toolrail_registry::WriteError;
+
+use crate::conflict::ConflictBody;
 
 /// Why a request was not carried out.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(crate) struct Failure {
     pub(crate) error: CallError,
     pub(crate) status: StatusCode,
     pub(crate) problems: Vec<Problem>,
+    /// Both sides, where somebody else was faster.
+    pub(crate) conflict: Option<Box<ConflictBody>>,
 }
 
 impl Failure {
@@ -76,21 +80,33 @@ impl fmt::Display for Failure {
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self { error, status, problems: Vec::new() }
+        Self { error, status, problems: Vec::new(), conflict: None }
     }
 }
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
-        let code = match &error {
-            WriteError::NotFound(_) => ErrorCode::NotFound,
-            WriteError::Elsewhere { .. } | WriteError::NoStore => ErrorCode::Conflict,
+        let message = error.to_string();
+        let code = match error {
+            WriteError::Refused(problems) => return Self::bad_definition(problems, ""),
+            WriteError::Conflict(conflict) => {
+                let conflict = Some(Box::new(ConflictBody::from(*conflict)));
+                return Self { conflict, ..Self::new(ErrorCode::Conflict, message) };
+            }
+            WriteError::NotFound(_)
+            | WriteError::NoHistory(_)
+            | WriteError::NoVersion { .. }
+            | WriteError::NoRevision { .. }
+            | WriteError::Store(StoreError::Forgotten { .. }) => ErrorCode::NotFound,
+            WriteError::Elsewhere { .. } | WriteError::Shared { .. } | WriteError::NoStore => {
+                ErrorCode::Conflict
+            }
             WriteError::Store(store) => {
-                tracing::error!(error = %store, "store failed during a change");
+                tracing::error!(error = %store, "store failed");
                 ErrorCode::StoreUnavailable
             }
         };
-        Self::new(code, error.to_string())
+        Self::new(code, message)
     }
 }
 
@@ -100,6 +116,8 @@ struct FailureBody<'a> {
     error: ErrorBody<'a>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     problems: &'a [Problem],
+    #[serde(flatten)]
+    conflict: Option<&'a ConflictBody>,
 }
 
 /// `error` of an answer.
@@ -117,7 +135,12 @@ impl<'a> From<&'a CallError> for ErrorBody<'a> {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let body = FailureBody { ok: false, error: (&self.error).into(), problems: &self.problems };
+        let body = FailureBody {
+            ok: false,
+            error: (&self.error).into(),
+            problems: &self.problems,
+            conflict: self.conflict.as_deref(),
+        };
         json(self.status, &body)
     }
 }

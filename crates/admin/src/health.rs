@@ -1,12 +1,13 @@
-//! Whether the process lives, whether it can serve, what is wrong with definitions, and looking at the sources now.
+//! Whether the process lives, whether it can serve, and what is wrong with definitions.
 
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolrail_registry::Snapshot;
+use toolrail_registry::{Snapshot, SourceId};
 
 use crate::Admin;
+use crate::asker::Asker;
 use crate::failure::json as json_answer;
 
 pub(crate) async fn healthz(State(admin): State<Admin>) -> Response {
@@ -23,41 +24,48 @@ pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
     } else {
         (StatusCode::OK, "ready")
     };
-    let mut body = json!({"status": word});
+    let mut body = json!({"status": word, "store": store(&snapshot)});
     merge(&mut body, summary(&snapshot));
     json_answer(status, &body)
 }
 
-/// Looks at every source now (`refreshNow`, R128).
-pub(crate) async fn refresh(State(admin): State<Admin>) -> Response {
-    admin.registry.refresh().await;
-    let mut body = json!({"ok": true});
-    merge(&mut body, summary(&admin.registry.snapshot()));
-    json_answer(StatusCode::OK, &body)
-}
-
-pub(crate) async fn problems(State(admin): State<Admin>) -> Response {
-    let snapshot = admin.registry.snapshot();
-    let problems: Vec<_> = snapshot.problems().collect();
+/// Those that a tenant can see, or all.
+pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+    let snapshot = admin.registry.catalogue(principal.tenant());
+    let problems: Vec<_> = match principal.tenant() {
+        Some(_) => snapshot.problems().collect(),
+        None => snapshot.all_problems().collect(),
+    };
     json_answer(StatusCode::OK, &json!({"problems": problems}))
 }
 
-fn summary(snapshot: &Snapshot) -> Value {
+/// Whether the store could be read the last time, for those who look after databases only.
+fn store(snapshot: &Snapshot) -> Value {
+    let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
+    let Some(store) = store else { return Value::Null };
+    let mut told = json!({"description": store.description, "reachable": store.failure.is_none()});
+    if let Some(since) = &store.since {
+        told["unreachableSince"] = since.as_str().into();
+    }
+    told
+}
+
+pub(crate) fn summary(snapshot: &Snapshot) -> Value {
     json!({
         "revision": snapshot.revision,
-        "tools": snapshot.tools().len(),
-        "problems": snapshot.problems().count(),
+        "tools": snapshot.tool_count(),
+        "problems": snapshot.problem_count(),
         "sources": snapshot.sources,
-        "upstreams": snapshot.upstreams,
+        "upstreams": snapshot.all_upstreams(),
     })
 }
 
 fn is_failing(snapshot: &Snapshot) -> bool {
     snapshot.sources.iter().any(|source| source.failure.is_some())
-        || snapshot.upstreams.iter().any(|upstream| upstream.failure.is_some())
+        || snapshot.all_upstreams().iter().any(|upstream| upstream.failure.is_some())
 }
 
-fn merge(body: &mut Value, more: Value) {
+pub(crate) fn merge(body: &mut Value, more: Value) {
     if let (Value::Object(body), Value::Object(more)) = (body, more) {
         body.extend(more);
     }

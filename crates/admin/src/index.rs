@@ -7,13 +7,14 @@ use serde_json::json;
 use toolrail_core::ErrorCode;
 
 use crate::Admin;
+use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
 
-pub(crate) async fn index(State(admin): State<Admin>) -> Response {
+pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let body = json!({
         "name": "toolrail",
         "version": admin.version,
-        "tools": admin.registry.snapshot().tools().len(),
+        "tools": admin.registry.catalogue(principal.tenant()).tool_count(),
         "endpoints": {
             // A Unix socket serves the same.
             "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],
@@ -28,10 +29,20 @@ pub(crate) async fn index(State(admin): State<Admin>) -> Response {
                 "POST /admin/tools/{name}/preview",
                 "POST /admin/tools/{name}/enable",
                 "POST /admin/tools/{name}/disable",
+                "GET /admin/tools/{name}/history",
+                "GET /admin/tools/{name}/history/{version}",
+                "GET /admin/tools/{name}/diff",
+                "POST /admin/tools/{name}/rollback",
+                "GET /admin/history",
+                "POST /admin/rollback",
+                "GET /admin/audit",
+                "GET /admin/audit/verify",
+                "GET /admin/export",
+                "POST /admin/sync",
                 "POST /admin/refresh",
                 "GET /admin/problems",
             ],
-            "health": ["GET /healthz", "GET /readyz"],
+            "health": ["GET /healthz", "GET /readyz", "GET /metrics"],
             "schema": ["GET /schema/tool.json"],
         },
     });

@@ -1,38 +1,61 @@
 //! The REST face: `/mcp/tools` to list and call, `/admin/…` to register and look after definitions, health. Plain JSON
 //! that curl can speak; it knows no MCP.
 
+mod asker;
+mod asking;
+mod audit;
 mod body;
 mod call;
+mod conflict;
 mod definitions;
+mod export;
 mod failure;
 mod health;
+mod history;
 mod index;
 mod list;
+mod metrics;
 mod preview;
+mod refresh;
 mod register;
+mod rollback;
+mod sync;
 mod unknown;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
+use refresh::Refreshing;
 use toolrail_registry::Registry;
+
+/// Makes the page that Prometheus reads.
+pub type MetricsPage = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// What the REST face works on.
 #[derive(Clone)]
 pub struct Admin {
     /// The tools.
-    pub registry: Arc<Registry>,
+    pub(crate) registry: Arc<Registry>,
     /// The version of the program, for people.
-    pub version: &'static str,
-    /// Who is recorded as the writer of changes.
-    pub writer: &'static str,
+    pub(crate) version: &'static str,
+    /// By what way changes are recorded to come, unless the request says so.
+    pub(crate) writer: &'static str,
+    pub(crate) metrics: Option<MetricsPage>,
+    pub(crate) refreshing: Arc<Refreshing>,
 }
 
 impl Admin {
-    /// Who makes the change that a request asks for.
-    pub(crate) fn author(&self) -> toolrail_core::Author {
-        toolrail_core::Author { who: self.writer.to_owned(), address: None, via: self.writer.to_owned() }
+    /// The tools of that registry; `version` is that of the program, and `writer` the way by
+    /// which changes are recorded to come, unless the request says so.
+    pub fn new(registry: Arc<Registry>, version: &'static str, writer: &'static str) -> Self {
+        Self { registry, version, writer, metrics: None, refreshing: Arc::default() }
+    }
+
+    /// The same with a page of metrics.
+    #[must_use]
+    pub fn with_metrics(self, page: Option<MetricsPage>) -> Self {
+        Self { metrics: page, ..self }
     }
 }
 
@@ -42,6 +65,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/", get(index::index))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::page))
         .route("/schema/tool.json", get(index::schema))
         .route("/mcp/tools", get(list::list))
         .route("/mcp/tools/call", post(call::call))
@@ -52,7 +76,17 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/tools/{name}/preview", post(preview::preview))
         .route("/admin/tools/{name}/enable", post(definitions::enable))
         .route("/admin/tools/{name}/disable", post(definitions::disable))
-        .route("/admin/refresh", post(health::refresh))
+        .route("/admin/tools/{name}/history", get(history::of_tool))
+        .route("/admin/tools/{name}/history/{version}", get(history::one))
+        .route("/admin/tools/{name}/diff", get(history::diff))
+        .route("/admin/tools/{name}/rollback", post(rollback::tool))
+        .route("/admin/history", get(history::all))
+        .route("/admin/rollback", post(rollback::all))
+        .route("/admin/audit", get(audit::list))
+        .route("/admin/audit/verify", get(audit::verify))
+        .route("/admin/export", get(export::export))
+        .route("/admin/sync", post(sync::sync))
+        .route("/admin/refresh", post(refresh::refresh))
         .route("/admin/problems", get(health::problems))
         .method_not_allowed_fallback(index::wrong_method)
         .fallback(index::nothing_here)

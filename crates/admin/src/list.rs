@@ -10,6 +10,7 @@ use serde::Deserialize;
 use toolrail_registry::{Era, List, Snapshot, Tool};
 
 use crate::Admin;
+use crate::asker::Asker;
 use crate::failure::{Failure, json_bytes};
 
 /// What to narrow the list by; everything given must hold.
@@ -24,10 +25,11 @@ pub(crate) struct Filter {
 
 pub(crate) async fn list(
     State(admin): State<Admin>,
+    Asker(principal): Asker,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(filter) = filter.map_err(|error| Failure::bad_query(&error, "q, category, tag"))?;
-    let snapshot = admin.registry.snapshot();
+    let snapshot = admin.registry.catalogue(principal.tenant());
     let body = if filter.is_empty() { everything(&snapshot) } else { filter.apply(snapshot.tools()) };
     Ok(json_bytes(StatusCode::OK, body))
 }

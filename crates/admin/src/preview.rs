@@ -7,8 +7,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
-use toolrail_core::Principal;
 
+use crate::asker::Asker;
 use crate::definitions::found;
 use crate::failure::{self, Failure};
 use crate::{Admin, body};
@@ -22,13 +22,14 @@ struct PreviewRequest<'a> {
 
 pub(crate) async fn preview(
     State(admin): State<Admin>,
+    Asker(principal): Asker,
     Path(name): Path<String>,
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
     let request: PreviewRequest<'_> =
         if bytes.trim_ascii().is_empty() { PreviewRequest::default() } else { body::parse_object(&bytes)? };
-    let snapshot = admin.registry.snapshot();
+    let snapshot = admin.registry.catalogue(principal.tenant());
     let entry = found(&snapshot, &name)?;
     // A tool that is switched off can be looked at all the same: that is when one wants to.
     let Some(tool) = entry.tool() else {
@@ -41,6 +42,6 @@ pub(crate) async fn preview(
             None => Failure::bad_definition(entry.problems.clone(), ""),
         });
     };
-    let preview = tool.preview(request.arguments, &Principal::Anonymous)?;
+    let preview = tool.preview(request.arguments, &principal)?;
     Ok(failure::json(StatusCode::OK, &json!({"ok": true, "preview": preview})))
 }

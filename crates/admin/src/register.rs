@@ -6,45 +6,83 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, Problem, Severity};
+use toolrail_core::{CallError, ErrorCode, Expected, Problem, Severity};
 use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
+use crate::asking::{Asking, with_version};
 use crate::failure::{ErrorBody, Failure, json as json_answer};
 use crate::{Admin, body};
 
 /// The most definitions in one batch.
 const MOST_ITEMS: usize = 10_000;
 
-pub(crate) async fn one(State(admin): State<Admin>, request: Body) -> Result<Response, Failure> {
+pub(crate) async fn one(
+    State(admin): State<Admin>,
+    asking: Asking,
+    request: Body,
+) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
     let body: Value = body::parse(&bytes)?;
     if is_list(&body) {
         let message = "a definition is a JSON object; POST /admin/tools/batch takes a list of them";
         return Err(Failure::new(ErrorCode::InvalidDefinition, message));
     }
-    let before = admin.registry.snapshot();
-    let registration =
+    let before = admin.registry.catalogue(asking.tenant.as_deref());
+    let mut registration =
         Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
+    settle(&mut registration, &asking)?;
+    let tenant = registration.tenant.clone();
     let base = registration.base.clone();
     let (mut results, revision) =
-        admin.registry.register(vec![registration], BatchMode::AllOrNothing, &admin.author()).await?;
+        admin.registry.register(vec![registration], BatchMode::AllOrNothing, &asking.author).await?;
     let Some(Registered { name, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
     };
     let (Some(name), Written::Created | Written::Updated) = (name, written) else {
         return Err(Failure::bad_definition(problems, &base));
     };
-    let after = admin.registry.snapshot();
+    let after = admin.registry.catalogue(tenant.as_deref());
     let state = after.entry(&name).map_or("purged", |entry| entry.state());
     let Switched { enabled, note } = Switched::between(&before, &after, &name);
     let mut body = json!({
         "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
-        "warnings": problems,
+        "version": revision, "warnings": problems,
     });
     if let (Some(note), Some(members)) = (note, body.as_object_mut()) {
         members.insert("note".to_owned(), note.into());
     }
-    Ok(json_answer(StatusCode::OK, &body))
+    // A write of one definition moves the revision by one, to the number of its new version.
+    Ok(with_version(json_answer(StatusCode::OK, &body), Some(revision)))
+}
+
+/// Fills in what the request says beside its body, with which that must agree.
+fn settle(registration: &mut Registration, asking: &Asking) -> Result<(), Failure> {
+    settle_tenant(registration, asking)?;
+    match (registration.expected, asking.expected) {
+        (_, Expected::Anything) => {}
+        (Expected::Anything, expected) => registration.expected = expected,
+        (inside, outside) if inside == outside => {}
+        _ => {
+            return Err(Failure::bad_request(
+                "\"version\" says something else than If-Match or If-None-Match; send one of them",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A request for one tenant cannot write to another's.
+pub(crate) fn settle_tenant(registration: &mut Registration, asking: &Asking) -> Result<(), Failure> {
+    match (&registration.tenant, &asking.tenant) {
+        (Some(inside), Some(outside)) if inside != outside => Err(Failure::bad_request(format!(
+            "the definition is of the tenant {inside:?} but the request is for {outside:?}; make them the same"
+        ))),
+        (Some(_), _) => Ok(()),
+        (None, tenant) => {
+            registration.tenant.clone_from(tenant);
+            Ok(())
+        }
+    }
 }
 
 /// Whether a registered tool is on now, and what to say if that is news.
@@ -91,13 +129,19 @@ struct ItemAnswer {
     problems: Vec<Problem>,
 }
 
-pub(crate) async fn batch(State(admin): State<Admin>, request: Body) -> Result<Response, Failure> {
+pub(crate) async fn batch(
+    State(admin): State<Admin>,
+    asking: Asking,
+    request: Body,
+) -> Result<Response, Failure> {
+    asking.unconditional()?;
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     drop(bytes);
-    let before = admin.registry.snapshot();
-    let (results, revision) = register_all(&admin, items, base, mode).await?;
-    let after = admin.registry.snapshot();
+    let tenant = asking.tenant.as_deref();
+    let before = admin.registry.catalogue(tenant);
+    let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
+    let after = admin.registry.catalogue(tenant);
     let count = |wanted: Written| results.iter().filter(|result| result.written == wanted).count();
     let (added, updated, refused) =
         (count(Written::Created), count(Written::Updated), count(Written::Refused));
@@ -186,10 +230,16 @@ fn mode_of(mode: Option<&Value>) -> Result<BatchMode, Failure> {
     }
 }
 
+/// What was sent in a list.
+struct Items {
+    items: Vec<Value>,
+    base: &'static str,
+}
+
 async fn register_all(
     admin: &Admin,
-    items: Vec<Value>,
-    base: &str,
+    asking: &Asking,
+    Items { items, base }: Items,
     mode: BatchMode,
 ) -> Result<(Vec<Registered>, i64), Failure> {
     let mut misshapen = Vec::new();
@@ -198,11 +248,12 @@ async fn register_all(
         Registration::from_request(item, &base).unwrap_or_else(|problems| {
             misshapen.push((index, problems));
             // Nothing compiles out of null, so the registry counts it among the refused.
-            Registration { document: Value::Null, enabled: None, base, name: None }
+            Registration::bare(Value::Null, &base)
         })
     });
-    let registrations = registrations.collect();
-    let (mut results, revision) = admin.registry.register(registrations, mode, &admin.author()).await?;
+    let mut registrations: Vec<Registration> = registrations.collect();
+    registrations.iter_mut().try_for_each(|registration| settle_tenant(registration, asking))?;
+    let (mut results, revision) = admin.registry.register(registrations, mode, &asking.author).await?;
     for (index, problems) in misshapen {
         results[index].problems = problems;
     }

@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::{Definition, Executor, Offered, Problems, Upstream};
 
+/// The kind of tools that are only described: found, not called.
+pub const METADATA: &str = "metadata";
+
 /// A kind with its typed settings; implement this one.
 pub trait Kind: Send + Sync + 'static {
     /// The `type` of its definitions, and the name of their block.

@@ -3,6 +3,7 @@
 
 mod block;
 mod caller;
+mod clock;
 mod definition;
 mod difference;
 mod error;
@@ -12,6 +13,7 @@ mod kind;
 mod name;
 mod plain;
 mod problem;
+mod published;
 mod schema;
 mod secret;
 mod store;
@@ -22,6 +24,7 @@ pub use caller::{
     Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
 };
+pub use clock::rfc3339;
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };
@@ -29,19 +32,20 @@ pub use difference::{Difference, differences};
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
-    ValueOrigin,
+    ValueOrigin, WrongTenant,
 };
 pub use json::{Json, NotJson, Root, write_json_string};
-pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, Made, Need, Permission};
+pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
-pub use problem::{Problem, Problems, Severity, closest};
+pub use problem::{Problem, Problems, Severity, Spot, closest};
+pub use published::{publish_revision, published_revision};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
-    HistoryQuery, MailLimits, News, NewsKind, Retention, Revision, Row, Standing, Store, StoreError, ToolKey,
-    Usage, Uses, Version, VersionKind, audit_changes,
+    HistoryQuery, MailLimits, News, NewsKind, PeerAddress, Retention, Revision, Row, Standing, Store,
+    StoreError, ToolKey, Usage, Uses, Version, VersionKind, audit_changes,
 };
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,

@@ -29,6 +29,26 @@ pub struct Problem {
     pub pointer: String,
     /// What is wrong and what to do about it.
     pub message: String,
+    /// Where that stands in a file, if it came from one.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub spot: Option<Spot>,
+}
+
+/// A place in a file, as editors name it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spot {
+    /// The file, as the user named it or from the root of its folder.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
+    }
 }
 
 impl fmt::Display for Problem {
@@ -82,7 +102,7 @@ impl Problems {
     }
 
     fn push(&mut self, severity: Severity, pointer: String, message: String) {
-        let problem = Problem { severity, tool: None, origin: None, pointer, message };
+        let problem = Problem { severity, tool: None, origin: None, pointer, message, spot: None };
         if !self.list.contains(&problem) {
             self.list.push(problem);
         }

@@ -7,6 +7,7 @@ use toolrail_core::{AnyKind, Secrets};
 use crate::feign::Feign;
 use crate::http::Http;
 use crate::mcp::Mcp;
+use crate::metadata::Metadata;
 use crate::outbound::Client;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
@@ -28,5 +29,6 @@ pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
         Arc::new(Prompt::new(runtime.clone())),
         Arc::new(Resource::new(runtime.clone())),
         Arc::new(Mcp::new(runtime.clone())),
+        Arc::new(Metadata),
     ]
 }

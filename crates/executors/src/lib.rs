@@ -8,6 +8,7 @@ mod feign;
 mod http;
 mod kinds;
 mod mcp;
+mod metadata;
 mod offered;
 pub mod outbound;
 mod prompt;

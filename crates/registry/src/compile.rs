@@ -2,7 +2,6 @@
 //! every fault collected.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -16,6 +15,7 @@ use crate::item::Item;
 use crate::lazy_executor::{LazyExecutor, ToolExecutor};
 use crate::offered::{Prompt, Resource};
 use crate::tool::{Arguments, Tool};
+use crate::usage::{UseCount, UseLog};
 use crate::validator::LazyValidator;
 use crate::{header_params, lint, listing, schema_lint};
 
@@ -38,12 +38,14 @@ pub struct Compiler {
     wrap: Wrap,
     /// What definitions in the store are permitted.
     permitted: Vec<Permission>,
+    /// Hears which tools are called.
+    pub(crate) uses: Arc<UseLog>,
 }
 
 impl Compiler {
     /// A compiler for definitions of that form; `wrap` adds the policies.
     pub fn new(form: DefinitionForm, wrap: Wrap) -> Self {
-        Self { form, wrap, permitted: Vec::new() }
+        Self { form, wrap, permitted: Vec::new(), uses: Arc::default() }
     }
 
     /// The same, with this permitted to definitions in the store too.
@@ -196,8 +198,9 @@ fn tool_of(
             Some(validator) => Some(validator?),
             None => None,
         },
+        uses: UseCount::new(executor.uses()),
         executor: ToolExecutor::Lazy(executor),
-        uses: AtomicU32::default(),
+        tenant: None,
         tasks: TaskSupport::Never,
         name: definition.name,
         description: definition.description.map(Into::into),

@@ -1,52 +1,70 @@
 //! Drafts become entries: what has not changed is kept, the rest is compiled, and a file's definition that has become
 //! faulty keeps its last good tool, and an upstream its connection.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolrail_core::{Problem, Severity, ToolName};
+use toolrail_core::{Problem, Severity};
 
 use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
+use crate::gauges;
 use crate::item::Item;
-use crate::source::Draft;
+use crate::source::{Draft, Source};
 
-/// Compiles what changed; many definitions are spread over the cores.
-pub(crate) fn compile_all(
-    drafts: Vec<Draft>,
-    before: &BTreeMap<Arc<str>, Arc<Entry>>,
-    source: SourceId,
-    compiler: &Arc<Compiler>,
-) -> Vec<(Arc<str>, Arc<Entry>)> {
-    let work = |draft: Draft| {
+/// Fewer than these are not worth a thread.
+pub(crate) const FEW: usize = 64;
+
+/// A draft to be compiled, and what its key had before.
+pub(crate) struct Work {
+    name: String,
+    pub(crate) key: EntryKey,
+    draft: Draft,
+    pub(crate) before: Option<Arc<Entry>>,
+}
+
+impl Work {
+    /// Finds out what the draft is kept under.
+    pub(crate) fn new(draft: Draft) -> Self {
         let name =
             draft.name.clone().or_else(|| named(&draft)).unwrap_or_else(|| format!("({})", draft.origin));
-        let key: Arc<str> = ToolName::fold(&name).into();
-        let before = before.get(&key);
-        if let Some(known) = before.filter(|entry| is_same(entry, &draft)) {
+        let key = EntryKey::new(draft.tenant.clone(), &name);
+        Self { name, key, draft, before: None }
+    }
+
+    fn done(self, source: &dyn Source, compiler: &Arc<Compiler>) -> (EntryKey, Arc<Entry>) {
+        let Self { name, key, draft, before } = self;
+        if let Some(known) = before.as_ref().filter(|entry| is_same(entry, &draft)) {
             return (key, Arc::clone(known));
         }
+        gauges::definition_compiled();
         let mut entry = compile_one(name, draft, source, compiler);
         if let Some(before) = before {
-            keep_last_good(&mut entry, before);
-            keep_upstream(&mut entry, before);
+            keep_last_good(&mut entry, &before);
+            keep_upstream(&mut entry, &before);
         }
         log(&entry);
         (key, Arc::new(entry))
-    };
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if drafts.len() < 64 || cores == 1 {
-        return drafts.into_iter().map(work).collect();
     }
-    let share = drafts.len().div_ceil(cores);
-    let mut drafts = drafts.into_iter();
-    let shares: Vec<Vec<Draft>> = (0..cores).map(|_| drafts.by_ref().take(share).collect()).collect();
+}
+
+/// Compiles what changed; many definitions are spread over the cores.
+pub(crate) fn compile_all(
+    work: Vec<Work>,
+    source: &dyn Source,
+    compiler: &Arc<Compiler>,
+) -> Vec<(EntryKey, Arc<Entry>)> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let all = |share: Vec<Work>| share.into_iter().map(|one| one.done(source, compiler)).collect::<Vec<_>>();
+    if work.len() < FEW || cores == 1 {
+        return all(work);
+    }
+    let share = work.len().div_ceil(cores);
+    let mut work = work.into_iter();
+    let shares: Vec<Vec<Work>> = (0..cores).map(|_| work.by_ref().take(share).collect()).collect();
     std::thread::scope(|scope| {
-        let threads: Vec<_> = shares
-            .into_iter()
-            .map(|share| scope.spawn(|| share.into_iter().map(work).collect::<Vec<_>>()))
-            .collect();
+        let threads: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| all(share))).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
     })
 }
@@ -68,7 +86,8 @@ fn named(draft: &Draft) -> Option<String> {
     serde_json::from_str::<Named>(&draft.text).ok().map(|named| named.name)
 }
 
-fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Compiler>) -> Entry {
+fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Compiler>) -> Entry {
+    let source = from.id();
     let document = match &draft.fault {
         Some(fault) => Err(fault.clone()),
         None => serde_json::from_str(&draft.text)
@@ -95,15 +114,23 @@ fn compile_one(name: String, draft: Draft, source: SourceId, compiler: &Arc<Comp
     for problem in &mut problems {
         problem.origin = Some(draft.origin.clone());
         problem.tool = Some(name.clone());
+        problem.spot = from.spot(&draft.origin, &problem.pointer);
+    }
+    let mut item = finished.map(|finished| finished.item);
+    if let Some(Item::Tool(tool)) = &mut item
+        && let Some(tool) = Arc::get_mut(tool)
+    {
+        tool.tenant.clone_from(&draft.tenant);
     }
     Entry {
+        tenant: draft.tenant,
         name,
         source,
         origin: draft.origin,
         enabled: draft.enabled && document_enabled,
         switched_on: draft.enabled,
         document: draft.text,
-        item: finished.map(|finished| finished.item),
+        item,
         problems,
         version: draft.version,
         updated_at: draft.updated_at,
@@ -179,6 +206,7 @@ fn whole_document(name: &str, message: String) -> Problem {
         origin: None,
         pointer: String::new(),
         message,
+        spot: None,
     }
 }
 
@@ -187,6 +215,7 @@ fn log(entry: &Entry) {
         tracing::warn!(
             name = entry.name,
             origin = entry.origin,
+            at = problem.spot.as_ref().map(tracing::field::display),
             pointer = problem.pointer,
             problem = problem.message,
             live = entry.live().is_some(),

@@ -26,6 +26,9 @@ pub enum SourceId {
 }
 
 impl SourceId {
+    /// All of them, the winner first.
+    pub const ALL: [Self; 5] = [Self::Store, Self::Files, Self::Native, Self::Demo, Self::Upstream];
+
     /// What it calls the text of a definition.
     pub(crate) const fn field(self) -> &'static str {
         match self {
@@ -49,6 +52,8 @@ impl SourceId {
 /// One definition.
 #[derive(Clone)]
 pub struct Entry {
+    /// Whose it is; everybody's if absent.
+    pub tenant: Option<Arc<str>>,
     /// Its name as written.
     pub name: String,
     /// Where it came from.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use toolrail_core::{CallError, ErrorCode, Executor};
 
 use crate::compile::Compiler;
+use crate::usage::UseLog;
 
 /// Carries out a tool.
 pub(crate) enum ToolExecutor {
@@ -36,6 +37,11 @@ impl LazyExecutor {
     /// The executor of a document that `compiler` has just compiled.
     pub(crate) fn new(compiler: Arc<Compiler>, document: Arc<str>) -> Self {
         Self { compiler, document, ready: OnceLock::new() }
+    }
+
+    /// Who hears that the tool is called.
+    pub(crate) fn uses(&self) -> Arc<UseLog> {
+        Arc::clone(&self.compiler.uses)
     }
 
     fn get(&self) -> Result<&Arc<dyn Executor>, CallError> {

@@ -1,7 +1,7 @@
 //! Warnings about poor definitions (R30): they work, but a model will choose or fill them badly.
 
 use serde_json::{Map, Value, json};
-use toolrail_core::{ArgumentUse, Definition, Problems, Validator, closest};
+use toolrail_core::{ArgumentUse, Definition, METADATA, Problems, Validator, closest};
 
 /// Notes what makes a definition hard to choose or to fill in.
 pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Problems) {
@@ -12,6 +12,10 @@ pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Pr
         );
     }
     let Some(schema) = &definition.input_schema else {
+        // Nobody fills in what nobody calls.
+        if definition.kind == METADATA {
+            return;
+        }
         return problems.warning(
             "/inputSchema",
             "missing; it was derived from the templates, without types and descriptions",

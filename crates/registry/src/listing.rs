@@ -2,10 +2,10 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
-use toolrail_core::Definition;
+use toolrail_core::{Definition, METADATA};
 
 /// Which generation of clients a list is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Era {
     /// 2026-07-28 and newer.
     Modern,
@@ -84,6 +84,9 @@ fn meta_of(definition: &Definition) -> Map<String, Value> {
     if let Some(defer) = definition.defer_loading {
         meta.insert("toolrail/deferLoading".into(), defer.into());
     }
+    if definition.kind == METADATA {
+        meta.insert("toolrail/callable".into(), false.into());
+    }
     meta
 }
 
@@ -106,41 +109,37 @@ pub(crate) fn wrapped(schema: &Value) -> Option<Value> {
     Some(Value::Object(outer))
 }
 
-/// Cuts entries into pages of at most `most_entries` entries and about `most_bytes` bytes.
-pub(crate) fn pages(entries: &[(&str, Bytes)], most_entries: usize, most_bytes: usize) -> Vec<Page> {
-    let mut pages = Vec::new();
-    let mut rest = entries;
-    loop {
-        let (page, next) = rest.split_at(page_length(rest, most_entries, most_bytes));
-        let next_after = page.last().filter(|_| !next.is_empty()).map(|(name, _)| (*name).to_owned());
-        pages.push(Page { entries: array_of(page), next_after });
-        rest = next;
-        if rest.is_empty() {
-            return pages;
-        }
-    }
+/// The most entries and about the most bytes on one page.
+pub(crate) type PageLimits = (usize, usize);
+
+/// Fills one page of a list.
+pub(crate) struct Cut {
+    most_entries: usize,
+    most_bytes: usize,
+    array: BytesMut,
 }
 
-/// How many entries the next page takes: one at least, if there are any.
-fn page_length(entries: &[(&str, Bytes)], most_entries: usize, most_bytes: usize) -> usize {
-    let mut bytes = 0;
-    let fitting = entries.iter().take(most_entries.max(1)).take_while(|(_, entry)| {
-        bytes += entry.len() + 1;
-        bytes <= most_bytes
-    });
-    fitting.count().max(1).min(entries.len())
-}
-
-fn array_of(entries: &[(&str, Bytes)]) -> Bytes {
-    let length: usize = entries.iter().map(|(_, entry)| entry.len() + 1).sum();
-    let mut array = BytesMut::with_capacity(length + 2);
-    array.put_u8(b'[');
-    for (index, (_, entry)) in entries.iter().enumerate() {
-        if index > 0 {
-            array.put_u8(b',');
-        }
-        array.extend_from_slice(entry);
+impl Cut {
+    pub(crate) fn new((most_entries, most_bytes): PageLimits) -> Self {
+        Self { most_entries: most_entries.max(1), most_bytes, array: BytesMut::from(&b"["[..]) }
     }
-    array.put_u8(b']');
-    array.freeze()
+
+    /// The page of the first of those entries, each with its key, in order: one at least, if there are any.
+    pub(crate) fn page<'e>(mut self, entries: impl Iterator<Item = (&'e str, &'e Bytes)>) -> Page {
+        let mut last = None;
+        let mut next_after = None;
+        for (index, (key, entry)) in entries.enumerate() {
+            if index == self.most_entries || (index > 0 && self.array.len() + entry.len() > self.most_bytes) {
+                next_after = last.map(str::to_owned);
+                break;
+            }
+            if index > 0 {
+                self.array.put_u8(b',');
+            }
+            self.array.extend_from_slice(entry);
+            last = Some(key);
+        }
+        self.array.put_u8(b']');
+        Page { entries: self.array.freeze(), next_after }
+    }
 }

@@ -2,7 +2,6 @@
 //! what would make clients drop it is told instead.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -13,6 +12,7 @@ use crate::entry::Entry;
 use crate::lazy_executor::ToolExecutor;
 use crate::tool::{Arguments, Tool};
 use crate::upstreams::Offerer;
+use crate::usage::UseCount;
 use crate::validator::LazyValidator;
 use crate::{header_params, item, listing};
 
@@ -23,13 +23,14 @@ pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<
         return Arc::clone(before);
     }
     let mut problems = Problems::default();
-    let tool = tool_of(offered, &by.kind, &document, &mut problems).filter(|_| !problems.any_error());
+    let tool = tool_of(offered, by, &document, &mut problems).filter(|_| !problems.any_error());
     let name = offered.name.to_string();
     let mut problems = problems.into_list(Some(&name), str::to_owned);
     for problem in &mut problems {
         problem.origin = Some(by.name.clone());
     }
     Arc::new(Entry {
+        tenant: by.key.tenant.clone(),
         name,
         source: by.source,
         origin: by.name.clone(),
@@ -59,7 +60,7 @@ fn is_same(before: &Entry, document: &Arc<str>, offered: &OfferedTool) -> bool {
     before.document == *document && before.tool().is_some_and(same_tool)
 }
 
-fn tool_of(offered: &OfferedTool, kind: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Tool> {
+fn tool_of(offered: &OfferedTool, by: &Offerer, text: &Arc<str>, problems: &mut Problems) -> Option<Tool> {
     let Some(members) = offered.entry.as_object() else {
         problems.error("", "its entry in the list is not an object");
         return None;
@@ -93,11 +94,12 @@ fn tool_of(offered: &OfferedTool, kind: &str, text: &Arc<str>, problems: &mut Pr
         output,
         has_output_schema: output_schema.is_some(),
         executor: ToolExecutor::Ready(Arc::clone(&offered.executor)),
-        uses: AtomicU32::default(),
+        uses: UseCount::new(Arc::clone(&by.uses)),
+        tenant: by.key.tenant.clone(),
         tasks: offered.tasks,
         name: offered.name.clone(),
         description: text_at("/description"),
-        kind: kind.into(),
+        kind: (*by.kind).into(),
         category: text_at("/_meta/toolrail~1category"),
         tags: tags.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
     })

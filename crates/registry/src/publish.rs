@@ -9,11 +9,10 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolrail_core::{Changed, UpstreamState};
 
-use crate::entry::Entry;
 use crate::feed::Feed;
-use crate::item::Item;
-use crate::merge::merge;
-use crate::registry::{Registry, State};
+use crate::gauges;
+use crate::merge::{Offers, State};
+use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 use crate::upstreams::Listener;
 
@@ -29,6 +28,10 @@ impl OffersBell {
     pub(crate) fn ring(&self) {
         self.rung.store(true, Ordering::Release);
         self.bell.notify_one();
+    }
+
+    fn has_rung(&self) -> bool {
+        self.rung.load(Ordering::Acquire)
     }
 
     /// Whether it was rung since the last time.
@@ -47,19 +50,6 @@ pub(crate) fn listener(offers: &Arc<OffersBell>, feed: &Arc<Feed>) -> Listener {
 }
 
 impl Registry {
-    /// Looks at every source and publishes what changed. A source that fails keeps its last good definitions.
-    pub async fn refresh(&self) {
-        // Held over the awaits below on purpose: two refreshes at once could publish the older state last.
-        let mut state = self.state.lock().await;
-        let mut changed = false;
-        for tracked in &mut state.sources {
-            changed |= tracked.refresh(&self.compiler).await;
-        }
-        if self.offers.take() || changed {
-            self.publish(&mut state);
-        }
-    }
-
     /// Waits until every upstream has offered something or failed, and publishes that, but no longer than `within`. For
     /// the start: [`Registry::follow`] must not run yet, as both listen to the same bell.
     pub async fn await_upstreams(&self, within: Duration) {
@@ -67,44 +57,34 @@ impl Registry {
         while self.snapshot().upstreams_that_are(UpstreamState::Connecting) > 0
             && tokio::time::timeout_at(deadline, self.offers.bell.notified()).await.is_ok()
         {
-            self.refresh_offers().await;
+            self.refresh_offers();
         }
     }
 
     /// Publishes what upstreams offer otherwise than before, without looking at the sources.
-    pub(crate) async fn refresh_offers(&self) {
-        let mut state = self.state.lock().await;
-        if self.offers.take() {
-            self.publish(&mut state);
+    pub(crate) fn refresh_offers(&self) {
+        if self.offers.has_rung() {
+            self.publish(&mut self.state());
         }
     }
 
-    fn publish(&self, state: &mut State) {
-        self.let_go_of_shadowed(state);
-        let contents = merge(&state.sources, &mut state.upstreams);
-        let limits = (self.limits.page_tools, self.limits.page_bytes);
-        let snapshot = Arc::new(Snapshot::new(contents, limits));
-        let before = self.current.swap(Arc::clone(&snapshot));
-        snapshot.tell_changes(&before, &self.feed);
-    }
-
-    /// An upstream whose definition has lost its name to another source ends: its definition gets one that was not started.
-    fn let_go_of_shadowed(&self, state: &mut State) {
-        let State { sources, upstreams } = state;
-        for index in 1..sources.len() {
-            let (earlier, later) = sources.split_at_mut(index);
-            for (key, entry) in later.iter_mut().take(1).flat_map(|tracked| &mut tracked.entries) {
-                let Some(Item::Upstream { document, upstream, .. }) = entry.live() else {
-                    continue;
-                };
-                if upstreams.has(upstream) && earlier.iter().any(|tracked| tracked.entries.contains_key(key))
-                {
-                    let value = serde_json::from_str(document).unwrap_or_default();
-                    let (finished, _) = self.compiler.compile(&value, document, entry.source);
-                    let item = finished.map(|finished| finished.item);
-                    *entry = Arc::new(Entry { item, ..Entry::clone(entry) });
-                }
-            }
+    /// Makes what changed in the layers and offers the snapshot that everybody sees, once every source was looked at.
+    pub(crate) fn publish(&self, state: &mut State) {
+        if !state.is_whole() {
+            return;
+        }
+        let offers = if self.offers.take() { Offers::Changed } else { Offers::Same };
+        let differences = state.merge(&self.compiler, offers);
+        let published = state.published((self.limits.page_tools, self.limits.page_bytes));
+        let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
+        gauges::published(&snapshot);
+        let revision = snapshot.revision;
+        self.current.store(snapshot);
+        // Afterwards: whoever sees this revision finds the snapshot that has it.
+        toolrail_core::publish_revision(revision);
+        self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
+        for uri in differences.updated {
+            self.feed.resource_changed(&uri);
         }
     }
 }

@@ -1,21 +1,24 @@
-//! The registry itself: what it keeps, and how it follows the changes of its sources and upstreams.
+//! The registry itself: what it keeps, and what it gives to those who ask.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::task::Poll;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::Value;
-use tokio::sync::{Mutex, Notify};
-use tokio::time::Instant;
+use tokio::sync::Mutex;
 use toolrail_core::{Problem, Store, Upstream};
 
 use crate::compile::Compiler;
 use crate::entry::SourceId;
+use crate::entry_key::EntryKey;
 use crate::feed::Feed;
+use crate::gauges;
+use crate::layer::Layer;
+use crate::merge::State;
 use crate::publish::{self, OffersBell};
-use crate::snapshot::{Contents, Snapshot};
+use crate::refresh::OnProgress;
+use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tracked::Tracked;
 use crate::upstreams::{Offerer, Upstreams};
@@ -29,8 +32,13 @@ pub struct RegistryLimits {
     pub page_bytes: usize,
     /// How often sources that cannot ring are looked at.
     pub poll: Duration,
-    /// How long a ringing source is given to finish what it is doing.
+    /// How long a folder that rings is given to finish what it is doing.
     pub settle: Duration,
+    /// The longest time from the beginning of a refresh to the next, where changes come one after another. It is ten times
+    /// as long as the refresh took, if that is less.
+    pub window: Duration,
+    /// How often a source is asked how many definitions it has, for changes that its revision does not tell.
+    pub recount: Duration,
 }
 
 impl Default for RegistryLimits {
@@ -38,8 +46,10 @@ impl Default for RegistryLimits {
         Self {
             page_tools: 10_000,
             page_bytes: 16 * 1024 * 1024,
-            poll: Duration::from_millis(500),
+            poll: Duration::from_secs(1),
             settle: Duration::from_millis(100),
+            window: Duration::from_millis(300),
+            recount: Duration::from_secs(30),
         }
     }
 }
@@ -50,18 +60,14 @@ pub struct Registry {
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) limits: RegistryLimits,
     pub(crate) current: ArcSwap<Snapshot>,
-    pub(crate) state: Mutex<State>,
+    /// Sorted, the winner first.
+    pub(crate) sources: Vec<Tracked>,
+    pub(crate) progress: Option<OnProgress>,
+    state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
-}
-
-/// What a snapshot is made from.
-pub(crate) struct State {
-    /// Sorted, the winner first.
-    pub(crate) sources: Vec<Tracked>,
-    pub(crate) upstreams: Upstreams,
 }
 
 impl Registry {
@@ -72,17 +78,21 @@ impl Registry {
         sources: Vec<Arc<dyn Source>>,
         limits: RegistryLimits,
     ) -> Self {
-        let mut tracked: Vec<Tracked> = sources.into_iter().map(Tracked::new).collect();
-        tracked.sort_by_key(|tracked| tracked.source.id());
-        let empty = Snapshot::new(Contents::default(), (limits.page_tools, limits.page_bytes));
+        gauges::describe();
+        let mut sources = sources;
+        sources.sort_by_key(|source| source.id());
+        let layers = sources.iter().map(|source| Layer::new(source.id())).collect();
         let (offers, feed) = (Arc::new(OffersBell::default()), Arc::new(Feed::default()));
-        let upstreams = Upstreams::new(publish::listener(&offers, &feed));
+        let upstreams = Upstreams::new(publish::listener(&offers, &feed), Arc::clone(&compiler.uses));
+        let sources = sources.into_iter().enumerate();
         Self {
             compiler: Arc::new(compiler),
             store,
             limits,
-            current: ArcSwap::from_pointee(empty),
-            state: Mutex::new(State { sources: tracked, upstreams }),
+            current: ArcSwap::from_pointee(Snapshot::shared(Arc::default())),
+            sources: sources.map(|(index, source)| Tracked::new(source, index)).collect(),
+            progress: None,
+            state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,
             keys: Mutex::default(),
@@ -92,27 +102,40 @@ impl Registry {
     /// The same with what this program offers by itself, each under a name for people: it comes after files and before the
     /// demonstration.
     #[must_use]
-    pub fn with_natives(mut self, natives: Vec<(String, Arc<dyn Upstream>)>) -> Self {
+    pub fn with_natives(self, natives: Vec<(String, Arc<dyn Upstream>)>) -> Self {
+        let uses = &self.compiler.uses;
         let native = |(name, upstream): (String, Arc<dyn Upstream>)| Offerer {
+            key: EntryKey::new(None, &name),
+            uses: Arc::clone(uses),
             origin: name.clone(),
             name,
             kind: "native".into(),
             source: SourceId::Native,
             upstream,
         };
-        self.state.get_mut().upstreams.natives = natives.into_iter().map(native).collect();
+        let natives = natives.into_iter().map(native).collect();
+        self.state().upstreams.natives = natives;
         self.offers.ring();
         self
     }
 
-    /// The tools as they are now.
+    /// The same, telling of the progress of long loads.
+    #[must_use]
+    pub fn with_progress(mut self, progress: OnProgress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// What is there now for somebody without a tenant.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 
     /// What somebody of that tenant sees: its own definitions, and the shared ones whose names it does not use.
-    pub fn catalogue(&self, _tenant: Option<&str>) -> Arc<Snapshot> {
-        self.snapshot()
+    pub fn catalogue(&self, tenant: Option<&str>) -> Arc<Snapshot> {
+        let snapshot = self.snapshot();
+        let own = tenant.and_then(|tenant| snapshot.of_tenant(tenant));
+        own.unwrap_or(snapshot)
     }
 
     /// Where changes are told.
@@ -130,42 +153,7 @@ impl Registry {
         self.compiler.check(document, SourceId::Store)
     }
 
-    /// Follows the sources and the upstreams until the future is dropped.
-    pub async fn follow(&self) {
-        /// An upstream that tells of several changes is given this long to finish.
-        const SETTLE_OFFERS: Duration = Duration::from_millis(20);
-        let mut bells: Vec<Arc<Notify>> =
-            self.state.lock().await.sources.iter().filter_map(|tracked| tracked.source.bell()).collect();
-        let offers = bells.len();
-        bells.push(Arc::clone(&self.offers.bell));
-        let mut look_at_sources = Instant::now() + self.limits.poll;
-        loop {
-            match tokio::time::timeout_at(look_at_sources, first_of(&bells)).await {
-                Ok(rung) if rung == offers => {
-                    tokio::time::sleep(SETTLE_OFFERS).await;
-                    self.refresh_offers().await;
-                    if Instant::now() < look_at_sources {
-                        continue;
-                    }
-                }
-                Ok(_) => tokio::time::sleep(self.limits.settle).await,
-                Err(_) => {}
-            }
-            self.refresh().await;
-            self.record_uses().await;
-            look_at_sources = Instant::now() + self.limits.poll;
-        }
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Which bell rings first.
-async fn first_of(bells: &[Arc<Notify>]) -> usize {
-    let mut waiting: Vec<_> = bells.iter().map(|bell| Box::pin(bell.notified())).collect();
-    std::future::poll_fn(|context| {
-        match waiting.iter_mut().position(|bell| bell.as_mut().poll(context).is_ready()) {
-            Some(index) => Poll::Ready(index),
-            None => Poll::Pending,
-        }
-    })
-    .await
 }

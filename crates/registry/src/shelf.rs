@@ -1,4 +1,4 @@
-//! One list of a snapshot: things in order, found by key, and their pages as bytes, serialised when first asked for.
+//! Lists beside the tools: things in order, found by key, and their pages as bytes, serialised when first asked for.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -6,12 +6,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use toolrail_core::ToolName;
 
-use crate::listing::{self, Era, Page};
+use crate::listing::{Cut, Era, List, Page, PageLimits};
 use crate::offered::{Prompt, Resource};
 use crate::tool::Tool;
-
-/// The most entries and about the most bytes on one page.
-pub(crate) type PageLimits = (usize, usize);
 
 /// Something that stands in a list.
 pub(crate) trait Listed {
@@ -26,41 +23,61 @@ pub(crate) trait Listed {
         None
     }
 
+    /// Its entry for those clients.
+    fn entry_for(&self, era: Era) -> &Bytes {
+        match era {
+            Era::Legacy => self.legacy_entry().unwrap_or(self.entry()),
+            Era::Modern => self.entry(),
+        }
+    }
+
     /// A key in the form by which the list is ordered.
     fn folded(key: &str) -> Cow<'_, str> {
         Cow::Borrowed(key)
     }
 }
 
-/// Things in the order of their folded keys.
+/// A thing, and the folded name of the definition it comes from.
+pub(crate) type Made<T> = (Arc<T>, Arc<str>);
+
+/// Things in the order of their keys.
 pub(crate) struct Shelf<T> {
-    things: Vec<Arc<T>>,
-    limits: PageLimits,
-    any_legacy: bool,
-    modern: OnceLock<Vec<Page>>,
-    legacy: OnceLock<Vec<Page>>,
+    things: Vec<Made<T>>,
+    pages: OnceLock<Vec<Page>>,
+}
+
+impl<T> Default for Shelf<T> {
+    fn default() -> Self {
+        Self { things: Vec::new(), pages: OnceLock::new() }
+    }
 }
 
 impl<T: Listed> Shelf<T> {
     /// Those things, which must be in order and have different keys.
-    pub(crate) fn new(things: Vec<Arc<T>>, limits: PageLimits) -> Self {
-        let any_legacy = things.iter().any(|thing| thing.legacy_entry().is_some());
-        Self { things, limits, any_legacy, modern: OnceLock::new(), legacy: OnceLock::new() }
+    pub(crate) fn new(things: Vec<Made<T>>) -> Self {
+        Self { things, pages: OnceLock::new() }
     }
 
-    pub(crate) fn things(&self) -> &[Arc<T>] {
-        &self.things
+    /// A tenant's own things, and the shared ones whose keys it does not use and whose definitions it does not hide.
+    fn over(&self, shared: &Self, hides: &dyn Fn(&str) -> bool) -> Self {
+        let seen = shared.things.iter().filter(|(thing, by)| !hides(by) && self.find(thing.key()).is_none());
+        let mut things: Vec<_> = self.things.iter().chain(seen).cloned().collect();
+        things.sort_by(|(one, _), (another, _)| one.key().cmp(another.key()));
+        Self::new(things)
+    }
+
+    pub(crate) fn things(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.things.iter().map(|(thing, _)| thing)
     }
 
     pub(crate) fn find(&self, key: &str) -> Option<&Arc<T>> {
-        let wanted = T::folded(key);
-        let found = self.things.binary_search_by(|thing| T::folded(thing.key()).cmp(&wanted));
-        found.ok().and_then(|index| self.things.get(index))
+        let found = self.things.binary_search_by(|(thing, _)| thing.key().cmp(key));
+        found.ok().and_then(|index| self.things.get(index)).map(|(thing, _)| thing)
     }
 
     /// The first page, or the one after a key.
-    pub(crate) fn page(&self, era: Era, after: Option<&str>) -> Page {
-        let pages = self.pages(era);
+    fn page(&self, after: Option<&str>, limits: PageLimits) -> Page {
+        let pages = self.pages.get_or_init(|| self.make_pages(limits));
         let Some(after) = after else {
             return pages.first().cloned().unwrap_or_else(Page::empty);
         };
@@ -68,7 +85,10 @@ impl<T: Listed> Shelf<T> {
         match boundary.and_then(|index| pages.get(index + 1)) {
             Some(page) => page.clone(),
             // The cursor comes from an older snapshot: continue after that key all the same.
-            None => self.page_after(era, &T::folded(after)),
+            None => {
+                let start = self.things.partition_point(|(thing, _)| thing.key() <= after);
+                self.cut(start, limits)
+            }
         }
     }
 
@@ -76,31 +96,50 @@ impl<T: Listed> Shelf<T> {
     pub(crate) fn differs(&self, other: &Self) -> bool {
         let same =
             |(one, another): (&Arc<T>, &Arc<T>)| Arc::ptr_eq(one, another) || one.entry() == another.entry();
-        self.things.len() != other.things.len() || !self.things.iter().zip(&other.things).all(same)
+        self.things.len() != other.things.len() || !self.things().zip(other.things()).all(same)
     }
 
-    fn pages(&self, era: Era) -> &[Page] {
-        match era {
-            Era::Legacy if self.any_legacy => self.legacy.get_or_init(|| self.make_pages(&self.things, era)),
-            Era::Modern | Era::Legacy => {
-                self.modern.get_or_init(|| self.make_pages(&self.things, Era::Modern))
-            }
+    fn make_pages(&self, limits: PageLimits) -> Vec<Page> {
+        let mut pages = vec![self.cut(0, limits)];
+        while let Some(after) = pages.last().and_then(|page| page.next_after.as_deref()) {
+            let start = self.things.partition_point(|(thing, _)| thing.key() <= after);
+            pages.push(self.cut(start, limits));
+        }
+        pages
+    }
+
+    fn cut(&self, start: usize, limits: PageLimits) -> Page {
+        let things = self.things.get(start..).unwrap_or_default().iter();
+        Cut::new(limits).page(things.map(|(thing, _)| (thing.key(), thing.entry())))
+    }
+}
+
+/// What is listed beside the tools.
+#[derive(Default)]
+pub(crate) struct Shelves {
+    pub(crate) prompts: Shelf<Prompt>,
+    pub(crate) resources: Shelf<Resource>,
+    pub(crate) templates: Shelf<Resource>,
+}
+
+impl Shelves {
+    /// What a tenant sees: its own over the shared ones, without those whose definitions it hides.
+    pub(crate) fn over(&self, shared: &Self, hides: &dyn Fn(&str) -> bool) -> Self {
+        Self {
+            prompts: self.prompts.over(&shared.prompts, hides),
+            resources: self.resources.over(&shared.resources, hides),
+            templates: self.templates.over(&shared.templates, hides),
         }
     }
 
-    fn page_after(&self, era: Era, after: &str) -> Page {
-        let start = self.things.partition_point(|thing| *T::folded(thing.key()) <= *after);
-        self.make_pages(&self.things[start..], era).into_iter().next().unwrap_or_else(Page::empty)
-    }
-
-    fn make_pages(&self, things: &[Arc<T>], era: Era) -> Vec<Page> {
-        let (most_entries, most_bytes) = self.limits;
-        let entry = |thing: &'_ Arc<T>| match era {
-            Era::Legacy => thing.legacy_entry().unwrap_or(thing.entry()).clone(),
-            Era::Modern => thing.entry().clone(),
-        };
-        let entries: Vec<_> = things.iter().map(|thing| (thing.key(), entry(thing))).collect();
-        listing::pages(&entries, most_entries, most_bytes)
+    /// The first page of a list, or the one after a key; none of tools, which are listed from the entries.
+    pub(crate) fn page(&self, list: List, after: Option<&str>, limits: PageLimits) -> Page {
+        match list {
+            List::Tools => Page::empty(),
+            List::Prompts => self.prompts.page(after, limits),
+            List::Resources => self.resources.page(after, limits),
+            List::Templates => self.templates.page(after, limits),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A compiled tool, and the life of one call through it: arguments parsed and checked, executed, result checked.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -13,6 +13,7 @@ use toolrail_core::{
 
 use crate::header_params::HeaderParam;
 use crate::lazy_executor::ToolExecutor;
+use crate::usage::UseCount;
 use crate::validator::LazyValidator;
 
 /// The most violations one error message names.
@@ -33,6 +34,8 @@ pub(crate) enum Arguments {
 
 /// A tool that can be listed and called: everything a call or a list needs.
 pub struct Tool {
+    /// Whose it is; everybody's if absent.
+    pub tenant: Option<Arc<str>>,
     /// Its name.
     pub name: ToolName,
     /// What it does.
@@ -55,7 +58,7 @@ pub struct Tool {
     pub(crate) has_output_schema: bool,
     pub(crate) executor: ToolExecutor,
     /// Calls that are not in the store yet.
-    pub(crate) uses: AtomicU32,
+    pub(crate) uses: UseCount,
 }
 
 impl Tool {
@@ -67,7 +70,7 @@ impl Tool {
     /// Carries out one call.
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         let arguments = self.arguments(raw)?;
-        self.uses.fetch_add(1, Ordering::Relaxed);
+        self.uses.count(self);
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
         let result = self.executor.get()?.execute(&call).await?;

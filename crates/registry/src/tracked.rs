@@ -1,146 +1,118 @@
-//! One source as the registry follows it: what it gave, what has become of that, and what changed with a reload.
+//! One source as the registry follows it: whose turn it is to read it, up to where it was read, and how fast that goes.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use toolrail_core::{Problem, Revision, Severity};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::Instant;
+use toolrail_core::{Revision, rfc3339};
 
-use crate::changes;
-use crate::compile::Compiler;
-use crate::compile_drafts::compile_all;
-use crate::entry::{Entry, SourceId};
-use crate::snapshot::SourceStatus;
-use crate::source::{Loaded, Source};
-use crate::usage;
+use crate::source::Source;
+use crate::status::SourceStatus;
 
-type Entries = BTreeMap<Arc<str>, Arc<Entry>>;
+/// How many times longer than a refresh takes is the time from its beginning to that of the next.
+const REST: u32 = 10;
 
-/// A source and what it gave.
+/// A source.
 pub(crate) struct Tracked {
     pub(crate) source: Arc<dyn Source>,
+    /// The place of its layer.
+    pub(crate) index: usize,
+    begun: AtomicU64,
+    done: AtomicU64,
+    reading: Mutex<Reading>,
+    pace: StdMutex<Option<(Instant, Duration)>>,
+}
+
+/// Up to where a source was read.
+pub(crate) struct Reading {
     pub(crate) revision: Option<Revision>,
-    pub(crate) entries: Entries,
-    pub(crate) problems: Vec<Problem>,
-    failure: Option<String>,
+    /// Why it could not be read the last time.
+    pub(crate) failure: Option<Failure>,
+    /// When the definitions were last counted.
+    pub(crate) counted: Instant,
+    /// How many more the source counts than the registry can tell apart.
+    pub(crate) surplus: i64,
+    /// How many it counted, where all are read anew because of that.
+    pub(crate) recounted: Option<u64>,
+}
+
+/// Why a source cannot be read, and since when.
+pub(crate) struct Failure {
+    pub(crate) text: String,
+    pub(crate) since: SystemTime,
+}
+
+/// The right to read a source. Whoever drops it before the end has not read it.
+pub(crate) struct Turn<'t> {
+    tracked: &'t Tracked,
+    number: u64,
+    began: Instant,
+    pub(crate) reading: MutexGuard<'t, Reading>,
 }
 
 impl Tracked {
-    pub(crate) fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, revision: None, entries: BTreeMap::new(), problems: Vec::new(), failure: None }
+    pub(crate) fn new(source: Arc<dyn Source>, index: usize) -> Self {
+        let (counted, surplus, recounted) = (Instant::now(), 0, None);
+        let reading = Reading { revision: None, failure: None, counted, surplus, recounted };
+        Self {
+            source,
+            index,
+            begun: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            reading: Mutex::new(reading),
+            pace: StdMutex::default(),
+        }
     }
 
-    pub(crate) fn status(&self) -> SourceStatus {
+    /// Waits for the turn to read it; nothing, if somebody else began and ended a reading meanwhile, which then has seen
+    /// whatever there was to see when this was called.
+    pub(crate) async fn turn(&self) -> Option<Turn<'_>> {
+        let seen = self.begun.load(Ordering::Acquire);
+        let reading = self.reading.lock().await;
+        if self.done.load(Ordering::Acquire) > seen {
+            return None;
+        }
+        let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        Some(Turn { tracked: self, number, began: Instant::now(), reading })
+    }
+
+    /// Has everything read the next time, whatever changed since the last.
+    pub(crate) async fn forget(&self) {
+        self.reading.lock().await.revision = None;
+    }
+
+    /// When it may next be read because of a change: at once after a rest, the rarer the longer it takes, but no later than
+    /// `window` after the last reading began.
+    pub(crate) fn next_look(&self, window: Duration) -> Instant {
+        let pace = *self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.map_or_else(Instant::now, |(began, took)| began + took.saturating_mul(REST).min(window))
+    }
+
+    /// How it is.
+    pub(crate) fn status(&self, reading: &Reading, definitions: usize) -> SourceStatus {
+        let failure = reading.failure.as_ref();
         SourceStatus {
             source: self.source.id(),
             description: self.source.describe(),
-            definitions: self.entries.len(),
-            failure: self.failure.clone(),
+            definitions,
+            failure: failure.map(|failure| failure.text.clone()),
+            since: failure.map(|failure| rfc3339(failure.since)),
         }
-    }
-
-    /// Whether anything changed, the failure included.
-    pub(crate) async fn refresh(&mut self, compiler: &Arc<Compiler>) -> bool {
-        match self.source.load(self.revision).await {
-            Ok(loaded) => {
-                let recovered = self.failure.take().is_some();
-                if recovered {
-                    tracing::info!(source = self.source.id().word(), "source can be read again");
-                }
-                match loaded {
-                    Some(loaded) => {
-                        self.apply(loaded, compiler);
-                        true
-                    }
-                    None => recovered,
-                }
-            }
-            Err(error) => {
-                let failure = Some(chain(&error));
-                let news = self.failure != failure;
-                if news {
-                    tracing::warn!(
-                        source = self.source.id().word(),
-                        error = failure.as_deref(),
-                        "source cannot be read; its last good definitions stay in place"
-                    );
-                }
-                self.failure = failure;
-                news
-            }
-        }
-    }
-
-    fn apply(&mut self, loaded: Loaded, compiler: &Arc<Compiler>) {
-        let Loaded { revision, complete, drafts, removed, problems } = loaded;
-        let source = self.source.id();
-        let compiled = tokio::task::block_in_place(|| compile_all(drafts, &self.entries, source, compiler));
-        let problems_before = std::mem::replace(&mut self.problems, problems);
-        let before = self.concerned(complete, &removed, &compiled);
-        // What a complete load does not name is gone; otherwise only what is said to be.
-        if complete {
-            self.entries.clear();
-        }
-        let mut keys: BTreeSet<Arc<str>> = before.keys().cloned().collect();
-        keys.extend(compiled.iter().map(|(key, _)| Arc::clone(key)));
-        for key in removed {
-            self.entries.remove(key.as_str());
-        }
-        for (key, entry) in compiled {
-            usage::carry_over(before.get(&key), &entry);
-            self.insert(key, entry);
-        }
-        for problem in self.problems.iter().filter(|problem| !problems_before.contains(problem)) {
-            tracing::warn!(origin = problem.origin, problem = problem.message, "source has a problem");
-        }
-        // The first load is the start, of which the gateway tells by itself.
-        if self.revision.is_some() {
-            changes::log(source, keys.iter().map(|key| (before.get(key), self.entries.get(key))));
-        }
-        self.revision = Some(revision);
-    }
-
-    /// The entries that a load may change, as they are before it.
-    fn concerned(&self, complete: bool, removed: &[String], compiled: &[(Arc<str>, Arc<Entry>)]) -> Entries {
-        if complete {
-            return self.entries.clone();
-        }
-        let keys = removed.iter().map(String::as_str).chain(compiled.iter().map(|(key, _)| &**key));
-        keys.filter_map(|key| self.entries.get_key_value(key))
-            .map(|(key, entry)| (Arc::clone(key), Arc::clone(entry)))
-            .collect()
-    }
-
-    /// Within one source the first definition of a name wins; a second is a problem (R26, R36). A row of the store
-    /// replaces itself.
-    fn insert(&mut self, key: Arc<str>, entry: Arc<Entry>) {
-        let first = self.entries.get(&key).filter(|_| self.source.id() != SourceId::Store);
-        let Some(first) = first else {
-            self.entries.insert(key, entry);
-            return;
-        };
-        self.problems.push(Problem {
-            severity: Severity::Error,
-            tool: Some(entry.name.clone()),
-            origin: Some(entry.origin.clone()),
-            pointer: "/name".into(),
-            message: format!(
-                "the name {:?} is taken by {}, which wins; rename one of them",
-                entry.name, first.origin
-            ),
-        });
     }
 }
 
-/// The error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
+impl Turn<'_> {
+    /// How long it has been going on.
+    pub(crate) fn took(&self) -> Duration {
+        self.began.elapsed()
     }
-    text
+
+    /// The source was read and what it gave is published.
+    pub(crate) fn end(self) {
+        self.tracked.done.store(self.number, Ordering::Release);
+        let pace = Some((self.began, self.began.elapsed()));
+        *self.tracked.pace.lock().unwrap_or_else(PoisonError::into_inner) = pace;
+    }
 }

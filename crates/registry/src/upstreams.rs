@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolrail_core::{Changed, Offer, Problem, Severity, ToolName, Upstream, UpstreamState};
+use toolrail_core::{Changed, Offer, Problem, Severity, Upstream, UpstreamState};
 
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
 use crate::offered::{Prompt, Resource};
 use crate::offered_tool;
-use crate::snapshot::UpstreamStatus;
-use crate::usage;
+use crate::status::UpstreamStatus;
+use crate::usage::{self, UseLog};
 
 /// Hears of changes.
 pub(crate) type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
@@ -18,6 +19,8 @@ pub(crate) type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
 /// Who offers something.
 #[derive(Clone)]
 pub(crate) struct Offerer {
+    /// What its definition is kept under; whose it is, its tools are.
+    pub(crate) key: EntryKey,
     /// The name of its definition, or of the native tools.
     pub(crate) name: String,
     /// The kind that reaches it.
@@ -27,14 +30,15 @@ pub(crate) struct Offerer {
     /// Where its definition stands, for people.
     pub(crate) origin: String,
     pub(crate) upstream: Arc<dyn Upstream>,
+    /// Hears which of its tools are called.
+    pub(crate) uses: Arc<UseLog>,
 }
 
 /// An upstream and what it offers.
 pub(crate) struct Followed {
     pub(crate) by: Offerer,
     offer: Arc<Offer>,
-    /// By folded name.
-    pub(crate) tools: Vec<(Arc<str>, Arc<Entry>)>,
+    pub(crate) tools: Vec<(EntryKey, Arc<Entry>)>,
     pub(crate) prompts: Vec<Arc<Prompt>>,
     pub(crate) resources: Vec<Arc<Resource>>,
     pub(crate) templates: Vec<Arc<Resource>>,
@@ -50,17 +54,25 @@ pub(crate) struct Upstreams {
     pub(crate) natives: Vec<Offerer>,
     followed: Vec<Followed>,
     listener: Listener,
+    uses: Arc<UseLog>,
 }
 
 impl Upstreams {
-    /// None yet; `listener` hears of the changes of all of them.
-    pub(crate) fn new(listener: Listener) -> Self {
-        Self { natives: Vec::new(), followed: Vec::new(), listener }
+    /// None yet; `listener` hears of the changes of all of them, `uses` of calls.
+    pub(crate) fn new(listener: Listener, uses: Arc<UseLog>) -> Self {
+        Self { natives: Vec::new(), followed: Vec::new(), listener, uses }
     }
 
-    /// Whether that one is followed.
-    pub(crate) fn has(&self, upstream: &Arc<dyn Upstream>) -> bool {
-        self.followed.iter().any(|followed| Arc::ptr_eq(&followed.by.upstream, upstream))
+    /// The upstream that a definition has become: its kind and itself.
+    pub(crate) fn offerer(
+        &self,
+        key: &EntryKey,
+        entry: &Entry,
+        (kind, upstream): (Arc<str>, Arc<dyn Upstream>),
+    ) -> Offerer {
+        let (name, origin) = (entry.name.clone(), entry.origin.clone());
+        let uses = Arc::clone(&self.uses);
+        Offerer { key: key.clone(), name, kind, source: SourceId::Upstream, origin, upstream, uses }
     }
 
     /// Follows those from now on, and no others.
@@ -116,9 +128,9 @@ impl Followed {
     }
 
     fn take(&mut self, offer: Arc<Offer>) {
-        let before: HashMap<Arc<str>, Arc<Entry>> = self.tools.drain(..).collect();
+        let before: HashMap<EntryKey, Arc<Entry>> = self.tools.drain(..).collect();
         for offered in &offer.tools {
-            let key: Arc<str> = ToolName::fold(offered.name.as_str()).into();
+            let key = EntryKey::new(self.by.key.tenant.clone(), offered.name.as_str());
             let known = before.get(&key);
             let entry = offered_tool::entry_of(offered, &self.by, known);
             usage::carry_over(known, &entry);
@@ -152,6 +164,7 @@ impl Followed {
         }
         Some(UpstreamStatus {
             name: self.by.name.clone(),
+            tenant: self.by.key.tenant.as_deref().map(str::to_owned),
             state: self.state,
             tools: self.tools.len(),
             prompts: self.prompts.len(),
@@ -185,6 +198,7 @@ impl Offerer {
             origin: Some(self.origin.clone()),
             pointer: String::new(),
             message,
+            spot: None,
         }
     }
 }

@@ -4,27 +4,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolrail_core::{
-    Action, Author, Change, Expected, Problem, Revision, Severity, Store, StoreError, ToolName,
+    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, ToolKey, ToolName,
 };
 
 use crate::entry::{Entry, SourceId};
+use crate::registration::{Registration, error_at};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
-
-/// A definition to register, as it was given.
-#[derive(Clone, Debug)]
-pub struct Registration {
-    /// The definition.
-    pub document: Value,
-    /// Whether it may be called; the document's own word if absent.
-    pub enabled: Option<bool>,
-    /// JSON pointer from what the user sent to the definition, for problems.
-    pub base: String,
-    /// The name beside the document, which must agree with it.
-    pub name: Option<String>,
-}
+use crate::write_error::{Conflict, WriteError};
 
 /// What becomes of a batch in which some definitions have errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,85 +48,60 @@ pub enum Written {
     HeldBack,
 }
 
-/// Why a change was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum WriteError {
-    /// There is no such definition.
-    #[error("there is no definition named {0:?}; GET /admin/tools lists them")]
-    NotFound(String),
-    /// It is there, but not in the store.
-    #[error("{name:?} comes from {origin}, not from the store; change it there")]
-    Elsewhere {
-        /// Its name.
-        name: String,
-        /// Where it comes from.
-        origin: String,
-    },
-    /// There is nothing to write to.
-    #[error("this gateway has no store to write to")]
-    NoStore,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+/// Which definition to change, and what must be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Which {
+    /// Whose; everybody's if absent.
+    pub tenant: Option<String>,
+    /// Its name, in any case.
+    pub name: String,
+    /// What must be there for the change to be made.
+    pub expected: Expected,
 }
 
-impl Registration {
-    /// Reads what an administrator sent: a bare definition, or `{name, enabled, configJson}` (R82, R83).
-    pub fn from_request(body: Value, base: &str) -> Result<Self, Vec<Problem>> {
-        let fault = |pointer: &str, message: String| {
-            vec![Problem {
-                severity: Severity::Error,
-                tool: None,
-                origin: None,
-                pointer: format!("{base}{pointer}"),
-                message,
-            }]
-        };
-        let Value::Object(mut members) = body else {
-            return Err(fault("", "a definition is a JSON object; send it bare or as {\"name\": …, \"enabled\": …, \"configJson\": {…}}".into()));
-        };
-        let Some(key) = ["configJson", "config_json"].into_iter().find(|key| members.contains_key(*key))
-        else {
-            return Ok(Self {
-                document: Value::Object(members),
-                enabled: None,
-                base: base.to_owned(),
-                name: None,
-            });
-        };
-        let document = match members.shift_remove(key).unwrap_or_default() {
-            Value::String(text) => serde_json::from_str(&text)
-                .map_err(|error| fault(&format!("/{key}"), format!("is a text that is not JSON: {error}")))?,
-            document => document,
-        };
-        let (name, enabled) = wrapper_fields(&mut members, &fault)?;
-        Ok(Self { document, enabled, base: format!("{base}/{key}"), name })
+impl Which {
+    /// The shared definition of that name, whatever it is.
+    pub fn shared(name: &str) -> Self {
+        Self { tenant: None, name: name.to_owned(), expected: Expected::Anything }
+    }
+
+    /// What it is kept under.
+    pub fn key(&self) -> ToolKey {
+        ToolKey { tenant: self.tenant.clone(), name: ToolName::fold(&self.name) }
+    }
+
+    pub(crate) fn conflict(&self, found: Option<Row>) -> WriteError {
+        let (name, expected) = (self.name.clone(), self.expected);
+        WriteError::Conflict(Box::new(Conflict { name, expected, found, proposed: None }))
+    }
+
+    /// Whether what is there is what was expected.
+    pub(crate) fn is_met(&self, found: Option<&Row>) -> bool {
+        match self.expected {
+            Expected::Anything => true,
+            Expected::Absent => found.is_none(),
+            Expected::Version(version) => found.is_some_and(|row| row.version == version),
+        }
     }
 }
 
-type Fault<'a> = dyn Fn(&str, String) -> Vec<Problem> + 'a;
+/// What a change of one definition led to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Its name as written.
+    pub name: String,
+    /// The revision of the store.
+    pub revision: Revision,
+    /// The version of the definition; none if it was removed.
+    pub version: Option<Revision>,
+}
 
-fn wrapper_fields(
-    members: &mut Map<String, Value>,
-    fault: &Fault<'_>,
-) -> Result<(Option<String>, Option<bool>), Vec<Problem>> {
-    let name = match members.shift_remove("name") {
-        None => None,
-        Some(Value::String(name)) => Some(name),
-        Some(_) => return Err(fault("/name", "must be a string".into())),
-    };
-    let enabled = match members.shift_remove("enabled") {
-        None => None,
-        Some(Value::Bool(enabled)) => Some(enabled),
-        Some(_) => return Err(fault("/enabled", "must be true or false".into())),
-    };
-    match members.keys().next() {
-        Some(unknown) => Err(fault(
-            &format!("/{unknown}"),
-            format!("unknown field {unknown:?} beside configJson; known here: name, enabled, configJson"),
-        )),
-        None => Ok((name, enabled)),
-    }
+/// Registrations on their way into the store.
+#[derive(Default)]
+struct Batch {
+    seen: HashSet<ToolKey>,
+    /// Each with the place of its registration.
+    changes: Vec<(usize, Change)>,
 }
 
 impl Registry {
@@ -149,17 +113,12 @@ impl Registry {
         mode: BatchMode,
         author: &Author,
     ) -> Result<(Vec<Registered>, Revision), WriteError> {
-        let store = self.store()?;
-        let snapshot = self.snapshot();
-        let mut seen = HashSet::new();
-        let mut changes = Vec::new();
-        let checked = tokio::task::block_in_place(|| {
-            registrations
-                .into_iter()
-                .map(|registration| self.check_registration(registration, &snapshot, &mut seen, &mut changes))
-                .collect::<Vec<_>>()
+        self.store()?;
+        let mut batch = Batch::default();
+        let mut results = tokio::task::block_in_place(|| {
+            let check = |(index, registration)| self.check_registration(index, registration, &mut batch);
+            registrations.into_iter().enumerate().map(check).collect::<Vec<_>>()
         });
-        let mut results = checked;
         let any_refused = results.iter().any(|result| result.written == Written::Refused);
         if any_refused && mode == BatchMode::AllOrNothing {
             for result in &mut results {
@@ -167,77 +126,100 @@ impl Registry {
                     result.written = Written::HeldBack;
                 }
             }
-            changes.clear();
+            batch.changes.clear();
         }
-        if changes.is_empty() {
-            return Ok((results, snapshot.revision));
-        }
-        let revision = store.write(&changes, author).await?;
-        self.refresh().await;
+        let revision = match mode {
+            BatchMode::AllOrNothing => self.write_batch(&batch.changes, author).await?,
+            BatchMode::EachOnItsOwn => self.write_good(batch.changes, &mut results, author).await?,
+        };
         Ok((results, revision))
+    }
+
+    async fn write_batch(
+        &self,
+        changes: &[(usize, Change)],
+        author: &Author,
+    ) -> Result<Revision, WriteError> {
+        if changes.is_empty() {
+            return Ok(self.snapshot().revision);
+        }
+        let changes: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
+        self.write(&changes, author).await
+    }
+
+    /// Writes those that nobody else has changed meanwhile; every round leaves at least one out, so this ends.
+    async fn write_good(
+        &self,
+        mut changes: Vec<(usize, Change)>,
+        results: &mut [Registered],
+        author: &Author,
+    ) -> Result<Revision, WriteError> {
+        loop {
+            let conflict = match self.write_batch(&changes, author).await {
+                Err(WriteError::Conflict(conflict)) => conflict,
+                ended => return ended,
+            };
+            let key = ToolName::fold(&conflict.name);
+            let lost =
+                |change: &Change| change.expected == conflict.expected && ToolName::fold(&change.name) == key;
+            let Some(place) = changes.iter().position(|(_, change)| lost(change)) else {
+                return Err(WriteError::Conflict(conflict));
+            };
+            let (index, _) = changes.remove(place);
+            if let Some(result) = results.get_mut(index) {
+                result.written = Written::Refused;
+                result.problems.push(error_at("", conflict.to_string()));
+            }
+        }
     }
 
     fn check_registration(
         &self,
-        registration: Registration,
-        snapshot: &Snapshot,
-        seen: &mut HashSet<String>,
-        changes: &mut Vec<Change>,
+        index: usize,
+        mut registration: Registration,
+        batch: &mut Batch,
     ) -> Registered {
-        let Registration { mut document, enabled, base, name } = registration;
-        let mut problems = Vec::new();
-        if let (Some(name), Some(members)) = (&name, document.as_object_mut()) {
-            match members.get("name").and_then(Value::as_str) {
-                None => {
-                    members.shift_insert(0, "name".into(), name.as_str().into());
-                }
-                Some(inner) if inner == name => {}
-                Some(inner) => problems.push(error_at(
-                    "/name",
-                    format!(
-                        "the definition says {inner:?} but the request says {name:?}; make them the same"
-                    ),
-                )),
-            }
-        }
-        let (compiled, found) = self.compiler.compile(&document, &Arc::from(""), SourceId::Store);
+        let mut problems: Vec<Problem> = registration.settle_name().into_iter().collect();
+        let (compiled, found) =
+            self.compiler.compile(&registration.document, &Arc::from(""), SourceId::Store);
         problems.extend(found);
-        let name = document.get("name").and_then(Value::as_str).map(str::to_owned);
-        let existing = name.as_deref().and_then(|name| snapshot.entry(name));
-        if let Some(conflict) = name.as_deref().and_then(|name| conflict(name, existing, seen)) {
-            problems.push(conflict);
+        let name = registration.document.get("name").and_then(Value::as_str).map(str::to_owned);
+        let mut replaced = false;
+        if let Some(name) = &name {
+            let tenant = registration.tenant.as_deref();
+            let snapshot = self.catalogue(tenant);
+            let existing = own_entry(&snapshot, tenant, name);
+            replaced = existing.is_some();
+            let key = ToolKey { tenant: registration.tenant.clone(), name: ToolName::fold(name) };
+            problems.extend(clash(name, existing, batch.seen.insert(key)));
         }
         let refused = problems.iter().any(|problem| problem.severity == Severity::Error);
         for problem in &mut problems {
-            problem.pointer = format!("{base}{}", problem.pointer);
+            problem.pointer = format!("{}{}", registration.base, problem.pointer);
         }
         let (Some(finished), false) = (compiled, refused) else {
             return Registered { name, written: Written::Refused, problems };
         };
-        // The column says whether it is on; a second word in the document could only contradict it.
-        document.as_object_mut().map(|members| members.shift_remove("enabled"));
-        changes.push(Change {
-            tenant: None,
+        let enabled = registration.settle_switch();
+        let change = Change {
+            tenant: registration.tenant,
             name: finished.name.to_string(),
-            expected: Expected::Anything,
-            action: Action::Put {
-                enabled: enabled.unwrap_or(finished.enabled),
-                config_json: document.to_string(),
-            },
-        });
-        let replaced = existing.is_some_and(|entry| entry.source == SourceId::Store);
+            expected: registration.expected,
+            action: Action::Put { enabled, config_json: registration.document.to_string() },
+        };
+        batch.changes.push((index, change));
         Registered { name, written: if replaced { Written::Updated } else { Written::Created }, problems }
     }
 
-    /// Switches a tool on or off.
+    /// Switches a tool on or off. Where it is so already, nothing is written.
     pub async fn set_enabled(
         &self,
-        name: &str,
+        which: &Which,
         enabled: bool,
         author: &Author,
-    ) -> Result<Revision, WriteError> {
-        let entry = self.stored(name)?;
-        let document: Option<Value> = serde_json::from_str(&entry.document).ok();
+    ) -> Result<Done, WriteError> {
+        let row = self.stored(which).await?;
+        let document: Option<Value> = serde_json::from_str(&row.config_json).ok();
         let action = match document {
             // Written by another program with its own word on it, which the column could not overrule.
             Some(Value::Object(mut members))
@@ -246,61 +228,80 @@ impl Registry {
                 members.shift_remove("enabled");
                 Action::Put { enabled, config_json: Value::Object(members).to_string() }
             }
+            _ if row.enabled == enabled => return self.already(which, row).await,
             _ => Action::SetEnabled(enabled),
         };
-        let change = Change { tenant: None, name: entry.name.clone(), expected: Expected::Anything, action };
-        self.write(&[change], author).await
+        let change = Change { tenant: row.tenant, name: row.name.clone(), expected: which.expected, action };
+        let revision = self.write(&[change], author).await?;
+        Ok(Done { name: row.name, revision, version: Some(revision) })
     }
 
     /// Removes a tool for good.
-    pub async fn purge(&self, name: &str, author: &Author) -> Result<Revision, WriteError> {
-        let entry = self.stored(name)?;
-        let change = Change {
-            tenant: None,
-            name: entry.name.clone(),
-            expected: Expected::Anything,
-            action: Action::Purge,
-        };
-        self.write(&[change], author).await
+    pub async fn purge(&self, which: &Which, author: &Author) -> Result<Done, WriteError> {
+        let Row { tenant, name, .. } = self.stored(which).await?;
+        let change = Change { tenant, name: name.clone(), expected: which.expected, action: Action::Purge };
+        let revision = self.write(&[change], author).await?;
+        Ok(Done { name, revision, version: None })
     }
 
-    async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
-        let revision = self.store()?.write(changes, author).await?;
-        self.refresh().await;
+    /// What is asked for is so, if it is what was expected.
+    pub(crate) async fn already(&self, which: &Which, row: Row) -> Result<Done, WriteError> {
+        if !which.is_met(Some(&row)) {
+            return Err(which.conflict(Some(row)));
+        }
+        // Another replica may have made it so just now.
+        self.refresh_store().await;
+        Ok(Done { name: row.name, revision: self.snapshot().revision, version: Some(row.version) })
+    }
+
+    pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
+        let written = self.store()?.write(changes, author).await;
+        let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
+        self.refresh_store().await;
         Ok(revision)
     }
 
-    fn store(&self) -> Result<&Arc<dyn Store>, WriteError> {
+    pub(crate) fn store(&self) -> Result<&Arc<dyn Store>, WriteError> {
         self.store.as_ref().ok_or(WriteError::NoStore)
     }
 
-    fn stored(&self, name: &str) -> Result<Arc<Entry>, WriteError> {
-        match self.snapshot().entry(name) {
-            None => Err(WriteError::NotFound(name.to_owned())),
-            Some(entry) if entry.source != SourceId::Store => {
-                Err(WriteError::Elsewhere { name: entry.name.clone(), origin: entry.origin.clone() })
-            }
-            Some(entry) => Ok(Arc::clone(entry)),
+    /// The row of a definition, as the store has it now.
+    async fn stored(&self, which: &Which) -> Result<Row, WriteError> {
+        let Which { tenant, name, .. } = which;
+        let tenant = tenant.as_deref();
+        if let Some(row) = self.store()?.find(tenant, name).await? {
+            return Ok(row);
         }
+        Err(match (self.catalogue(tenant).entry(name), tenant) {
+            (Some(entry), _) if entry.source != SourceId::Store => {
+                WriteError::Elsewhere { name: entry.name.clone(), origin: entry.origin.clone() }
+            }
+            (Some(entry), Some(tenant)) => {
+                WriteError::Shared { name: entry.name.clone(), tenant: tenant.to_owned() }
+            }
+            (Some(_) | None, _) => WriteError::NotFound(name.clone()),
+        })
     }
 }
 
+/// The definition of that name that the store has for exactly that tenant.
+fn own_entry<'a>(snapshot: &'a Snapshot, tenant: Option<&str>, name: &str) -> Option<&'a Arc<Entry>> {
+    let own = |entry: &&Arc<Entry>| entry.source == SourceId::Store && entry.tenant.as_deref() == tenant;
+    snapshot.entry(name).filter(own)
+}
+
 /// Names are unique by folded case: another spelling is a mistake more often than a wish to rename.
-fn conflict(name: &str, existing: Option<&Arc<Entry>>, seen: &mut HashSet<String>) -> Option<Problem> {
-    if !seen.insert(ToolName::fold(name)) {
+fn clash(name: &str, existing: Option<&Arc<Entry>>, first: bool) -> Option<Problem> {
+    if !first {
         return Some(error_at(
             "/name",
             format!("{name:?} is in this batch twice; names ignore case, keep one"),
         ));
     }
-    let existing = existing.filter(|entry| entry.source == SourceId::Store && entry.name != name)?;
+    let existing = existing.filter(|entry| entry.name != name)?;
     let message = format!(
         "there is already {:?}, and names ignore case; use that spelling to replace it, or another name",
         existing.name
     );
     Some(error_at("/name", message))
-}
-
-fn error_at(pointer: &str, message: String) -> Problem {
-    Problem { severity: Severity::Error, tool: None, origin: None, pointer: pointer.to_owned(), message }
 }

@@ -1,6 +1,7 @@
 //! Where registered definitions are kept: one folder a database, all behind `toolrail_core::Store`, all passing the
 //! behaviour suite in `tests/it/behaviour.rs`. Nothing here looks into a definition.
 
+mod foreign;
 mod mysql;
 mod postgres;
 mod sqlite;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use toolrail_core::{Store, StoreError};
 
+pub use foreign::{Foreign, ForeignError, ForeignForm, ForeignTool, read_foreign};
 pub use sqlite::SqliteStore;
 pub use url::{StoreUrl, WrongUrl};
 

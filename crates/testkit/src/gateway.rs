@@ -78,6 +78,12 @@ impl GatewayBuilder {
         self
     }
 
+    /// Uses the store with this URL instead of the one in the data folder.
+    #[must_use]
+    pub fn store(self, url: impl AsRef<OsStr>) -> Self {
+        self.arg("--store").arg(url)
+    }
+
     /// Starts it and waits until it listens.
     pub async fn start(self) -> Result<Gateway> {
         let temporary = if self.data.is_none() { Some(tempfile::tempdir()?) } else { None };

@@ -1,8 +1,9 @@
-//! What tests stand on: the real binary as a child process, real servers on loopback for it to call, and clients.
+//! What tests stand on: the real binary as a child process, real servers on loopback for it to call, real databases, and clients.
 //! For development only; no product crate depends on it except in its dev-dependencies.
 
 mod balancer;
 mod child;
+mod database;
 mod gateway;
 mod http_client;
 mod raw;
@@ -12,6 +13,7 @@ mod wait;
 mod websocket;
 
 pub use balancer::Balancer;
+pub use database::{Connection, Database, DatabaseKind, Durability, Server, ServerOptions};
 pub use gateway::{Gateway, GatewayBuilder};
 pub use http_client::{HttpClient, Reply};
 pub use raw::{RawAnswer, RawConnection};

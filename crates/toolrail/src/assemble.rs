@@ -1,6 +1,5 @@
 //! Puts the crates together: kinds, policies, store and sources become a registry. The only place that knows them all.
 
-use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -8,10 +7,10 @@ use anyhow::Context;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_admin::Admin;
+use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Secrets, Store, Tools,
-    async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
+    Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -19,11 +18,12 @@ use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
     Compiler, FileSource, FixedSource, Registry, RegistryLimits, Source, SourceId, StoreSource,
 };
-use toolrail_store::SqliteStore;
 use toolrail_tool::Offering;
 
 use crate::config::Settings;
-use crate::identity;
+use crate::progress::LoadingBar;
+use crate::telemetry::Metrics;
+use crate::{identity, store_choice};
 
 /// How long upstream servers are waited for at the start; clients that ask at once would miss them.
 const UPSTREAMS_WITHIN: Duration = Duration::from_secs(3);
@@ -31,7 +31,9 @@ const UPSTREAMS_WITHIN: Duration = Duration::from_secs(3);
 /// A registry with its store.
 pub(crate) struct Assembly {
     pub(crate) registry: Arc<Registry>,
-    store: Arc<SqliteStore>,
+    /// How much of its history is kept.
+    pub(crate) history: Retention,
+    store: Arc<dyn Store>,
 }
 
 impl Assembly {
@@ -52,8 +54,8 @@ pub(crate) struct BuiltIn {
 
 /// Opens the store, loads every source once and gives upstream servers a moment to connect.
 pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> anyhow::Result<Assembly> {
-    let store = Arc::new(open(&settings.data).await?);
-    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store) as _))];
+    let store = store_choice::open(settings).await?;
+    let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store)))];
     for folder in &settings.tools {
         sources.push(Arc::new(FileSource::new(folder)));
     }
@@ -66,13 +68,16 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
     }
-    let registry = Registry::new(compiler, Some(Arc::clone(&store) as _), sources, limits(settings))
-        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())]);
+    let bar = LoadingBar::new();
+    let registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+        .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
+        .with_progress(bar.listener());
     registry.refresh().await;
+    drop(bar);
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.await_upstreams(UPSTREAMS_WITHIN).await;
-    Ok(Assembly { registry, store })
+    Ok(Assembly { registry, history: settings.history, store })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
@@ -88,7 +93,9 @@ impl Tools for OwnTools {
         caller: &dyn Caller,
     ) -> Outcome {
         let registry = self.0.upgrade();
-        let Some(tool) = registry.and_then(|registry| registry.snapshot().find(name).cloned()) else {
+        let Some(tool) =
+            registry.and_then(|registry| registry.catalogue(principal.tenant()).find(name).cloned())
+        else {
             return Err(CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call")));
         };
         tool.call(Some(arguments), principal, caller).await
@@ -124,26 +131,23 @@ pub(crate) async fn mcp_server(registry: &Arc<Registry>) -> anyhow::Result<Arc<S
 }
 
 /// Every route: MCP and REST.
-pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>) -> Router {
-    toolrail_mcp::routes(Arc::clone(mcp)).merge(rest_routes(registry, "admin-api"))
+pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>, metrics: Option<&Metrics>) -> Router {
+    let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
+    let admin = Admin::new(Arc::clone(registry), identity::version(), "admin-api").with_metrics(page);
+    toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
-/// The REST face of a registry; `writer` is recorded as who makes the changes.
-pub(crate) fn rest_routes(registry: &Arc<Registry>, writer: &'static str) -> Router {
-    toolrail_admin::routes(Admin { registry: Arc::clone(registry), version: identity::version(), writer })
-}
-
-async fn open(folder: &Path) -> anyhow::Result<SqliteStore> {
-    toolrail_store::open_sqlite(folder).await.with_context(|| {
-        format!("the data folder {} cannot be used; name another with --data", folder.display())
-    })
+/// The REST face of a registry for the command line.
+pub(crate) fn rest_routes(registry: &Arc<Registry>) -> Router {
+    toolrail_admin::routes(Admin::new(Arc::clone(registry), identity::version(), "cli"))
 }
 
 fn limits(settings: &Settings) -> RegistryLimits {
     let defaults = RegistryLimits::default();
     RegistryLimits {
         page_tools: settings.page_size.unwrap_or(defaults.page_tools),
-        poll: settings.poll.unwrap_or(defaults.poll),
+        poll: settings.poll,
+        window: settings.refresh_window,
         ..defaults
     }
 }

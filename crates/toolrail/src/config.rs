@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use toolrail_core::closest;
+use toolrail_core::{Principal, Retention, closest};
+use toolrail_store::StoreUrl;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
+const DEFAULT_POLL: Duration = Duration::from_secs(1);
+const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
 
 /// What may stand in the configuration file. Everything has a default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -20,8 +23,16 @@ pub(crate) struct ConfigFile {
     pub(crate) listen: Option<String>,
     /// A Unix socket to listen on beside the address, relative to this file; none when left out.
     pub(crate) unix_socket: Option<PathBuf>,
-    /// The folder of the store, relative to this file; `./data` when left out.
+    /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
     pub(crate) data: Option<PathBuf>,
+    /// The store, such as `postgres://user@host/database`; SQLite in the data folder when left out.
+    #[serde(deserialize_with = "store_url")]
+    pub(crate) store: Option<StoreUrl>,
+    /// A file with the password of the store, relative to this file; used if neither the URL nor
+    /// `TOOLRAIL_STORE_PASSWORD` has it.
+    pub(crate) store_password_file: Option<PathBuf>,
+    /// The tenant of requests that name none; nobody's when left out.
+    pub(crate) tenant: Option<String>,
     /// Folders of definition files, relative to this file, watched for changes.
     pub(crate) tools: Option<Vec<PathBuf>>,
     /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`.
@@ -32,8 +43,14 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_hosts: Option<Vec<String>>,
     /// Origins of web pages that may use this server, such as `https://console.example.com`.
     pub(crate) allow_origins: Option<Vec<String>>,
-    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 500 when left out.
+    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 1000 when left out.
     pub(crate) poll_ms: Option<u64>,
+    /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
+    pub(crate) refresh_window_ms: Option<u64>,
+    /// How many versions of each definition are kept (1 to 1000000); all when left out.
+    pub(crate) history_versions: Option<u32>,
+    /// For how many days versions are kept (1 to 36500); for ever when left out.
+    pub(crate) history_days: Option<u32>,
     /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
     pub(crate) page_size: Option<usize>,
 }
@@ -44,12 +61,17 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) unix_socket: Option<PathBuf>,
     pub(crate) data: PathBuf,
+    pub(crate) store: Option<StoreUrl>,
+    pub(crate) store_password_file: Option<PathBuf>,
+    pub(crate) tenant: Principal,
     pub(crate) tools: Vec<PathBuf>,
     pub(crate) secrets: Vec<String>,
     pub(crate) allow_commands: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
-    pub(crate) poll: Option<Duration>,
+    pub(crate) poll: Duration,
+    pub(crate) refresh_window: Duration,
+    pub(crate) history: Retention,
     pub(crate) page_size: Option<usize>,
 }
 
@@ -60,8 +82,12 @@ impl ConfigFile {
             .with_context(|| format!("the configuration {} cannot be read", path.display()))?;
         let mut file = Self::parse(path, &text)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        let single = file.data.iter_mut().chain(file.unix_socket.iter_mut());
-        for place in single.chain(file.tools.iter_mut().flatten()) {
+        let single = file.data.iter_mut().chain(&mut file.unix_socket).chain(&mut file.store_password_file);
+        let database = match &mut file.store {
+            Some(StoreUrl::Sqlite(database)) => Some(database),
+            Some(StoreUrl::Memory | StoreUrl::Postgres(_) | StoreUrl::Mysql(_)) | None => None,
+        };
+        for place in single.chain(database).chain(file.tools.iter_mut().flatten()) {
             *place = folder.join(&place);
         }
         Ok(file)
@@ -110,12 +136,18 @@ const KEYS: &[&str] = &[
     "listen",
     "unixSocket",
     "data",
+    "store",
+    "storePasswordFile",
+    "tenant",
     "tools",
     "secrets",
     "allowCommands",
     "allowHosts",
     "allowOrigins",
     "pollMs",
+    "refreshWindowMs",
+    "historyVersions",
+    "historyDays",
     "pageSize",
 ];
 
@@ -127,6 +159,18 @@ impl ConfigFile {
         if let Some(size) = self.page_size.filter(|size| !(1..=100_000).contains(size)) {
             return Some(format!("{size} is not between 1 and 100000 tools"));
         }
+        if let Some(window) = self.refresh_window_ms.filter(|window| *window > 5_000) {
+            return Some(format!("{window} is not between 0 and 5000 milliseconds"));
+        }
+        if let Some(versions) = self.history_versions.filter(|count| !(1..=1_000_000).contains(count)) {
+            return Some(format!("{versions} is not between 1 and 1000000 versions"));
+        }
+        if let Some(days) = self.history_days.filter(|days| !(1..=36_500).contains(days)) {
+            return Some(format!("{days} is not between 1 and 36500 days"));
+        }
+        if let Some(Err(wrong)) = self.tenant.as_deref().map(Principal::of_tenant) {
+            return Some(wrong.to_string());
+        }
         self.listen.as_deref().and_then(|listen| address_of(listen).err()).map(|error| format!("{error:#}"))
     }
 
@@ -136,12 +180,18 @@ impl ConfigFile {
             listen: self.listen.or(other.listen),
             unix_socket: self.unix_socket.or(other.unix_socket),
             data: self.data.or(other.data),
+            store: self.store.or(other.store),
+            store_password_file: self.store_password_file.or(other.store_password_file),
+            tenant: self.tenant.or(other.tenant),
             tools: self.tools.or(other.tools),
             secrets: self.secrets.or(other.secrets),
             allow_commands: self.allow_commands.or(other.allow_commands),
             allow_hosts: self.allow_hosts.or(other.allow_hosts),
             allow_origins: self.allow_origins.or(other.allow_origins),
             poll_ms: self.poll_ms.or(other.poll_ms),
+            refresh_window_ms: self.refresh_window_ms.or(other.refresh_window_ms),
+            history_versions: self.history_versions.or(other.history_versions),
+            history_days: self.history_days.or(other.history_days),
             page_size: self.page_size.or(other.page_size),
         }
     }
@@ -155,15 +205,26 @@ impl ConfigFile {
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
             unix_socket: self.unix_socket,
             data: self.data.unwrap_or_else(|| "data".into()),
+            store: self.store,
+            store_password_file: self.store_password_file,
+            tenant: self.tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default(),
             tools: self.tools.unwrap_or_default(),
             secrets: self.secrets.unwrap_or_default(),
             allow_commands: self.allow_commands.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
-            poll: self.poll_ms.map(Duration::from_millis),
+            poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
+            refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
+            history: Retention { versions: self.history_versions, days: self.history_days },
             page_size: self.page_size,
         })
     }
+}
+
+/// The text is read here, so that it is never shown: it may hold a password.
+fn store_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<StoreUrl>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| text.parse().map_err(serde::de::Error::custom)).transpose()
 }
 
 /// `host:port`, or a port alone on loopback.
@@ -183,28 +244,41 @@ mod tests {
     #[test]
     fn every_key_of_the_file_is_taken() {
         let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
-                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\nallowCommands: true\n";
+                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\nallowCommands: true\n\
+                    store: 'mysql://u:hidden@h/t'\nstorePasswordFile: p\ntenant: acme\nrefreshWindowMs: 0\n\
+                    historyVersions: 9\nhistoryDays: 30\n";
         let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
         assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
         assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
         assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
         assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
         assert_eq!(settings.allow_origins, ["https://a.b"]);
-        assert_eq!((settings.poll, settings.page_size), (Some(Duration::from_millis(100)), Some(50)));
+        assert_eq!((settings.poll, settings.page_size), (Duration::from_millis(100), Some(50)));
+        assert_eq!((settings.refresh_window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
+        assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
+        assert_eq!(settings.store_password_file, Some("p".into()));
+        assert_eq!(format!("{:?}", settings.store), "Some(mysql://h/t)");
     }
 
     #[test]
     fn every_problem_of_the_file_is_told_with_its_place() {
-        let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\n";
+        let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\nstore: 'oracle://u:hidden@h'\n\
+                    tenant: a b\nrefreshWindowMs: 5001\nhistoryDays: 0\nhistoryVersions: 0\n";
         let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
         for part in [
             "/listenn: unknown key; did you mean \"listen\"?",
             "/pollMs: 5 is not",
             "/tools: ",
             "/listen: \"nowhere\"",
+            "/store: there is no kind of store \"oracle\"",
+            "/tenant: \"a b\" is not the name",
+            "/refreshWindowMs: 5001 is not",
+            "/historyDays: 0 is not",
+            "/historyVersions: 0 is not",
         ] {
             assert!(error.contains(part), "{part} is not in: {error}");
         }
+        assert!(!error.contains("hidden"), "{error}");
     }
 
     #[test]
@@ -226,6 +300,6 @@ mod tests {
         };
         let settings = flags.or(file).settle().unwrap();
         assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
-        assert_eq!(settings.poll, Some(Duration::from_millis(100)));
+        assert_eq!(settings.poll, Duration::from_millis(100));
     }
 }

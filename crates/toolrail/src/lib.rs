@@ -14,7 +14,9 @@ mod demo;
 mod http;
 mod identity;
 mod print;
+mod progress;
 mod server_file;
+mod store_choice;
 mod telemetry;
 
 use std::process::ExitCode;

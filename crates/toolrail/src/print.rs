@@ -29,6 +29,43 @@ pub(crate) fn aside(text: impl AsRef<str>) {
     }
 }
 
+/// What a line of a comparison tells.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tint {
+    /// What is there now.
+    Added,
+    /// What was there.
+    Removed,
+    /// Where that is.
+    Place,
+}
+
+/// Writes a line to standard output, in colour where somebody looks at it and has not asked for none.
+pub(crate) fn tinted(tint: Tint, text: impl AsRef<str>) {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    if !person_reads_results() || plain {
+        return line(text);
+    }
+    let code = match tint {
+        Tint::Added => 32,
+        Tint::Removed => 31,
+        Tint::Place => 36,
+    };
+    write_line(&format!("\u{1b}[{code}m{}\u{1b}[0m", visible(text.as_ref())));
+}
+
+/// Asks on the terminal, and returns whether the answer is yes; nothing where there is nobody to ask.
+pub(crate) fn confirmed(question: &str) -> Option<bool> {
+    if !std::io::stdin().is_terminal() || !person_reads_notes() {
+        return None;
+    }
+    let mut out = std::io::stderr().lock();
+    let _ = out.write_all(format!("{} [y/N] ", visible(question)).as_bytes()).and_then(|()| out.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    Some(read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
 /// Writes a value as JSON to standard output: indented for people, on one line for programs.
 pub(crate) fn json(value: &impl Serialize) {
     let text = if person_reads_results() {

@@ -20,6 +20,9 @@ pub(crate) struct ServerFile {
     pub(crate) pid: u32,
     /// Its version.
     pub(crate) version: String,
+    /// Its store, without credentials, if that is not the one in the folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) store: Option<String>,
 }
 
 /// Removes the file when the server is done, unless another server has taken the folder over.

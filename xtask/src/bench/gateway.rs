@@ -32,11 +32,16 @@ pub(super) struct Gateway {
 impl Gateway {
     /// Starts on a free port and waits until `server.json` tells which.
     pub(super) async fn start(toolrail: &Path, data: &Path) -> Result<Self> {
+        Self::start_as(toolrail, data, &[]).await
+    }
+
+    /// The same with more arguments.
+    pub(super) async fn start_as(toolrail: &Path, data: &Path, more: &[String]) -> Result<Self> {
         let announcement = data.join("server.json");
         if announcement.exists() {
             fs::remove_file(&announcement).context("cannot remove an old server.json")?;
         }
-        let mut process = spawn(toolrail, data, "127.0.0.1:0")?;
+        let mut process = spawn(toolrail, data, "127.0.0.1:0", more)?;
         let deadline = Instant::now() + START_DEADLINE;
         loop {
             if let Some(address) = read_address(&announcement) {
@@ -108,10 +113,10 @@ pub(super) struct Pages {
 }
 
 /// Starts the binary without waiting for it; its log goes into the data folder.
-pub(super) fn spawn(toolrail: &Path, data: &Path, listen: &str) -> Result<Process> {
+pub(super) fn spawn(toolrail: &Path, data: &Path, listen: &str, more: &[String]) -> Result<Process> {
     let log = File::create(data.join("bench.log")).context("cannot create the gateway's log")?;
     let mut command = Command::new(toolrail);
-    command.arg("serve").arg("--data").arg(data).args(["--listen", listen]);
+    command.arg("serve").arg("--data").arg(data).args(["--listen", listen]).args(more);
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     Process::spawn(&mut command)
 }
@@ -137,7 +142,7 @@ fn definitions(count: usize, upstream: SocketAddr) -> Vec<Value> {
     measured.into_iter().chain(others).collect()
 }
 
-fn definition(name: &str, url: &str) -> Value {
+pub(super) fn definition(name: &str, url: &str) -> Value {
     json!({
         "name": name,
         "description": "Current weather for a city: temperature, wind and a short summary of the next hours",

@@ -82,8 +82,7 @@ impl Connection {
 
     /// Sends a request and returns the body of a 200 answer.
     pub(super) async fn ask(&mut self, request: &Bytes) -> Result<&[u8]> {
-        let answer = tokio::time::timeout(ANSWER_DEADLINE, self.exchange(request)).await;
-        let answer = answer.with_context(|| format!("no answer within {ANSWER_DEADLINE:?}"))??;
+        let answer = self.bounded_exchange(request).await?;
         let body = &self.buffer[answer.head_length..answer.end];
         if !answer.is_ok {
             let head = String::from_utf8_lossy(&self.buffer[..answer.head_length]);
@@ -91,6 +90,17 @@ impl Connection {
             bail!("answer is not 200: {} {excerpt}", head.lines().next().unwrap_or_default());
         }
         Ok(body)
+    }
+
+    /// Sends a request and returns the body of the answer, whatever its status.
+    pub(super) async fn ask_anyway(&mut self, request: &Bytes) -> Result<&[u8]> {
+        let answer = self.bounded_exchange(request).await?;
+        Ok(&self.buffer[answer.head_length..answer.end])
+    }
+
+    async fn bounded_exchange(&mut self, request: &Bytes) -> Result<Answer> {
+        let answer = tokio::time::timeout(ANSWER_DEADLINE, self.exchange(request)).await;
+        answer.with_context(|| format!("no answer within {ANSWER_DEADLINE:?}"))?
     }
 
     /// Opens a connection and checks one whole answer, so that an error cannot be counted as speed.

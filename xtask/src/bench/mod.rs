@@ -21,6 +21,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::Value;
 
+use crate::databases;
 use crate::workspace::{Workspace, cargo, run as run_command};
 
 pub(crate) use proxy::{ProxyOptions, serve as serve_proxy};
@@ -31,7 +32,10 @@ pub(crate) struct BenchOptions {
     /// Fewer and shorter rounds: good enough to see a change of a fifth
     #[arg(long)]
     quick: bool,
-    /// Only scenarios whose name contains this: call, list, scale, slow, memory, start
+    /// Only this scenario: call, list, scale, slow, memory, start; or store, which starts databases and is never run unasked
+    #[arg(value_name = "SCENARIO", conflicts_with = "filter")]
+    scenario: Option<String>,
+    /// Only scenarios whose name contains this
     #[arg(long)]
     filter: Option<String>,
     /// Measure only the direct call and the bare proxy
@@ -56,6 +60,24 @@ pub(crate) struct RunOptions {
 struct Effort {
     rounds: usize,
     window: Duration,
+    /// Changes whose way to every replica is timed.
+    changes: usize,
+    /// Changes that come one after the other.
+    stream: usize,
+    /// Definitions in a large store.
+    definitions: usize,
+}
+
+impl Effort {
+    const QUICK: Self =
+        Self { rounds: 3, window: Duration::from_millis(400), changes: 10, stream: 200, definitions: 2_000 };
+    const FULL: Self = Self {
+        rounds: 5,
+        window: Duration::from_millis(1500),
+        changes: 100,
+        stream: 1_000,
+        definitions: 100_000,
+    };
 }
 
 /// What every scenario needs to know.
@@ -67,9 +89,19 @@ struct Bench {
     filter: Option<String>,
 }
 
+impl BenchOptions {
+    fn filter(&self) -> Option<&str> {
+        self.scenario.as_deref().or(self.filter.as_deref())
+    }
+}
+
 impl Bench {
     fn wants(&self, scenario: &str) -> bool {
         self.filter.as_deref().is_none_or(|filter| scenario.contains(filter))
+    }
+
+    fn is_asked_for(&self, scenario: &str) -> bool {
+        self.filter.as_deref().is_some_and(|filter| scenario.contains(filter))
     }
 }
 
@@ -84,7 +116,10 @@ pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
     if options.quick {
         command.arg("--quick");
     }
-    if let Some(filter) = &options.filter {
+    if let Some(filter) = options.filter() {
+        if scenarios::STORE.contains(filter) {
+            databases::install()?;
+        }
         command.args(["--filter", filter]);
     }
     if options.baseline {
@@ -96,19 +131,18 @@ pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
 }
 
 pub(crate) fn run(options: RunOptions) -> Result<()> {
-    let effort = if options.bench.quick {
-        Effort { rounds: 3, window: Duration::from_millis(400) }
-    } else {
-        Effort { rounds: 5, window: Duration::from_millis(1500) }
-    };
+    let effort = if options.bench.quick { Effort::QUICK } else { Effort::FULL };
+    let filter = options.bench.filter().map(str::to_owned);
     let own_binary = std::env::current_exe().context("cannot find the running program's own path")?;
-    let bench = Bench { own_binary, toolrail: options.toolrail, effort, filter: options.bench.filter };
+    let bench = Bench { own_binary, toolrail: options.toolrail, effort, filter };
     // One thread: the load generator must leave as much of the machine as it can to the processes under test.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let surroundings = report::Surroundings::read();
     let sections = runtime.block_on(scenarios::run_all(&bench))?;
     if sections.is_empty() {
-        bail!("no scenario matches the filter; use a part of call, list, scale, slow, memory or start");
+        bail!(
+            "no scenario matches the filter; use a part of call, list, scale, slow, memory, start or store"
+        );
     }
     report::print(&sections, &surroundings);
     report::write(&sections, &surroundings, &options.results)?;

@@ -44,7 +44,7 @@ const PLACES: &[Place] = &[
     Place { name: "toolrail-native-tools", level: 5, sees: Sees::Only(EMBEDS) },
     // Development only: nothing that ships may depend on these two.
     Place { name: TESTKIT, level: 0, sees: Sees::Only(&[CORE]) },
-    Place { name: XTASK, level: 0, sees: Sees::Only(&[]) },
+    Place { name: XTASK, level: 0, sees: Sees::Only(&[TESTKIT]) },
 ];
 
 /// A dependency of one workspace crate on another.
@@ -179,6 +179,7 @@ mod tests {
             ("toolrail", "toolrail-executors", None),
             ("toolrail", "toolrail-testkit", Some("dev")),
             ("toolrail-core", "toolrail-testkit", Some("dev")),
+            ("xtask", "toolrail-testkit", None),
             ("toolrail-mcp", "toolrail-executors", Some("dev")),
             ("toolrail-store", "serde", None),
         ];

@@ -15,7 +15,7 @@ pub use audit::{AUDIT_START, AuditBroken, AuditCheck, AuditEntry, AuditHead, Sta
 pub use error::StoreError;
 pub use history::{HistoryQuery, Retention, Version, VersionKind};
 pub use messages::{MailLimits, News, NewsKind};
-pub use row::{Action, Author, Change, Changes, Expected, Row, ToolKey, Usage, Uses};
+pub use row::{Action, Author, Change, Changes, Expected, PeerAddress, Row, ToolKey, Usage, Uses};
 
 /// The counter of the whole store, +1 with every change.
 pub type Revision = i64;

@@ -84,6 +84,10 @@ pub struct Author {
     pub via: String,
 }
 
+/// The address that a request came from, as the listener saw it. Stands among the extensions of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerAddress(pub std::net::IpAddr);
+
 /// What changed after some revision, in the order of the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {

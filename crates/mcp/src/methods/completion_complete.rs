@@ -72,7 +72,7 @@ async fn complete(
     reference: &Reference,
     completing: &Completing<'_>,
 ) -> Result<Result<Completion, CallError>, Fault> {
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     match reference {
         Reference::Prompt { name } => match snapshot.prompt(name) {
             Some(prompt) => Ok(prompt.complete(completing).await),

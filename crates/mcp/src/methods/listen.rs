@@ -106,7 +106,7 @@ fn told(mut params: Vec<u8>, subscription: &RawValue) -> Bytes {
 
 /// Keeps upstream resources watched as long as what comes back lives.
 fn watches_of(context: &Context<'_>, uris: &[String]) -> Vec<Box<dyn Any + Send + Sync>> {
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     uris.iter().filter_map(|uri| snapshot.resource(uri)?.watch(uri)).collect()
 }
 

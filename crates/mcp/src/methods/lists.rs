@@ -16,7 +16,7 @@ pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
         Some(cursor) => Some(decode(&cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = context.server.registry.snapshot().page(list, context.dialect.era(), after.as_deref());
+    let page = context.snapshot().page(list, context.dialect.era(), after.as_deref());
     let mut outcome = Outcome::whole(opening(list));
     outcome.share(&page.entries);
     if let Some(next) = &page.next_after {

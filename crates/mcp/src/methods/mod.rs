@@ -17,10 +17,11 @@ mod tools_describe;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use toolrail_core::{CallError, Caller, ErrorCode, Outcome as CallOutcome, Payload, RpcError, ToolResult};
-use toolrail_registry::List;
+use toolrail_registry::{List, Snapshot};
 
 use crate::content;
 use crate::dialect::Dialect;
@@ -167,6 +168,11 @@ pub(crate) fn find(name: &str, dialect: Dialect) -> Option<&'static Method> {
 }
 
 impl<'a> Context<'a> {
+    /// What the one who asks can see, as it is now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.server.registry.catalogue(self.peer.principal.tenant())
+    }
+
     /// How results end for this client.
     pub(crate) fn finish(&self) -> Finish<'a> {
         Finish { server: self.server, dialect: self.dialect }

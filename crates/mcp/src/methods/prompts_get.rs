@@ -15,7 +15,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if arguments.is_some_and(|raw| !raw.get().starts_with('{')) {
         return Err(Fault::new(Code::InvalidParams, "\"arguments\" must be an object"));
     }
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let Some(prompt) = snapshot.prompt(&name) else {
         return Err(unknown_prompt(&name));
     };

@@ -15,7 +15,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     let Some(uri) = Params::text("uri", context.params.uri)? else {
         return Err(Fault::new(Code::InvalidParams, "\"uri\" is missing: the URI of the resource, a string"));
     };
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let Some(resource) = snapshot.resource(&uri) else {
         return Err(unknown_resource(&context, &uri));
     };

@@ -8,7 +8,7 @@ use crate::reply::{Code, Fault, Reply};
 
 pub(super) fn subscribe(context: Context<'_>) -> Reply {
     let uri = uri_of(&context)?;
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let Some(resource) = snapshot.resource(&uri) else {
         let message = format!("unknown resource {:?}", crate::server::shortened(&uri));
         return Err(Fault::new(Code::ResourceNotFound, message).with_data(json!({"uri": uri})));

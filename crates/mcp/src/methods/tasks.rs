@@ -59,7 +59,7 @@ async fn ask_upstream(
     definition: &str,
 ) -> Result<Reply, Fault> {
     let (method, id) = request;
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let Some(Item::Upstream { upstream, .. }) = snapshot.entry(definition).and_then(|entry| entry.live())
     else {
         return Err(unknown_task(id));

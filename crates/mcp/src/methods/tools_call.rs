@@ -21,7 +21,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if arguments.is_some_and(|raw| !raw.get().starts_with('{')) {
         return Err(Fault::new(Code::InvalidParams, "\"arguments\" must be an object"));
     }
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let Some(tool) = snapshot.find(&name) else {
         return Err(unknown_tool(&context, &name));
     };
@@ -34,6 +34,8 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
         return reply;
     }
     let outcome = tool.call(arguments, context.peer.principal, context.caller).await;
+    let tenant = context.peer.principal.tenant();
+    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
     if answers_plainly(&context) {
         let outcome = outcome.and_then(ToolResult::into_good);
         return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
@@ -63,7 +65,7 @@ pub(super) fn unknown_tool(context: &Context<'_>, name: &str) -> Fault {
         Dialect::Modern | Dialect::Legacy => Code::InvalidParams,
         Dialect::Plain => Code::MethodNotFound,
     };
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let hint =
         suggestion(&snapshot, name).map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
     Fault::new(code, format!("unknown tool {:?}{hint}", shortened(name)))

@@ -9,7 +9,7 @@ use crate::reply::{Outcome, Reply};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let name = tool_name(&context)?;
-    let snapshot = context.server.registry.snapshot();
+    let snapshot = context.snapshot();
     let Some(tool) = snapshot.find(&name) else {
         return Err(unknown_tool(&context, &name));
     };

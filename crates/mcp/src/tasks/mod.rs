@@ -2,7 +2,6 @@
 //! They live in this process only; it is sealed into their ids, so that other replicas know whom to ask.
 
 mod caller;
-mod clock;
 mod errand;
 mod follow;
 mod task;

@@ -1,10 +1,9 @@
 //! Tasks as MCP writes them.
 
 use serde_json::{Value, json};
-use toolrail_core::{Outcome as CallOutcome, Payload, RpcError, ToolResult, write_json_string};
+use toolrail_core::{Outcome as CallOutcome, Payload, RpcError, ToolResult, rfc3339, write_json_string};
 use toolrail_registry::Era;
 
-use super::clock::rfc3339;
 use super::task::{End, Status, Task, View};
 use crate::content;
 use crate::dialect::Dialect;

@@ -88,7 +88,7 @@ async fn json_of_several_lines_is_one_line_on_a_stream() {
     for tool in ["pretty", "pretty_whole", "pretty_large"] {
         let mut output = Vec::new();
         let input = format!("{}\n", call(tool));
-        serve_stream(server().await, input.as_bytes(), &mut output).await.unwrap();
+        serve_stream(server().await, Principal::Anonymous, input.as_bytes(), &mut output).await.unwrap();
         let output = String::from_utf8(output).unwrap();
         let messages: Vec<Value> =
             output.lines().map(|line| serde_json::from_str(line).expect("a line is a message")).collect();

@@ -34,6 +34,7 @@ type Following = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(super) struct Connection {
     server: Arc<Server>,
     session: Arc<Session>,
+    principal: Principal,
     live: Arc<Live>,
     outbox: Arc<Outbox>,
     running: FuturesUnordered<Running>,
@@ -65,12 +66,13 @@ impl Drop for Weight {
 }
 
 impl Connection {
-    /// A connection that has settled nothing yet.
-    pub(super) fn new(server: Arc<Server>, session: Session) -> Self {
+    /// A connection of that principal that has settled nothing yet.
+    pub(super) fn new(server: Arc<Server>, session: Session, principal: Principal) -> Self {
         let live = session.live.clone().unwrap_or_default();
         Self {
             server,
             session: Arc::new(session),
+            principal,
             live,
             outbox: Arc::default(),
             running: FuturesUnordered::new(),
@@ -119,13 +121,13 @@ impl Connection {
         let (handle, registration) = AbortHandle::new_pair();
         let begun = id.map(|id| self.live.begin(&id, handle));
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
-        let outbox = Arc::clone(&self.outbox);
+        let (outbox, principal) = (Arc::clone(&self.outbox), self.principal.clone());
         let weight = Weight::new(&self.bytes_under_way, bytes.len());
         self.running.push(Box::pin(async move {
             let (_begun, _weight) = (begun, weight);
             let call = async {
-                let principal = &Principal::Anonymous;
-                let peer = Peer { claims: None, session: &session, principal, outbox: Some(&outbox) };
+                let peer =
+                    Peer { claims: None, session: &session, principal: &principal, outbox: Some(&outbox) };
                 server.answer(&bytes, &peer).await
             };
             Abortable::new(call, registration).await.unwrap_or(Said::Nothing)

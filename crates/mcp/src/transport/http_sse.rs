@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
@@ -15,6 +16,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::sync::mpsc;
+use toolrail_core::Principal;
 
 use super::connection::Connection;
 use super::events::{self, EventSource};
@@ -37,6 +39,8 @@ pub(crate) struct Mailboxes {
 /// The way to one connection, and how many bytes are on it.
 #[derive(Clone)]
 struct Slot {
+    /// Whose connection it is.
+    principal: Principal,
     sender: mpsc::Sender<Bytes>,
     waiting: Arc<AtomicUsize>,
 }
@@ -59,19 +63,24 @@ struct Mailbox {
 }
 
 /// Opens a connection.
-pub(super) async fn open(State(server): State<Arc<Server>>) -> Response {
+pub(super) async fn open(
+    State(server): State<Arc<Server>>,
+    principal: Option<Extension<Principal>>,
+) -> Response {
+    let principal = principal.map(|Extension(principal)| principal).unwrap_or_default();
     let Some(random) = server.signer.random::<16>() else {
         return fault(Fault::new(Code::InvalidRequest, "no random numbers to be had").with_status(503));
     };
     let id = URL_SAFE_NO_PAD.encode(random);
     let (sender, messages) = mpsc::channel(MOST_WAITING);
     let waiting = Arc::<AtomicUsize>::default();
-    server.mailboxes.lock().insert(id.clone(), Slot { sender, waiting: Arc::clone(&waiting) });
+    let slot = Slot { principal: principal.clone(), sender, waiting: Arc::clone(&waiting) };
+    server.mailboxes.lock().insert(id.clone(), slot);
     let mailbox = Mailbox {
         first: Some(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into()),
         messages,
         waiting,
-        connection: Connection::new(Arc::clone(&server), Session::of_connection()),
+        connection: Connection::new(Arc::clone(&server), Session::of_connection(), principal),
         closing: Box::pin(server.closing.clone().cancelled_owned()),
         server,
         id,
@@ -91,12 +100,13 @@ pub(super) async fn take(
     Query(address): Query<Address>,
     request: Request,
 ) -> Response {
+    let principal = request.extensions().get::<Principal>().cloned().unwrap_or_default();
     let message = match read(request.into_body()).await {
         Ok(message) => message,
         Err(unread) => return fault(unread),
     };
     let mailbox = server.mailboxes.lock().get(&address.session_id).cloned();
-    let Some(mailbox) = mailbox else {
+    let Some(mailbox) = mailbox.filter(|mailbox| mailbox.principal == principal) else {
         let message = "no stream of that sessionId is open here; open one with GET /sse";
         return fault(Fault::new(Code::InvalidRequest, message).with_status(404));
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use toolrail_core::Principal;
 
 use super::LARGEST_MESSAGE;
 use super::connection::Connection;
@@ -12,14 +13,15 @@ use crate::peer::Session;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::Server;
 
-/// Serves one client until its input ends, then lets the calls under way finish and closes the server.
+/// Serves one client of that principal until its input ends, then lets the calls under way finish and closes the server.
 pub async fn serve_stream(
     server: Arc<Server>,
+    principal: Principal,
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut lines = Lines::new(input);
-    let mut connection = Connection::new(Arc::clone(&server), Session::of_connection());
+    let mut connection = Connection::new(Arc::clone(&server), Session::of_connection(), principal);
     let mut open = true;
     while open || !connection.is_idle() {
         tokio::select! {

@@ -47,8 +47,8 @@ impl Server {
                 Ok(bytes) => self.post(parts, bytes).await,
                 Err(fault) => Err(fault),
             },
-            Method::GET if !is_modern(&parts.headers) => self.open_stream(&parts.headers),
-            Method::DELETE if !is_modern(&parts.headers) => self.end_session(&parts.headers),
+            Method::GET if !is_modern(&parts.headers) => self.open_stream(&parts),
+            Method::DELETE if !is_modern(&parts.headers) => self.end_session(&parts),
             _ => return wrong_method(),
         };
         outcome.unwrap_or_else(|fault| respond(Answer::write(None, Err(fault))))
@@ -63,7 +63,8 @@ impl Server {
             // It may last for days: it shall not hold on to the buffer that the connection read it into.
             (parts.headers, bytes) = (detached(&parts.headers), Bytes::copy_from_slice(&bytes));
         }
-        let session = match self.session_of(&parts.headers) {
+        let principal = principal_of(&parts);
+        let session = match self.session_of(&parts.headers, &principal) {
             Ok(session) => session.unwrap_or_default(),
             Err(fault) => {
                 let id = match envelope::parse(&bytes) {
@@ -80,6 +81,7 @@ impl Server {
             headers: parts.headers,
             outbox: Arc::clone(&outbox),
             session: Arc::new(session),
+            principal: principal.clone(),
             bytes,
         };
         let session = Arc::clone(&exchange.session);
@@ -92,7 +94,7 @@ impl Server {
         })
         .await;
         Ok(match at_once {
-            Some(said) if outbox.is_empty() => self.respond_whole(said, &session),
+            Some(said) if outbox.is_empty() => self.respond_whole(said, &session, &principal),
             Some(Said::Answer(answer)) => {
                 let last = Some(answer.body.into_line());
                 events::respond(Answering { future: None, outbox, last, next_id: None, first: None })
@@ -104,7 +106,7 @@ impl Server {
         })
     }
 
-    fn respond_whole(&self, said: Said, session: &Session) -> Response<Body> {
+    fn respond_whole(&self, said: Said, session: &Session, principal: &Principal) -> Response<Body> {
         match said {
             Said::Answer(answer) => {
                 let good = answer.status == 200;
@@ -112,7 +114,7 @@ impl Server {
                 // Settled just now: a session that was known by its id has something live.
                 if good
                     && session.live.is_none()
-                    && let Some(id) = session::issue(&self.signer, session, &Principal::Anonymous)
+                    && let Some(id) = session::issue(&self.signer, session, principal)
                     && let Ok(id) = HeaderValue::from_str(&id)
                 {
                     response.headers_mut().insert(SESSION, id);
@@ -148,11 +150,12 @@ impl Server {
         events::respond(reading)
     }
 
-    /// The session that a request names. Nothing if it names none; a fault if it names one that is not ours or has ended.
-    fn session_of(&self, headers: &HeaderMap) -> Result<Option<Session>, Fault> {
+    /// The session that a request names. Nothing if it names none; a fault if it names one that is not ours, is somebody
+    /// else's or has ended.
+    fn session_of(&self, headers: &HeaderMap, principal: &Principal) -> Result<Option<Session>, Fault> {
         let Some(id) = headers.get(&SESSION) else { return Ok(None) };
         let known = id.to_str().ok().and_then(|id| {
-            let session = session::recognise(&self.signer, id, &Principal::Anonymous)?;
+            let session = session::recognise(&self.signer, id, principal)?;
             Some(Session { live: Some(self.sessions.live(id)?), ..session })
         });
         known.map(Some).ok_or_else(|| {
@@ -162,8 +165,11 @@ impl Server {
     }
 
     /// The stream of a session, or the rest of a stream that the client has lost.
-    fn open_stream(self: &Arc<Self>, headers: &HeaderMap) -> Result<Response<Body>, Fault> {
-        let Some(session) = self.session_of(headers)? else { return Ok(wrong_method()) };
+    fn open_stream(self: &Arc<Self>, parts: &Parts) -> Result<Response<Body>, Fault> {
+        let headers = &parts.headers;
+        let Some(session) = self.session_of(headers, &principal_of(parts))? else {
+            return Ok(wrong_method());
+        };
         if !accepts(headers, "text/event-stream") {
             let message = "this answers with a stream of events; accept text/event-stream";
             return Err(Fault::new(Code::InvalidRequest, message).with_status(406));
@@ -208,8 +214,9 @@ impl Server {
         })
     }
 
-    fn end_session(&self, headers: &HeaderMap) -> Result<Response<Body>, Fault> {
-        if self.session_of(headers)?.is_none() {
+    fn end_session(&self, parts: &Parts) -> Result<Response<Body>, Fault> {
+        let headers = &parts.headers;
+        if self.session_of(headers, &principal_of(parts))?.is_none() {
             let message = "name the session to end in the header Mcp-Session-Id";
             return Err(Fault::new(Code::InvalidRequest, message).with_status(400));
         }
@@ -228,6 +235,7 @@ struct Exchange {
     server: Arc<Server>,
     headers: HeaderMap,
     session: Arc<Session>,
+    principal: Principal,
     outbox: Arc<Outbox>,
     bytes: Bytes,
     /// Whether the client takes a stream.
@@ -239,7 +247,7 @@ impl Exchange {
         let peer = Peer {
             claims: Some(Claims::of(&self.headers)),
             session: &self.session,
-            principal: &Principal::Anonymous,
+            principal: &self.principal,
             outbox: self.streams.then_some(&*self.outbox),
         };
         let Some(live) = &self.session.live else {
@@ -304,6 +312,11 @@ async fn follow(
             () = live.ended.cancelled() => return Said::Nothing,
         }
     }
+}
+
+/// Who sent a request, as whoever took it in found out.
+fn principal_of(parts: &Parts) -> Principal {
+    parts.extensions.get().cloned().unwrap_or_default()
 }
 
 /// The same headers in memory of their own.

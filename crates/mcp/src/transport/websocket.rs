@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use toolrail_core::Principal;
 
 use super::LARGEST_MESSAGE;
 use super::connection::Connection;
@@ -23,20 +25,25 @@ const WRITE_DEADLINE: Duration = Duration::from_mins(1);
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// Opens the connection.
-pub(super) async fn handle(State(server): State<Arc<Server>>, upgrade: WebSocketUpgrade) -> Response {
+pub(super) async fn handle(
+    State(server): State<Arc<Server>>,
+    principal: Option<Extension<Principal>>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let principal = principal.map(|Extension(principal)| principal).unwrap_or_default();
     let open = server.sockets.token();
     upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE).protocols(["mcp"]).on_upgrade(
         async move |socket| {
-            serve(server, socket).await;
+            serve(server, socket, principal).await;
             drop(open);
         },
     )
 }
 
-async fn serve(server: Arc<Server>, socket: WebSocket) {
+async fn serve(server: Arc<Server>, socket: WebSocket, principal: Principal) {
     let (mut sink, mut frames) = socket.split();
-    let mut connection =
-        Connection::new(Arc::clone(&server), Session { plain_shapes: true, ..Session::of_connection() });
+    let session = Session { plain_shapes: true, ..Session::of_connection() };
+    let mut connection = Connection::new(Arc::clone(&server), session, principal);
     let mut probe = tokio::time::interval(PROBE);
     probe.tick().await;
     let mut silent = false;

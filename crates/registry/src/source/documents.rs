@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::registry_tools;
+
 /// One definition found in a file.
 #[derive(Clone, Debug)]
 pub struct ReadDocument {
@@ -13,15 +15,35 @@ pub struct ReadDocument {
     pub value: Value,
 }
 
-/// Reads the definitions in `text`: one object, a list of them, `{"tools": […]}`, or several YAML documents. The
-/// error says what is wrong and, where the parser knows it, in which line and column.
-pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, String> {
-    let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    let roots: Vec<Value> = if is_json {
-        vec![serde_json::from_str(text).map_err(|error| format!("not valid JSON: {error}"))?]
+/// Why a file could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct FileFault {
+    /// What is wrong and what to do about it.
+    pub message: String,
+    /// Line and column, where the parser knows them.
+    pub place: Option<(u32, u32)>,
+}
+
+impl From<String> for FileFault {
+    fn from(message: String) -> Self {
+        Self { message, place: None }
+    }
+}
+
+/// Reads the definitions in `text`: one object, a list of them, `{"tools": […]}`, several YAML documents, or the catalogue
+/// of RegistryTools. The error says what is wrong and, where the parser knows it, in which line and column.
+pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, FileFault> {
+    let roots: Vec<Value> = if is_json(path) {
+        vec![serde_json::from_str(text).map_err(|error| FileFault {
+            place: place(error.line() as u64, error.column() as u64),
+            message: format!("not valid JSON: {error}"),
+        })?]
     } else {
-        serde_saphyr::from_multiple(text)
-            .map_err(|error| format!("not valid YAML: {}", yaml_fault(&error.to_string(), text)))?
+        serde_saphyr::from_multiple(text).map_err(|error| FileFault {
+            place: error.location().and_then(|at| place(at.line(), at.column())),
+            message: format!("not valid YAML: {}", yaml_fault(&error.to_string(), text)),
+        })?
     };
     let several = roots.len() > 1;
     let mut found = Vec::new();
@@ -30,6 +52,17 @@ pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, Stri
         collect(root, &base, &mut found);
     }
     Ok(found)
+}
+
+/// Whether the file is read as JSON; anything else is YAML.
+pub(super) fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
+}
+
+/// Parsers say 0 where they do not know.
+fn place(line: u64, column: u64) -> Option<(u32, u32)> {
+    let line = u32::try_from(line).ok().filter(|line| *line > 0)?;
+    Some((line, u32::try_from(column).ok()?.max(1)))
 }
 
 fn collect(root: Value, base: &str, found: &mut Vec<ReadDocument>) {
@@ -50,6 +83,12 @@ fn collect(root: Value, base: &str, found: &mut Vec<ReadDocument>) {
             if let Some(tools) = members.shift_remove("tools") {
                 collect(tools, &format!("{base}/tools"), found);
             }
+        }
+        Value::Object(members) if registry_tools::is_catalogue(&members) => {
+            found.extend(members.into_iter().map(|(name, tool)| ReadDocument {
+                pointer: format!("{base}/{}", name.replace('~', "~0").replace('/', "~1")),
+                value: registry_tools::definition(tool),
+            }));
         }
         value => found.push(ReadDocument { pointer: base.to_owned(), value }),
     }
@@ -106,8 +145,12 @@ mod tests {
     #[test]
     fn a_broken_file_is_told_with_its_line() {
         let error = read_documents(Path::new("a.json"), "{\n  \"name\": }").unwrap_err();
+        assert_eq!(error.place.map(|(line, _)| line), Some(2));
+        let error = error.message;
         assert!(error.contains("line 2"), "{error}");
         let error = read_documents(Path::new("a.yaml"), "name: a\nhttp: [1, 2\nurl: x\n").unwrap_err();
+        assert_eq!(error.place.map(|(line, _)| line), Some(3));
+        let error = error.message;
         assert!(error.contains("not valid YAML") && error.contains('3'), "{error}");
     }
     #[test]
@@ -121,7 +164,7 @@ mod tests {
             ("a: {{ args.b", "not valid YAML: line 1 column 5: "),
         ];
         for (text, expected) in cases {
-            let error = read_documents(Path::new("a.yaml"), text).unwrap_err();
+            let error = read_documents(Path::new("a.yaml"), text).unwrap_err().message;
             assert!(error.starts_with(expected), "{error}");
         }
     }

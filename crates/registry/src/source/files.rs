@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::Notify;
-use toolrail_core::{Problem, Revision, Severity};
+use toolrail_core::{Problem, Revision, Severity, Spot};
 
-use super::{Draft, Loaded, Source, SourceError, read_documents};
+use super::{Draft, FileFault, Loaded, Places, Source, SourceError, read_documents};
 use crate::entry::SourceId;
-use crate::write::Registration;
+use crate::registration::Registration;
 
 /// The largest file that is read.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
@@ -41,7 +41,9 @@ struct State {
 struct File {
     stamp: Option<Stamp>,
     drafts: Vec<Draft>,
-    fault: Option<String>,
+    fault: Option<FileFault>,
+    /// Where its values stand; found out when the first problem asks.
+    places: Arc<OnceLock<Places>>,
 }
 
 /// What tells that a file has changed.
@@ -95,7 +97,7 @@ impl FileSource {
         files.extend(kept);
         let mut changed = found.files.len() + files.len() != state.files.len();
         for (folder, fault) in &found.unreadable {
-            let file = File { stamp: None, drafts: Vec::new(), fault: Some(fault.clone()) };
+            let file = File { fault: Some(fault.clone().into()), ..File::default() };
             changed |= state.files.get(folder).is_none_or(|before| before.fault != file.fault);
             files.insert(folder.clone(), file);
         }
@@ -114,8 +116,8 @@ impl FileSource {
             revision: state.revision,
             complete: true,
             drafts: state.files.values().flat_map(|file| file.drafts.iter().cloned()).collect(),
-            removed: Vec::new(),
             problems: state.files.iter().filter_map(|(path, file)| self.problem(path, file)).collect(),
+            ..Loaded::default()
         }))
     }
 
@@ -127,26 +129,26 @@ impl FileSource {
             return before.clone();
         }
         match self.drafts(path, stamp) {
-            Ok(drafts) => File { stamp, drafts, fault: None },
+            Ok(drafts) => File { stamp, drafts, ..File::default() },
             Err(fault) => {
                 let drafts = before.map(|before| before.drafts.clone()).unwrap_or_default();
-                File { stamp, drafts, fault: Some(fault) }
+                File { stamp, drafts, fault: Some(fault), ..File::default() }
             }
         }
     }
 
-    fn drafts(&self, path: &Path, stamp: Option<Stamp>) -> Result<Vec<Draft>, String> {
+    fn drafts(&self, path: &Path, stamp: Option<Stamp>) -> Result<Vec<Draft>, FileFault> {
         if stamp.is_some_and(|stamp| stamp.length > LARGEST_FILE) {
-            return Err(format!("the file is larger than {} MiB; split it", LARGEST_FILE / 1024 / 1024));
+            return Err(too_large().into());
         }
         let text = read_bounded(path)?;
         let name = self.name(path);
         if text.trim().is_empty() {
-            return Err(EMPTY.into());
+            return Err(EMPTY.to_owned().into());
         }
         let documents = read_documents(path, &text)?;
         if documents.is_empty() {
-            return Err(EMPTY.into());
+            return Err(EMPTY.to_owned().into());
         }
         let drafts = documents.into_iter().map(|document| {
             let origin = if document.pointer.is_empty() {
@@ -175,6 +177,19 @@ impl FileSource {
             origin: Some(self.name(path)),
             pointer: String::new(),
             message: format!("{fault}{kept}"),
+            spot: fault.place.map(|(line, column)| Spot { file: self.name(path), line, column }),
+        })
+    }
+
+    /// The file of an origin, which may name a place in it, and the pointer to that place.
+    fn file_of<'o>(&self, origin: &'o str) -> Option<(PathBuf, Arc<OnceLock<Places>>, &'o str)> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let whole = std::iter::once((origin, ""));
+        let parts = origin.rmatch_indices("#/").map(|(end, _)| (&origin[..end], &origin[end + 1..]));
+        whole.chain(parts).find_map(|(name, pointer)| {
+            let path = self.folder.join(name);
+            let places = Arc::clone(&state.files.get(&path)?.places);
+            Some((path, places, pointer))
         })
     }
 }
@@ -194,6 +209,14 @@ impl Source for FileSource {
             .map_err(|source| SourceError::Folder { folder: self.folder.display().to_string(), source })
     }
 
+    fn spot(&self, origin: &str, pointer: &str) -> Option<Spot> {
+        let (path, places, base) = self.file_of(origin)?;
+        // Read again, since few files have problems. Should it have changed meanwhile, it is soon loaded anew.
+        let places = places.get_or_init(|| Places::of(&path, &read_bounded(&path).unwrap_or_default()));
+        let (line, column) = places.find(&within(places, base, pointer));
+        Some(Spot { file: self.name(&path), line, column })
+    }
+
     fn bell(&self) -> Option<Arc<Notify>> {
         Some(Arc::clone(&self.bell))
     }
@@ -202,7 +225,7 @@ impl Source for FileSource {
 /// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, configJson}`.
 fn draft_of(value: serde_json::Value, origin: String) -> Draft {
     let written = value.to_string();
-    let (text, fault, enabled, name) = match Registration::from_request(value, "") {
+    let (text, fault, enabled, name) = match Registration::from_file(value) {
         Ok(Registration { document, enabled, name, .. }) => (document.to_string(), None, enabled, name),
         Err(problems) => {
             let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
@@ -210,6 +233,7 @@ fn draft_of(value: serde_json::Value, origin: String) -> Draft {
         }
     };
     Draft {
+        tenant: None,
         name,
         text: text.into(),
         fault,
@@ -219,6 +243,13 @@ fn draft_of(value: serde_json::Value, origin: String) -> Draft {
         updated_at: None,
         updated_by: None,
     }
+}
+
+/// The pointer from the root of the file: the definition stands there, or in a wrapper that does.
+fn within(places: &Places, base: &str, pointer: &str) -> String {
+    let wrapped = ["/configJson", "/config_json"].map(|field| format!("{base}{field}"));
+    let holder = wrapped.iter().find(|holder| places.exactly(holder).is_some());
+    format!("{}{pointer}", holder.map_or(base, String::as_str))
 }
 
 /// What a folder holds.
@@ -272,9 +303,13 @@ fn read_bounded(path: &Path) -> Result<String, String> {
     let mut file = std::fs::File::open(path).map_err(told)?.take(LARGEST_FILE + 1);
     file.read_to_string(&mut text).map_err(told)?;
     if text.len() as u64 > LARGEST_FILE {
-        return Err(format!("the file is larger than {} MiB; split it", LARGEST_FILE / 1024 / 1024));
+        return Err(too_large());
     }
     Ok(text)
+}
+
+fn too_large() -> String {
+    format!("the file is larger than {} MiB; split it", LARGEST_FILE / 1024 / 1024)
 }
 
 fn is_definition_file(path: &Path) -> bool {

@@ -36,6 +36,7 @@ impl Source for FixedSource {
             return Ok(None);
         }
         let drafts = self.documents.iter().map(|document| Draft {
+            tenant: None,
             name: None,
             text: document.to_string().into(),
             fault: None,

@@ -3,17 +3,22 @@
 mod documents;
 mod files;
 mod fixed;
+mod places;
+mod registry_tools;
 mod store;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::sync::Notify;
-use toolrail_core::{Problem, Revision, StoreError};
+use toolrail_core::{Problem, Revision, Spot, StoreError, ToolKey};
 
-pub use documents::{ReadDocument, read_documents};
+pub use documents::{FileFault, ReadDocument, read_documents};
 pub use files::FileSource;
 pub use fixed::FixedSource;
+pub use places::Places;
+pub use registry_tools::definition as registry_tools_definition;
 pub use store::StoreSource;
 
 use crate::entry::SourceId;
@@ -21,6 +26,8 @@ use crate::entry::SourceId;
 /// A definition as a source holds it, not yet looked into.
 #[derive(Clone, Debug)]
 pub struct Draft {
+    /// Whose it is; everybody's if absent.
+    pub tenant: Option<Arc<str>>,
     /// The name the source keeps it under, if it keeps one beside the document.
     pub name: Option<String>,
     /// The document as JSON text; whether it is JSON is found out when it is compiled.
@@ -44,14 +51,18 @@ pub struct Draft {
 pub struct Loaded {
     /// The source's revision after this.
     pub revision: Revision,
-    /// Whether `drafts` is everything, rather than what changed.
+    /// Whether `drafts` is everything, or the beginning of that, rather than what changed.
     pub complete: bool,
+    /// Whether there is more: load again from `revision`. Nothing is published before all of it was read.
+    pub more: bool,
     /// Definitions.
     pub drafts: Vec<Draft>,
-    /// Folded names that are gone; only where not complete.
-    pub removed: Vec<String>,
+    /// Definitions that are gone.
+    pub removed: Vec<ToolKey>,
     /// What is wrong with the source itself, such as a file that cannot be read.
     pub problems: Vec<Problem>,
+    /// How long ago the oldest of these changes was made, by the source's own clock.
+    pub age: Option<Duration>,
 }
 
 /// Why a source could not be read. Its last good definitions stay in place.
@@ -69,6 +80,9 @@ pub enum SourceError {
         #[source]
         source: std::io::Error,
     },
+    /// Definitions could not be compiled, for a reason that is not in them.
+    #[error("compiling was interrupted; this is a fault of the program: {0}")]
+    Interrupted(#[from] tokio::task::JoinError),
 }
 
 /// A source of definitions.
@@ -82,6 +96,16 @@ pub trait Source: Send + Sync {
 
     /// What changed after `since`, or nothing if nothing did; everything, if `since` is absent.
     async fn load(&self, since: Option<Revision>) -> Result<Option<Loaded>, SourceError>;
+
+    /// Where in a file stands what that pointer names in the definition from there, if it came from a file.
+    fn spot(&self, _origin: &str, _pointer: &str) -> Option<Spot> {
+        None
+    }
+
+    /// How many definitions it has, if it keeps count.
+    async fn count(&self) -> Result<Option<u64>, SourceError> {
+        Ok(None)
+    }
 
     /// Rings whenever the source should be looked at at once, if it can tell.
     fn bell(&self) -> Option<Arc<Notify>> {

@@ -5,10 +5,9 @@ use std::fs;
 use std::sync::{Arc, Once};
 
 use serde_json::{Value, json};
-use toolrail_core::{Change, Store};
 use toolrail_registry::StoreSource;
 
-use crate::store::Rows;
+use crate::rows::{Rows, put, switch};
 use crate::support::{files, registry, tool};
 
 thread_local! {
@@ -56,19 +55,15 @@ async fn a_reload_logs_what_it_changed() {
     let log = Log::start();
     let rows = Arc::new(Rows::default());
     let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
-    let put = |name: &str, document: Value| Change::Put {
-        name: name.into(),
-        enabled: true,
-        config_json: document.to_string(),
-    };
+    let put = |name: &str, document: Value| put(name, &document.to_string());
     let broken = json!({"name": "b", "echo": {"nope": 1}});
-    rows.write(&[put("a", tool("a", "d")), put("b", broken)], "test").await.unwrap();
+    rows.commit(&[put("a", tool("a", "d")), put("b", broken)]);
     registry.refresh().await;
     let first = log.take();
     assert!(first.len() == 1 && first[0].contains("definition has an error"), "{first:#?}");
 
     let changes = [put("a", tool("a", "new")), put("b", tool("b", "d")), put("c", tool("c", "d"))];
-    rows.write(&changes, "test").await.unwrap();
+    rows.commit(&changes);
     registry.refresh().await;
     assert_eq!(
         log.take(),
@@ -78,12 +73,12 @@ async fn a_reload_logs_what_it_changed() {
             " INFO definition created name=\"c\" origin=\"store row \\\"c\\\"\"",
         ]
     );
-    rows.write(&[Change::SetEnabled { name: "a".into(), enabled: false }], "test").await.unwrap();
+    rows.commit(&[switch("a", false)]);
     registry.refresh().await;
     assert!(log.take()[0].contains("definition switched off"));
     let many: Vec<_> =
         (0..25).map(|number| put(&format!("t{number}"), tool(&format!("t{number}"), "d"))).collect();
-    rows.write(&many, "test").await.unwrap();
+    rows.commit(&many);
     registry.refresh().await;
     let told = log.take();
     assert_eq!(told.len(), 21, "{told:#?}");

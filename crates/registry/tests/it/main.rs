@@ -15,6 +15,8 @@ mod others;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
+mod rows;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;

@@ -7,13 +7,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolrail_core::{
-    Change, Compiled, Definition, DefinitionForm, Kind, Made, Need, Permission, Problem, Problems, Store,
+    Action, Change, Compiled, Definition, DefinitionForm, Kind, Made, Need, Permission, Problem, Problems,
 };
-use toolrail_registry::{BatchMode, Compiler, Registry, RegistryLimits, SourceId, StoreSource, Written};
+use toolrail_registry::{
+    BatchMode, Compiler, Registry, RegistryLimits, SourceId, StoreSource, Which, Written,
+};
 
 use crate::fake::{Connection, Server, tools};
-use crate::store::{Rows, registration};
-use crate::support::{Echo, files, names, tool};
+use crate::rows::{Rows, put};
+use crate::store::registration;
+use crate::support::{Echo, author, files, names, tool};
 
 const REFUSED: &str = "starting programs is not allowed for definitions in the store; put the definition into a folder of --tools, or start the gateway with --allow-commands";
 
@@ -66,7 +69,9 @@ impl Fixture {
     /// Writes a row as another program would.
     async fn write(&self, name: &str, enabled: bool) {
         let config_json = run(name).to_string();
-        self.rows.write(&[Change::Put { name: name.into(), enabled, config_json }], "sql").await.unwrap();
+        let Change { tenant, name, expected, .. } = put(name, "");
+        let action = Action::Put { enabled, config_json };
+        self.rows.commit(&[Change { tenant, name, expected, action }]);
         self.registry.refresh().await;
     }
 
@@ -97,14 +102,14 @@ async fn what_may_not_stand_in_the_store_is_not_registered() {
     assert_refused(&fixture.registry.check(&run("up")), "/run/program");
     let wrapped = json!({"name": "up", "enabled": false, "configJson": run("up")});
     let batch = [wrapped, tool("good", "d")].map(registration).to_vec();
-    let (results, _) = fixture.registry.register(batch, BatchMode::EachOnItsOwn, "test").await.unwrap();
+    let (results, _) = fixture.registry.register(batch, BatchMode::EachOnItsOwn, &author()).await.unwrap();
     let written: Vec<_> = results.iter().map(|result| result.written).collect();
     assert_eq!(written, [Written::Refused, Written::Created]);
     assert_refused(&results[0].problems, "/configJson/run/program");
     assert_eq!(names(&fixture.registry), ["good"]);
     let harmless = registration(json!({"name": "near", "run": {}}));
     let (results, _) =
-        fixture.registry.register(vec![harmless], BatchMode::AllOrNothing, "test").await.unwrap();
+        fixture.registry.register(vec![harmless], BatchMode::AllOrNothing, &author()).await.unwrap();
     assert_eq!(results[0].written, Written::Created, "the kind itself is free for all");
 }
 
@@ -115,7 +120,7 @@ async fn a_row_that_may_not_is_broken_and_never_starts() {
     assert_eq!(fixture.state("up"), (SourceId::Store, "broken"));
     assert_refused(&fixture.registry.snapshot().entry("up").unwrap().problems, "/run/program");
     fixture.write("off", false).await;
-    fixture.registry.set_enabled("off", true, "test").await.unwrap();
+    fixture.registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
     assert_eq!(fixture.state("off"), (SourceId::Store, "broken"));
     assert_eq!((fixture.server.counts(), names(&fixture.registry).len()), ((0, 0), 0));
 }
@@ -140,7 +145,7 @@ async fn with_the_permission_the_store_may_too() {
     let fixture = fixture(&[Permission::StartPrograms]);
     assert_eq!(fixture.registry.check(&run("up")), []);
     let batch = vec![registration(run("up"))];
-    let (results, _) = fixture.registry.register(batch, BatchMode::AllOrNothing, "test").await.unwrap();
+    let (results, _) = fixture.registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
     assert_eq!((results[0].written, fixture.state("up")), (Written::Created, (SourceId::Store, "live")));
     assert_eq!((fixture.server.counts(), names(&fixture.registry)), ((1, 1), vec!["offered".to_owned()]));
 }

@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolrail_core::{
-    ArgumentUse, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json, Kind,
-    Made, Mute, Outcome, Payload, Preview, Principal, Problems, Store, ToolResult, async_trait,
+    ArgumentUse, Author, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json,
+    Kind, Made, Mute, Outcome, Payload, Preview, Principal, Problems, Store, ToolResult, async_trait,
 };
 use toolrail_registry::{Compiler, FileSource, Registry, RegistryLimits, Source};
 
@@ -59,6 +59,10 @@ pub(crate) fn registry(
     let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
     let limits = RegistryLimits { page_tools, ..RegistryLimits::default() };
     Registry::new(compiler, store, sources, limits)
+}
+
+pub(crate) fn author() -> Author {
+    Author { who: "anna".into(), address: None, via: "test".into() }
 }
 
 pub(crate) fn tool(name: &str, description: &str) -> Value {

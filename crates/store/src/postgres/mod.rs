@@ -1,13 +1,186 @@
-//! PostgreSQL.
+//! PostgreSQL 13 or newer: a table that other programs may read and write too, triggers that keep the books whoever
+//! writes, and a connection that hears of changes at once.
+
+mod adopt;
+mod audit;
+mod connect;
+mod fault;
+mod history;
+mod keys;
+mod listen;
+mod mail;
+mod news;
+mod rows;
+mod schema;
+mod uses;
+mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use toolrail_core::{Store, StoreError};
+use async_trait::async_trait;
+use sqlx::Connection;
+use sqlx::postgres::PgPool;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use toolrail_core::{
+    AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, MailLimits, News, NewsKind, Retention,
+    Revision, Row, Store, StoreError, Usage, Uses, Version,
+};
 use url::Url;
 
+use self::fault::Fault;
 use crate::url::without_password;
 
-/// Opens the database at `url`, migrating it as needed.
+/// The most that a read takes, with the wait for a connection.
+const READ: Duration = Duration::from_secs(5);
+
+/// The most that a write takes.
+const WRITE: Duration = Duration::from_secs(10);
+
+/// How long work under way may take while the store is closed.
+const CLOSE: Duration = Duration::from_secs(5);
+
+/// Opens the database at `url`, creating and migrating it as needed.
 pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
-    Err(StoreError::Unavailable { store: without_password(url), source: "not built yet".into() })
+    let name = without_password(url);
+    let store = PostgresStore::open(url, name.clone()).await;
+    store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|fault| fault.of(&name))
+}
+
+struct PostgresStore {
+    /// For people.
+    name: String,
+    pool: PgPool,
+    bell: Arc<Notify>,
+    listening: AbortOnDropHandle<()>,
+}
+
+impl PostgresStore {
+    async fn open(url: &Url, name: String) -> Result<Self, Fault> {
+        let options = connect::options(url)?;
+        let mut first = connect::first(&options).await?;
+        let schema = schema::migrate(&mut first, &name).await?;
+        first.close().await.ok();
+        let bell = Arc::new(Notify::new());
+        let listener = listen::ring(connect::pool_of_one(&options, &schema), Arc::clone(&bell), name.clone());
+        let listening = AbortOnDropHandle::new(tokio::spawn(listener));
+        Ok(Self { name, pool: connect::pool(&options, &schema), bell, listening })
+    }
+
+    async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
+        self.within(READ, work).await
+    }
+
+    async fn change<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
+        self.within(WRITE, work).await
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Fault>> + Send,
+    ) -> Result<T, StoreError> {
+        let done = timeout(limit, work).await.unwrap_or(Err(Fault::slow(limit)));
+        done.map_err(|fault| fault.of(&self.name))
+    }
+
+    fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
+        StoreError::Undelivered { store: self.name.clone(), topic: topic.to_owned(), reason }
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn describe(&self) -> String {
+        self.name.clone()
+    }
+
+    fn bell(&self) -> Option<Arc<Notify>> {
+        Some(Arc::clone(&self.bell))
+    }
+
+    async fn revision(&self) -> Result<Revision, StoreError> {
+        self.read(rows::revision(&self.pool)).await
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.read(rows::count(&self.pool)).await
+    }
+
+    async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
+        self.read(rows::changes_since(&self.pool, since)).await
+    }
+
+    async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
+        self.read(rows::find(&self.pool, tenant, name)).await
+    }
+
+    async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
+        if changes.is_empty() {
+            return self.revision().await;
+        }
+        self.change(write::write(&self.pool, changes, author)).await
+    }
+
+    async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
+        self.read(history::read(&self.pool, query)).await
+    }
+
+    async fn state_at(&self, revision: Revision) -> Result<Vec<Version>, StoreError> {
+        self.read(history::state_at(&self.pool, revision)).await
+    }
+
+    async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
+        self.change(history::forget(&self.pool, retention)).await
+    }
+
+    async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        self.read(audit::read(&self.pool, after, most)).await
+    }
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+        self.read(audit::head(&self.pool)).await
+    }
+
+    async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
+        self.change(uses::record(&self.pool, uses)).await
+    }
+
+    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+        self.read(uses::read(&self.pool)).await
+    }
+
+    async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
+        self.change(keys::shared(&self.pool, name)).await
+    }
+
+    async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
+        match self.change(mail::leave(&self.pool, topic, body)).await? {
+            mail::Left::Taken => Ok(()),
+            mail::Left::Refused(reason) => Err(self.undelivered(topic, reason)),
+        }
+    }
+
+    async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.change(mail::collect(&self.pool, topic)).await
+    }
+
+    async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
+        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
+            return Err(self.undelivered("everybody", "it is larger than 4 KiB"));
+        }
+        self.change(news::announce(&self.pool, kind, bodies)).await
+    }
+
+    async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
+        self.read(news::after(&self.pool, number)).await
+    }
+
+    async fn close(&self) {
+        self.listening.abort();
+        // Whoever does not finish in time is cut off when the store is dropped.
+        timeout(CLOSE, self.pool.close()).await.ok();
+    }
 }

@@ -1,14 +1,17 @@
 //! The audit record in its table, and its newest entry beside it.
 
-use sqlx::Row as _;
-use sqlx::sqlite::{SqliteConnection, SqliteExecutor, SqlitePool, SqliteRow};
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqliteExecutor, SqlitePool, SqliteRow};
+use sqlx::{QueryBuilder, Row as _};
 use toolrail_core::{AuditEntry, AuditHead};
 
 use super::rows::{optional_text, text};
 
 const APPEND: &str = "INSERT INTO mcp_tool_audit \
-    (number, at, who, address, via, action, tenant, name, revision, changes, previous, hash) \
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    (number, at, who, address, via, action, tenant, name, revision, changes, previous, hash) ";
+
+/// How many entries are written by one statement.
+const AT_ONCE: usize = 200;
+
 // Somebody may have tampered with it: numbers that are none any more are told as 0, which the check finds.
 const READ: &str = "SELECT CAST(number AS INTEGER), CAST(at AS BLOB), CAST(who AS BLOB), CAST(address AS BLOB), \
     CAST(via AS BLOB), CAST(action AS BLOB), CAST(tenant AS BLOB), CAST(name AS BLOB), CAST(revision AS INTEGER), \
@@ -50,22 +53,24 @@ pub(super) async fn end(connection: &mut SqliteConnection) -> Result<AuditHead, 
     Ok(newest.map(|(number, hash)| AuditHead { number, hash }).unwrap_or_default())
 }
 
-pub(super) async fn append(connection: &mut SqliteConnection, entry: &AuditEntry) -> Result<(), sqlx::Error> {
-    sqlx::query(APPEND)
-        .bind(entry.number)
-        .bind(&entry.at)
-        .bind(&entry.who)
-        .bind(&entry.address)
-        .bind(&entry.via)
-        .bind(&entry.action)
-        .bind(&entry.tenant)
-        .bind(&entry.name)
-        .bind(entry.revision)
-        .bind(&entry.changes)
-        .bind(&entry.previous)
-        .bind(&entry.hash)
-        .execute(connection)
-        .await?;
+/// Puts entries behind the record.
+pub(super) async fn append(
+    connection: &mut SqliteConnection,
+    entries: &[AuditEntry],
+) -> Result<(), sqlx::Error> {
+    for some in entries.chunks(AT_ONCE) {
+        let mut query = QueryBuilder::<Sqlite>::new(APPEND);
+        query.push_values(some, |mut row, entry| {
+            row.push_bind(entry.number).push_bind(&entry.at).push_bind(&entry.who).push_bind(&entry.address);
+            row.push_bind(&entry.via)
+                .push_bind(&entry.action)
+                .push_bind(&entry.tenant)
+                .push_bind(&entry.name);
+            row.push_bind(entry.revision).push_bind(&entry.changes);
+            row.push_bind(&entry.previous).push_bind(&entry.hash);
+        });
+        query.build().persistent(some.len() == 1).execute(&mut *connection).await?;
+    }
     Ok(())
 }
 

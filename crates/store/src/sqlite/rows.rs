@@ -1,11 +1,12 @@
 //! Definitions as they stand in the file. Any program may have written a row, so nothing is taken for granted: text may
 //! be a blob or not UTF-8, a boolean may be the word.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
-use sqlx::Row as _;
-use sqlx::sqlite::{SqliteConnection, SqlitePool, SqliteRow};
+use sqlx::sqlite::{Sqlite, SqliteConnection, SqlitePool, SqliteRow};
+use sqlx::{QueryBuilder, Row as _};
 use toolrail_core::{Changes, Revision, Row, ToolKey, ToolName};
 
 pub(super) const REVISION: &str = "SELECT version FROM mcp_config_version WHERE id = 1";
@@ -16,18 +17,25 @@ const COUNT: &str = "SELECT count(*) FROM mcp_tool";
 macro_rules! select_rows {
     ($condition:literal) => {
         concat!(
-            "SELECT CAST(name AS BLOB), ",
+            "SELECT CAST(mcp_tool.name AS BLOB), ",
             "CASE typeof(enabled) WHEN 'text' THEN lower(enabled) IN ('true', 't', 'yes', 'y', 'on') ",
             "ELSE coalesce(enabled, 0) <> 0 END, ",
             "CAST(config_json AS BLOB), CAST(version AS INTEGER), CAST(updated_at AS BLOB), CAST(updated_by AS BLOB), ",
-            "CAST(nullif(tenant_id, '') AS BLOB), rowid FROM mcp_tool ",
+            "CAST(nullif(tenant_id, '') AS BLOB), mcp_tool.rowid FROM mcp_tool ",
             $condition
         )
     };
 }
 
+// With the keys as a table before it.
+const WANTED_ROWS: &str = select_rows!(
+    "JOIN wanted ON coalesce(mcp_tool.tenant_id, '') = wanted.tenant AND lower(mcp_tool.name) = wanted.name_key"
+);
 const CHANGED_ROWS: &str = select_rows!("WHERE version > ? ORDER BY version LIMIT ?");
 const ONE_ROW: &str = select_rows!("WHERE coalesce(tenant_id, '') = ? AND lower(name) = ?");
+
+const VERSIONS: &str = "SELECT CAST(nullif(tenant_id, '') AS BLOB), CAST(lower(name) AS BLOB), version FROM mcp_tool \
+    WHERE version > ?";
 
 const REMOVED: &str = "SELECT CAST(nullif(tenant, '') AS BLOB), CAST(name_key AS BLOB) FROM mcp_tool_tombstone \
     WHERE version > ? AND version <= ? AND NOT EXISTS \
@@ -105,6 +113,38 @@ pub(super) async fn find_to_change(
     let query = sqlx::query(ONE_ROW).bind(key.tenant.as_deref().unwrap_or_default()).bind(&key.name);
     let row = query.fetch_optional(connection).await?;
     row.as_ref().map(|row| Ok((row.try_get(7)?, row_of(row)?))).transpose()
+}
+
+/// The rows of those keys, each with its place in the table.
+pub(super) async fn find_all_to_change(
+    connection: &mut SqliteConnection,
+    keys: &[ToolKey],
+) -> Result<HashMap<ToolKey, (i64, Row)>, sqlx::Error> {
+    let mut query = QueryBuilder::<Sqlite>::new("WITH wanted (tenant, name_key) AS (");
+    query.push_values(keys, |mut row, key| {
+        row.push_bind(key.tenant.as_deref().unwrap_or_default()).push_bind(&key.name);
+    });
+    query.push(") ").push(WANTED_ROWS);
+    let rows = query.build().persistent(keys.len() == 1).fetch_all(connection).await?;
+    let found = |row: &SqliteRow| {
+        let (place, row) = (row.try_get(7)?, row_of(row)?);
+        let key = ToolKey { tenant: row.tenant.clone(), name: ToolName::fold(&row.name) };
+        Ok((key, (place, row)))
+    };
+    rows.iter().map(found).collect()
+}
+
+/// The version of each row that changed after a revision.
+pub(super) async fn versions_after(
+    connection: &mut SqliteConnection,
+    revision: Revision,
+) -> Result<HashMap<ToolKey, Revision>, sqlx::Error> {
+    let rows = sqlx::query(VERSIONS).bind(revision).fetch_all(connection).await?;
+    let version = |row: &SqliteRow| {
+        let key = ToolKey { tenant: optional_text(row, 0)?, name: text(row, 1)? };
+        Ok((key, row.try_get(2)?))
+    };
+    rows.iter().map(version).collect()
 }
 
 fn row_of(row: &SqliteRow) -> Result<Row, sqlx::Error> {

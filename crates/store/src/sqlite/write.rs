@@ -2,15 +2,14 @@
 
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use toolrail_core::{
-    Action, AuditEntry, Author, Change, Expected, Revision, Row, Standing, ToolKey, ToolName, audit_changes,
+    Action, AuditEntry, AuditHead, Author, Change, Expected, Revision, Row, Standing, ToolKey, ToolName,
+    audit_changes,
 };
 
-use super::{audit, rows};
+use super::{audit, put, rows};
 
 const NOW: &str = "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
-const INSERT: &str = "INSERT INTO mcp_tool (tenant_id, name, enabled, config_json) VALUES (?, ?, ?, ?)";
-const UPDATE: &str = "UPDATE mcp_tool SET name = ?, enabled = ?, config_json = ? WHERE rowid = ?";
 const SWITCH: &str = "UPDATE mcp_tool SET enabled = ? WHERE rowid = ?";
 const DELETE: &str = "DELETE FROM mcp_tool WHERE rowid = ?";
 const DELETE_USES: &str = "DELETE FROM mcp_tool_use WHERE tenant = ? AND name_key = ?";
@@ -39,15 +38,20 @@ pub(super) async fn write(
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     let before: Revision = sqlx::query_scalar(rows::REVISION).fetch_one(&mut *transaction).await?;
     let at: String = sqlx::query_scalar(NOW).fetch_one(&mut *transaction).await?;
-    let mut revision = before;
     let mut head = audit::end(&mut transaction).await?;
-    for change in changes {
-        let Some(made) = make(&mut transaction, change).await? else { continue };
-        revision = sqlx::query_scalar(rows::REVISION).fetch_one(&mut *transaction).await?;
-        let entry = made.entry(author, &at, revision).chained_to(&head);
-        audit::append(&mut transaction, &entry).await?;
-        head = entry.head();
+    let mut rest = changes;
+    while let [first, others @ ..] = rest {
+        let puts = put::run(rest);
+        let made = if puts.is_empty() {
+            rest = others;
+            make(&mut transaction, first).await?.into_iter().collect()
+        } else {
+            rest = &rest[puts.len()..];
+            put::put_all(&mut transaction, puts).await?
+        };
+        head = enter(&mut transaction, &made, (author, &at), head).await?;
     }
+    let revision = sqlx::query_scalar(rows::REVISION).fetch_one(&mut *transaction).await?;
     if revision != before {
         sign(&mut transaction, author, before).await?;
         audit::remember(&mut transaction, &head).await?;
@@ -56,51 +60,65 @@ pub(super) async fn write(
     Ok(revision)
 }
 
-/// A change that had an effect.
-struct Made<'a> {
-    action: &'static str,
-    tenant: Option<&'a str>,
-    before: Option<Row>,
-    change: &'a Change,
+async fn enter(
+    connection: &mut SqliteConnection,
+    made: &[Made<'_>],
+    (author, at): (&Author, &str),
+    mut head: AuditHead,
+) -> Result<AuditHead, sqlx::Error> {
+    let chained = |made: &Made<'_>| {
+        let entry = made.entry(author, at).chained_to(&head);
+        head = entry.head();
+        entry
+    };
+    let entries: Vec<AuditEntry> = made.iter().map(chained).collect();
+    audit::append(connection, &entries).await?;
+    Ok(head)
 }
 
-/// Makes one change, if it has an effect.
+/// A change that had an effect.
+pub(super) struct Made<'a> {
+    pub(super) action: &'static str,
+    pub(super) change: &'a Change,
+    pub(super) before: Option<Row>,
+    pub(super) revision: Revision,
+}
+
+/// What a change is to be made to. An empty tenant is none, as in the rows that others write.
+pub(super) fn key_of(change: &Change) -> ToolKey {
+    let tenant = change.tenant.clone().filter(|tenant| !tenant.is_empty());
+    ToolKey { tenant, name: ToolName::fold(&change.name) }
+}
+
+/// Switches or removes a definition, if it is there.
 async fn make<'a>(
     connection: &mut SqliteConnection,
     change: &'a Change,
 ) -> Result<Option<Made<'a>>, WriteError> {
-    // An empty tenant is none, as in the rows that others write.
-    let tenant = change.tenant.as_deref().filter(|tenant| !tenant.is_empty());
-    let key = ToolKey { tenant: tenant.map(str::to_owned), name: ToolName::fold(&change.name) };
+    let key = key_of(change);
     let found = rows::find_to_change(connection, &key).await?;
     check(change, found.as_ref().map(|(_, row)| row))?;
-    let action = match (&change.action, &found) {
-        (Action::Put { enabled, config_json }, None) => {
-            let query = sqlx::query(INSERT).bind(tenant).bind(&change.name).bind(enabled).bind(config_json);
-            query.execute(connection).await?;
-            "create"
-        }
-        (Action::Put { enabled, config_json }, Some((place, _))) => {
-            let query = sqlx::query(UPDATE).bind(&change.name).bind(enabled).bind(config_json).bind(place);
-            query.execute(connection).await?;
-            "update"
-        }
-        (Action::SetEnabled(enabled), Some((place, _))) => {
-            sqlx::query(SWITCH).bind(enabled).bind(place).execute(connection).await?;
+    let Some((place, before)) = found else { return Ok(None) };
+    let action = match &change.action {
+        Action::SetEnabled(enabled) => {
+            sqlx::query(SWITCH).bind(enabled).bind(place).execute(&mut *connection).await?;
             if *enabled { "enable" } else { "disable" }
         }
-        (Action::Purge, Some((place, _))) => {
+        Action::Purge => {
             sqlx::query(DELETE).bind(place).execute(&mut *connection).await?;
-            let query = sqlx::query(DELETE_USES).bind(tenant.unwrap_or_default()).bind(&key.name);
-            query.execute(connection).await?;
+            let query = sqlx::query(DELETE_USES).bind(key.tenant.unwrap_or_default()).bind(&key.name);
+            query.execute(&mut *connection).await?;
             "purge"
         }
-        (Action::SetEnabled(_) | Action::Purge, None) => return Ok(None),
+        // Those are made together with their neighbours.
+        Action::Put { .. } => return Ok(None),
     };
-    Ok(Some(Made { action, tenant, before: found.map(|(_, row)| row), change }))
+    let revision = sqlx::query_scalar(rows::REVISION).fetch_one(connection).await?;
+    Ok(Some(Made { action, change, before: Some(before), revision }))
 }
 
-fn check(change: &Change, found: Option<&Row>) -> Result<(), WriteError> {
+/// Refuses a change if something else is there than it expects.
+pub(super) fn check(change: &Change, found: Option<&Row>) -> Result<(), WriteError> {
     let as_expected = match change.expected {
         Expected::Anything => true,
         Expected::Absent => found.is_none(),
@@ -114,7 +132,7 @@ fn check(change: &Change, found: Option<&Row>) -> Result<(), WriteError> {
 }
 
 impl Made<'_> {
-    fn entry(&self, author: &Author, at: &str, revision: Revision) -> AuditEntry {
+    fn entry(&self, author: &Author, at: &str) -> AuditEntry {
         let before =
             self.before.as_ref().map(|row| Standing { enabled: row.enabled, config_json: &row.config_json });
         let after = match &self.change.action {
@@ -133,9 +151,9 @@ impl Made<'_> {
             address: author.address.clone(),
             via: author.via.clone(),
             action: self.action.to_owned(),
-            tenant: self.tenant.map(str::to_owned),
+            tenant: key_of(self.change).tenant,
             name,
-            revision,
+            revision: self.revision,
             changes: audit_changes(before, after),
             previous: String::new(),
             hash: String::new(),

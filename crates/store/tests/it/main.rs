@@ -6,6 +6,8 @@ mod behaviour;
 #[cfg(test)]
 mod behaviour_of_messages;
 #[cfg(test)]
+mod foreign;
+#[cfg(test)]
 mod mysql;
 #[cfg(test)]
 mod mysql_adoption;
@@ -13,5 +15,6 @@ mod mysql_adoption;
 mod mysql_proxy;
 #[cfg(test)]
 mod mysql_server;
+mod postgres;
 #[cfg(test)]
 mod sqlite;

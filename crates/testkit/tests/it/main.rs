@@ -2,6 +2,8 @@
 
 // The attribute tells clippy that helpers here may unwrap.
 #[cfg(test)]
+mod database;
+#[cfg(test)]
 mod processes;
 #[cfg(test)]
 mod upstream;

@@ -2,24 +2,55 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use serde_json::Value;
-use toolrail_registry::read_documents;
+use toolrail_core::{Problem, Severity, Spot};
+use toolrail_registry::{FileFault, Places, read_documents};
 
 /// One definition and where it stands.
 pub(super) struct Found {
-    /// The file as the user named it.
-    pub(super) file: String,
+    pub(super) file: Arc<FileText>,
     /// JSON pointer from the root of the file to the definition.
     pub(super) pointer: String,
     pub(super) document: Value,
 }
 
+/// A file as it was read.
+pub(super) struct FileText {
+    /// The file as the user named it.
+    pub(super) name: String,
+    path: PathBuf,
+    text: String,
+    places: OnceLock<Places>,
+}
+
+impl FileText {
+    /// Where that pointer, from the root of the file, leads.
+    pub(super) fn spot(&self, pointer: &str) -> Spot {
+        let places = self.places.get_or_init(|| Places::of(&self.path, &self.text));
+        let (line, column) = places.find(pointer);
+        Spot { file: self.name.clone(), line, column }
+    }
+}
+
 /// What one file gave: its definitions, or why there are none.
 pub(super) struct ReadFile {
     pub(super) file: String,
-    pub(super) found: Result<Vec<Found>, String>,
+    pub(super) found: Result<Vec<Found>, FileFault>,
+}
+
+/// A file without definitions, as a problem.
+pub(super) fn unreadable(file: &str, fault: FileFault) -> Problem {
+    Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin: Some(file.to_owned()),
+        pointer: String::new(),
+        spot: fault.place.map(|(line, column)| Spot { file: file.to_owned(), line, column }),
+        message: fault.message,
+    }
 }
 
 /// Reads every file; a folder stands for the definition files in it and below.
@@ -29,7 +60,7 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
         let mut files = Vec::new();
         expand(path, &mut files)?;
         if files.is_empty() {
-            let fault = "has no definition file (*.yaml, *.yml, *.json) in it".to_owned();
+            let fault = "has no definition file (*.yaml, *.yml, *.json) in it".to_owned().into();
             read.push(ReadFile { file: path.display().to_string(), found: Err(fault) });
         }
         read.extend(files.iter().map(|path| read_one(path)));
@@ -71,16 +102,19 @@ fn read_one(path: &Path) -> ReadFile {
     } else {
         std::fs::read_to_string(path)
     };
-    let documents = text
-        .map_err(|error| format!("cannot be read: {error}"))
-        // YAML without an extension: every JSON text is YAML too.
-        .and_then(|text| read_documents(path, &text));
-    let found = documents.and_then(|documents| {
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => return ReadFile { file, found: Err(format!("cannot be read: {error}").into()) },
+    };
+    // YAML without an extension: every JSON text is YAML too.
+    let found = read_documents(path, &text).and_then(|documents| {
         if documents.is_empty() {
-            return Err("has no definition in it".to_owned());
+            return Err("has no definition in it".to_owned().into());
         }
+        let (name, path) = (file.clone(), path.to_owned());
+        let text = Arc::new(FileText { name, path, text, places: OnceLock::new() });
         let found = documents.into_iter().map(|document| Found {
-            file: file.clone(),
+            file: Arc::clone(&text),
             pointer: document.pointer,
             document: document.value,
         });
@@ -89,7 +123,19 @@ fn read_one(path: &Path) -> ReadFile {
     ReadFile { file, found }
 }
 
-/// A place in a file, for people: `tools.yaml#/tools/0/http/url`.
-pub(super) fn place(file: &str, pointer: &str) -> String {
-    if pointer.is_empty() { file.to_owned() } else { format!("{file}#{pointer}") }
+/// A place in a file, for people: `tools.yaml:3:5 /tools/0/http/url`, or without the line where nobody knows it.
+pub(super) fn place(origin: &str, spot: Option<&Spot>, pointer: &str) -> String {
+    match (spot, pointer) {
+        (Some(spot), "") => spot.to_string(),
+        (Some(spot), pointer) => format!("{spot} {pointer}"),
+        (None, "") => origin.to_owned(),
+        (None, pointer) => format!("{origin}#{pointer}"),
+    }
+}
+
+/// The same of a problem in an answer of the REST face.
+pub(super) fn place_of(problem: &Value) -> String {
+    let text = |field: &str| problem[field].as_str().unwrap_or_default();
+    let spot: Option<Spot> = serde_json::from_value(problem.clone()).ok();
+    place(text("origin"), spot.as_ref(), text("pointer"))
 }

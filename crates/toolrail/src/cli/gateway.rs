@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::Context;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity, UpstreamState};
 use toolrail_mcp::Server;
 use toolrail_registry::{Registry, Snapshot};
+use toolrail_store::StoreUrl;
 
 use super::Hinted;
+use crate::assemble::Assembly;
 use crate::config::{ConfigFile, Settings};
 use crate::{identity, print};
 
@@ -19,9 +22,14 @@ const MOST_NAMES: usize = 20;
 
 #[derive(Args)]
 pub(super) struct GatewayArgs {
-    /// Folder of the store, created when missing [default: ./data]
+    /// Data folder, created when missing; it holds the store unless --store names another [default: ./data]
     #[arg(long, env = "TOOLRAIL_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Tenant of those who name none with the header Toolrail-Tenant: its tools are seen beside the shared ones
+    #[arg(long, env = "TOOLRAIL_TENANT", value_name = "NAME")]
+    tenant: Option<String>,
     /// Folder of definition files (*.yaml, *.yml, *.json), watched for changes; may be repeated
     #[arg(long, env = "TOOLRAIL_TOOLS", value_name = "DIR")]
     tools: Vec<PathBuf>,
@@ -30,9 +38,18 @@ pub(super) struct GatewayArgs {
     secrets: Vec<String>,
     #[command(flatten)]
     commands: AllowCommands,
-    /// How often the store is looked at for changes by others, in milliseconds [default: 500]
+    /// How often the store is looked at for changes by others, in milliseconds [default: 1000]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
+    /// How far apart refreshes are at most while changes come in bursts, in milliseconds [default: 300]
+    #[arg(long, env = "TOOLRAIL_REFRESH_WINDOW_MS", value_name = "MS")]
+    refresh_window_ms: Option<u64>,
+    /// How many versions of each definition are kept [default: all]
+    #[arg(long, env = "TOOLRAIL_HISTORY_VERSIONS", value_name = "COUNT")]
+    history_versions: Option<u32>,
+    /// For how many days versions of definitions are kept [default: for ever]
+    #[arg(long, env = "TOOLRAIL_HISTORY_DAYS", value_name = "DAYS")]
+    history_days: Option<u32>,
     /// The most tools on one page of tools/list [default: 10000]
     #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT")]
     page_size: Option<usize>,
@@ -42,6 +59,22 @@ pub(super) struct GatewayArgs {
     /// Configuration file, YAML or JSON; flags and environment variables take precedence over it
     #[arg(long, env = "TOOLRAIL_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
+}
+
+/// Which store, if not the one in the data folder.
+#[derive(Args)]
+pub(super) struct StoreArgs {
+    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE or memory: [default: SQLite in the
+    /// data folder]. A password is better kept in TOOLRAIL_STORE_PASSWORD or a file (storePasswordFile) than written here
+    #[arg(long, global = true, env = "TOOLRAIL_STORE", value_name = "URL", hide_env_values = true)]
+    store: Option<String>,
+}
+
+impl StoreArgs {
+    /// The store, read here rather than by the parser of the command line, which would repeat a password in its errors.
+    pub(super) fn url(&self) -> anyhow::Result<Option<StoreUrl>> {
+        self.store.as_deref().map(|text| text.parse().context("--store")).transpose()
+    }
 }
 
 /// Whether definitions in the store may start programs; the configuration says so if this does not.
@@ -68,10 +101,15 @@ impl GatewayArgs {
         let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
             data: self.data.clone(),
+            store: self.store.url()?,
+            tenant: self.tenant.clone(),
             tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
             secrets: given(&self.secrets),
             allow_commands: self.commands.allow_commands,
             poll_ms: self.poll_ms,
+            refresh_window_ms: self.refresh_window_ms,
+            history_versions: self.history_versions,
+            history_days: self.history_days,
             page_size: self.page_size,
             ..more
         };
@@ -80,10 +118,16 @@ impl GatewayArgs {
     }
 }
 
-/// Follows the sources in a task of its own: compiling many definitions must not keep the caller from its connections.
-pub(super) fn follow(registry: &Arc<Registry>) -> AbortOnDropHandle<()> {
-    let registry = Arc::clone(registry);
-    AbortOnDropHandle::new(tokio::spawn(async move { registry.follow().await }))
+/// Follows the sources in a task of its own: compiling many definitions must not keep the caller from its connections. Also
+/// forgets what need not be kept of their history.
+pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
+    let (registry, history) = (Arc::clone(&assembly.registry), assembly.history);
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        tokio::select! {
+            () = registry.follow() => {}
+            () = registry.keep_history(history) => {}
+        }
+    }))
 }
 
 /// Answers other gateways on the same store, likewise.

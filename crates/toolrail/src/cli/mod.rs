@@ -1,16 +1,27 @@
 //! The command line: one file a command. Results go to standard output, everything else to standard error; exit codes
 //! are 0 for success, 1 for failure and 2 for wrong usage.
 
+mod audit;
 mod banner;
 mod completions;
 mod definition_files;
+mod diff;
+mod export;
 mod gateway;
+mod history;
+mod import;
+mod incoming;
+mod plan_view;
 mod remote;
+mod rollback;
 mod schema;
 mod serve;
+mod start_import;
 mod stdio;
+mod sync;
 mod target;
 mod tools;
+mod transfer;
 mod validate;
 mod wording;
 
@@ -43,6 +54,20 @@ enum Command {
     Stdio(stdio::StdioArgs),
     /// List, register and remove definitions of a running server or a data folder, and call tools
     Tools(tools::ToolsArgs),
+    /// Show what a definition was before: every version, who made it, when and from where
+    History(history::HistoryArgs),
+    /// Show how two versions of a definition differ
+    Diff(diff::DiffArgs),
+    /// Go back: one definition to one of its versions, or all of them to a revision
+    Rollback(rollback::RollbackArgs),
+    /// Show who changed what, or find out whether that record was tampered with
+    Audit(audit::AuditArgs),
+    /// Take definitions over into the store: from files, RegistryTools, or the database of another system
+    Import(import::ImportArgs),
+    /// Write the definitions of the store to files
+    Export(export::ExportArgs),
+    /// Make the store what a folder of files says, such as a git checkout
+    Sync(sync::SyncArgs),
     /// Check definition files without registering anything
     Validate(validate::ValidateArgs),
     /// Print the JSON Schema of a definition
@@ -91,6 +116,13 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Stdio(args) => stdio::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Tools(args) => tools::run(args).await,
+        Command::History(args) => history::run(args).await,
+        Command::Diff(args) => diff::run(args).await,
+        Command::Rollback(args) => rollback::run(args).await,
+        Command::Audit(args) => audit::run(args).await,
+        Command::Import(args) => import::run(args).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Sync(args) => sync::run(args).await,
         Command::Validate(args) => validate::run(&args),
         Command::Schema => {
             schema::run();

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde_json::Value;
 use toolrail_executors::outbound::{
     Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
 };
 
 use super::Hinted;
+use crate::http::TENANT;
 use crate::identity;
 
 const LIMITS: SendLimits = SendLimits {
@@ -25,6 +26,8 @@ const LIMITS: SendLimits = SendLimits {
 /// A server, by the address under which its paths stand.
 pub(super) struct Remote {
     pub(super) base: String,
+    /// Whose tools are seen, if anybody's.
+    tenant: Option<HeaderValue>,
     client: Arc<Client>,
 }
 
@@ -39,7 +42,12 @@ impl Remote {
                 "write it like http://127.0.0.1:8080",
             ));
         }
-        Ok(Self { base, client: Arc::new(Client::new(ClientLimits::default())) })
+        Ok(Self { base, tenant: None, client: Arc::new(Client::new(ClientLimits::default())) })
+    }
+
+    /// The same, on behalf of a tenant.
+    pub(super) fn for_tenant(self, tenant: Option<&str>) -> anyhow::Result<Self> {
+        Ok(Self { tenant: tenant.map(HeaderValue::from_str).transpose()?, ..self })
     }
 
     /// Whether a gateway answers there.
@@ -84,9 +92,12 @@ impl Remote {
         &self,
         method: Method,
         path: &str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         body: Bytes,
     ) -> anyhow::Result<Outgoing> {
+        if let Some(tenant) = &self.tenant {
+            headers.insert(TENANT, tenant.clone());
+        }
         let uri =
             format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
         Ok(Outgoing { method, uri, headers, body, limits: LIMITS, sensitive: Sensitive::default() })

@@ -14,10 +14,12 @@ use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
+use super::start_import;
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{self, Guard, Guarded, Socket};
+use crate::http::{self, Guard, Guarded, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
+use crate::telemetry::Metrics;
 use crate::{demo, identity};
 
 #[derive(Args)]
@@ -39,6 +41,9 @@ pub(super) struct ServeArgs {
     /// Origin of web pages that may use this server, such as https://console.example.com; may be repeated
     #[arg(long, env = "TOOLRAIL_ALLOW_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
     allow_origin: Vec<String>,
+    /// Folder or file of definitions to put into the store at the start, over what is there; may be repeated
+    #[arg(long, env = "TOOLRAIL_IMPORT", value_name = "DIR")]
+    import: Vec<String>,
 }
 
 impl ServeArgs {
@@ -76,14 +81,19 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         Some(path) => Some(listen_locally(path).await?),
         None => None,
     };
+    let metrics = Metrics::start();
     let assembly = assemble::assemble(&settings, built_in).await?;
+    let imported = match args.import.as_slice() {
+        [] => None,
+        from => Some(start_import::run(&assembly.registry, from).await?),
+    };
     let banner = Banner::new(address);
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
-    let (announced, other) = announce(&settings.data, &banner.url).await?;
-    let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter();
+    let (announced, other) = announce(&settings, &banner.url).await?;
+    let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, address).await?;
+    let served = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
     serve(&assembly, (listener, socket), served, signals).await?;
     drop(announced);
     assembly.close().await;
@@ -125,7 +135,8 @@ async fn listen_locally(path: &Path) -> anyhow::Result<Socket> {
 }
 
 /// Says in the data folder where the server is, unless one that lives has done so; then tells which.
-async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
+async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
+    let data = settings.data.as_path();
     if let Some(other) = ServerFile::read(data)
         // Whoever had this address is gone.
         && other.url != url
@@ -134,8 +145,16 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
     {
         return Ok((None, Some(other)));
     }
-    let file =
-        ServerFile { url: url.to_owned(), pid: std::process::id(), version: identity::version().to_owned() };
+    // Made by the store that is inside, but not by one that is elsewhere.
+    std::fs::create_dir_all(data).with_context(|| {
+        format!("the data folder {} cannot be made; name another with --data", data.display())
+    })?;
+    let file = ServerFile {
+        url: url.to_owned(),
+        pid: std::process::id(),
+        version: identity::version().to_owned(),
+        store: settings.store.as_ref().map(ToString::to_string),
+    };
     let announced = file.announce(data).with_context(|| {
         format!(
             "{} cannot be written, by which commands find this server; make the folder writable or name another with --data",
@@ -148,13 +167,15 @@ async fn announce(data: &Path, url: &str) -> anyhow::Result<(Option<Announced>, 
 async fn guarded(
     assembly: &Assembly,
     settings: &Settings,
+    metrics: Option<&Metrics>,
     address: SocketAddr,
 ) -> anyhow::Result<Arc<Guarded>> {
     let mcp = assemble::mcp_server(&assembly.registry).await?;
     mcp.catch_up().await;
-    let routes = assemble::routes(&mcp, &assembly.registry);
+    let routes = assemble::routes(&mcp, &assembly.registry, metrics);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
-    Ok(Arc::new(Guarded { guard, mcp, routes }))
+    let tenants = Tenants::new(settings.tenant.clone());
+    Ok(Arc::new(Guarded { guard, tenants, mcp, routes }))
 }
 
 async fn serve(
@@ -163,7 +184,7 @@ async fn serve(
     served: Arc<Guarded>,
     (mut signals, mut again): (Signals, Signals),
 ) -> anyhow::Result<()> {
-    let following = gateway::follow(&assembly.registry);
+    let following = gateway::follow(assembly);
     let _relaying = gateway::relay(&served.mcp);
     let ended = tokio::select! {
         () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),

@@ -28,7 +28,7 @@ pub(super) struct StdioArgs {
 
 pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {
     match &args.url {
-        Some(url) => bridge(url).await,
+        Some(url) => bridge(url, &args.gateway).await,
         None => serve(&args.gateway).await,
     }
 }
@@ -49,8 +49,9 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
         print::note(format!("  {line}"));
     }
     let server = assemble::mcp_server(&assembly.registry).await?;
-    let following = (gateway::follow(&assembly.registry), gateway::relay(&server));
-    toolrail_mcp::serve_stream(server, tokio::io::stdin(), tokio::io::stdout()).await?;
+    let following = (gateway::follow(&assembly), gateway::relay(&server));
+    let principal = settings.tenant.clone();
+    toolrail_mcp::serve_stream(server, principal, tokio::io::stdin(), tokio::io::stdout()).await?;
     drop((following, demo));
     assembly.close().await;
     Ok(())
@@ -60,7 +61,11 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
 fn look_at_problems(settings: &Settings) -> String {
     let program = identity::name();
     let word = |folder: &PathBuf| shell_word(&folder.to_string_lossy());
-    let stored = format!("`{program} tools problems --data {}`", word(&settings.data));
+    let stored = match settings.store {
+        None => format!("`{program} tools problems --data {}`", word(&settings.data)),
+        // Its URL may hold a password.
+        Some(_) => format!("`{program} tools problems --store URL`"),
+    };
     if settings.tools.is_empty() {
         return format!("{stored} shows them");
     }
@@ -68,8 +73,9 @@ fn look_at_problems(settings: &Settings) -> String {
     format!("`{program} validate {}` and {stored} show them", folders.join(" "))
 }
 
-async fn bridge(url: &str) -> anyhow::Result<()> {
-    let remote = Endpoint(Remote::new(url)?);
+async fn bridge(url: &str, args: &GatewayArgs) -> anyhow::Result<()> {
+    let settings = args.config(ConfigFile::default())?.settle()?;
+    let remote = Endpoint(Remote::new(url)?.for_tenant(settings.tenant.tenant())?);
     print::note(format!(
         "{} {} bridges standard input and output to {}/mcp",
         identity::title(),

@@ -1,5 +1,5 @@
-//! What the `tools` commands work on: a running server, or a data folder that no server is using. Both are spoken to
-//! in the same words, those of the REST face.
+//! What the `tools` commands work on: a running server, or a store that none here is using. Both are spoken to in the
+//! same words, those of the REST face.
 
 use std::path::{Path, PathBuf};
 
@@ -11,9 +11,11 @@ use clap::Args;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
+use toolrail_core::Principal;
+use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
-use super::gateway::AllowCommands;
+use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
 use super::{Hinted, shell_word, wording};
 use crate::assemble::{self, Assembly};
@@ -24,6 +26,8 @@ use crate::{identity, print};
 /// Where a server listens unless told otherwise.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 const DEFAULT_DATA: &str = "data";
+/// By what way changes come unless a command says otherwise.
+const VIA: &str = "cli";
 /// The database file by which a data folder is known.
 const DATABASE: &str = "toolrail.db";
 
@@ -36,21 +40,32 @@ pub(super) struct TargetArgs {
     #[arg(long, global = true, env = "TOOLRAIL_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
     #[command(flatten)]
+    store: StoreArgs,
+    /// Tenant whose definitions are meant, and seen beside the shared ones [default: the shared ones only]
+    #[arg(long, global = true, env = "TOOLRAIL_TENANT", value_name = "NAME")]
+    tenant: Option<String>,
+    #[command(flatten)]
     commands: AllowCommands,
-    /// Say on standard error which server or folder was used
+    /// Say on standard error which server, folder or store was used
     #[arg(long, short, global = true)]
     verbose: bool,
 }
 
-/// A server or a folder, and the flags by which the user named it.
+/// A server or a store, on whose behalf it is used, and the flags by which the user named it.
 pub(super) struct Target {
     place: Place,
+    principal: Principal,
     flags: String,
 }
 
 enum Place {
     Server(Remote),
-    Folder { folder: PathBuf, routes: Router, assembly: Assembly },
+    /// `name` is what people are told.
+    Store {
+        name: String,
+        routes: Router,
+        assembly: Assembly,
+    },
 }
 
 /// Whether a command may start a data folder.
@@ -67,6 +82,8 @@ pub(super) struct Ask<'a> {
     pub(super) body: Option<&'a Value>,
     /// A member of every good answer to it, by which a gateway is told from any other server.
     pub(super) answer: &'static str,
+    /// By what way a change is recorded to come.
+    pub(super) via: &'static str,
 }
 
 /// An answer of the REST face.
@@ -77,30 +94,75 @@ pub(super) struct Reply {
 
 impl<'a> Ask<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
-        Self { method: Method::GET, path, body: None, answer }
+        Self { method: Method::GET, path, body: None, answer, via: VIA }
     }
 
     pub(super) fn post(path: &'a str, body: &'a Value, answer: &'static str) -> Self {
-        Self { method: Method::POST, path, body: Some(body), answer }
+        Self { method: Method::POST, path, body: Some(body), answer, via: VIA }
     }
+
+    /// The same without a body.
+    pub(super) fn plain(method: Method, path: &'a str, answer: &'static str) -> Self {
+        Self { method, path, body: None, answer, via: VIA }
+    }
+
+    /// The same, recorded as coming by another way.
+    pub(super) fn by(self, via: &'static str) -> Self {
+        Self { via, ..self }
+    }
+
+    fn headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert("toolrail-via", HeaderValue::from_static(self.via));
+        if let Some(author) = author() {
+            headers.insert("toolrail-author", author);
+        }
+        headers
+    }
+}
+
+/// Who uses the command line, as the system calls him.
+fn author() -> Option<HeaderValue> {
+    let name = ["USER", "LOGNAME", "USERNAME"].iter().find_map(std::env::var_os)?;
+    HeaderValue::from_bytes(name.to_string_lossy().as_bytes()).ok()
 }
 
 impl Target {
     /// Finds what the flags mean.
     pub(super) async fn find(args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
-        let (place, flags) = match (&args.url, &args.data) {
-            (Some(url), _) => (Place::Server(Remote::new(url)?), format!(" --url {}", shell_word(url))),
-            (None, Some(folder)) => {
+        let principal = args.tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default();
+        let store = args.store.url()?;
+        let said_nothing = args.url.is_none() && args.data.is_none() && store.is_none();
+        let (place, mut flags) = match (&args.url, store, &args.data) {
+            (Some(url), _, _) => (Place::Server(Remote::new(url)?), format!(" --url {}", shell_word(url))),
+            // Not repeated: it may hold a password.
+            (None, Some(store), _) => {
+                (Place::of_store(store, args, missing).await?, " --store URL".to_owned())
+            }
+            (None, None, Some(folder)) => {
                 let flags = format!(" --data {}", shell_word(&folder.to_string_lossy()));
                 (Place::of_folder(folder, args, missing).await?, flags)
             }
-            (None, None) => (Place::nearby(args).await?, String::new()),
+            (None, None, None) => (Place::nearby(args).await?, String::new()),
         };
-        let target = Self { place, flags };
-        if args.verbose || (args.url.is_none() && args.data.is_none() && print::person_reads_notes()) {
+        let place = match place {
+            Place::Server(remote) => Place::Server(remote.for_tenant(principal.tenant())?),
+            store @ Place::Store { .. } => store,
+        };
+        if let Some(tenant) = principal.tenant() {
+            flags = format!("{flags} --tenant {tenant}");
+        }
+        let target = Self { place, principal, flags };
+        if args.verbose || (said_nothing && print::person_reads_notes()) {
             print::aside(format!("({target})"));
         }
         Ok(target)
+    }
+
+    /// On behalf of which tenant it is used.
+    pub(super) fn tenant(&self) -> Option<&str> {
+        self.principal.tenant()
     }
 
     /// A command to try next, on the same target.
@@ -108,11 +170,11 @@ impl Target {
         format!("`{} {words}{}`", identity::name(), self.flags)
     }
 
-    /// Leaves the folder tidy.
+    /// Leaves the store tidy.
     pub(super) async fn close(self) {
         match self.place {
             Place::Server(_) => {}
-            Place::Folder { assembly, .. } => assembly.close().await,
+            Place::Store { assembly, .. } => assembly.close().await,
         }
     }
 
@@ -121,11 +183,13 @@ impl Target {
         let body = ask.body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
         let method = ask.method.clone();
         let (status, bytes) = match &self.place {
-            Place::Server(remote) => {
-                let json = (header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-                remote.send(method, ask.path, HeaderMap::from_iter([json]), body).await?
+            Place::Server(remote) => remote.send(method, ask.path, ask.headers(), body).await?,
+            Place::Store { routes, .. } => {
+                let request = http::Request::builder().method(method).uri(ask.path);
+                let mut request = request.extension(self.principal.clone()).body(Body::from(body))?;
+                *request.headers_mut() = ask.headers();
+                ask_here(routes, request).await?
             }
-            Place::Folder { routes, .. } => ask_folder(routes, method, ask.path, body).await?,
         };
         let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         let ours = if status.is_success() {
@@ -168,8 +232,8 @@ impl Target {
 
 impl Place {
     async fn of_folder(folder: &Path, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
-        if let Some(server) = Self::live_server(folder).await {
-            return Ok(server);
+        if let Some((server, _)) = Self::live_server(folder).await {
+            return Ok(Self::Server(server));
         }
         if missing == Missing::Refuse && !folder.join(DATABASE).exists() {
             return Err(Hinted::error(
@@ -180,16 +244,38 @@ impl Place {
                 ),
             ));
         }
-        Self::open(folder, args).await
+        Self::open(folder, None, args).await
+    }
+
+    /// A server of the data folder that works on that store, or the store itself.
+    async fn of_store(store: StoreUrl, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
+        let folder = args.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA));
+        if let Some((server, file)) = Self::live_server(folder).await
+            && file.store == Some(store.to_string())
+        {
+            return Ok(Self::Server(server));
+        }
+        if let (Missing::Refuse, StoreUrl::Sqlite(file)) = (missing, &store)
+            && !file.exists()
+        {
+            return Err(Hinted::error(
+                format!("there is no {store}"),
+                format!(
+                    "name the store that `{0} serve --store` uses, or start with `{0} tools add`",
+                    identity::name()
+                ),
+            ));
+        }
+        Self::open(folder, Some(store), args).await
     }
 
     async fn nearby(args: &TargetArgs) -> anyhow::Result<Self> {
         let folder = Path::new(DEFAULT_DATA);
-        if let Some(server) = Self::live_server(folder).await {
-            return Ok(server);
+        if let Some((server, _)) = Self::live_server(folder).await {
+            return Ok(Self::Server(server));
         }
         if folder.join(DATABASE).exists() {
-            return Self::open(folder, args).await;
+            return Self::open(folder, None, args).await;
         }
         let server = Remote::new(DEFAULT_URL)?;
         if server.lives().await {
@@ -204,21 +290,26 @@ impl Place {
         ))
     }
 
-    async fn live_server(folder: &Path) -> Option<Self> {
+    async fn live_server(folder: &Path) -> Option<(Remote, ServerFile)> {
         let file = ServerFile::read(folder)?;
         let server = Remote::new(&file.url).ok()?;
-        server.lives().await.then_some(Self::Server(server))
+        server.lives().await.then_some((server, file))
     }
 
-    async fn open(folder: &Path, args: &TargetArgs) -> anyhow::Result<Self> {
+    async fn open(folder: &Path, store: Option<StoreUrl>, args: &TargetArgs) -> anyhow::Result<Self> {
+        let name = match &store {
+            Some(store) => format!("store {store}"),
+            None => format!("data folder {}", folder.display()),
+        };
         let config = ConfigFile {
             data: Some(folder.to_owned()),
+            store,
             allow_commands: args.commands.allow_commands,
             ..ConfigFile::default()
         };
         let assembly = assemble::assemble(&config.settle()?, None).await?;
-        let routes = assemble::rest_routes(&assembly.registry, "cli");
-        Ok(Self::Folder { folder: folder.to_owned(), routes, assembly })
+        let routes = assemble::rest_routes(&assembly.registry);
+        Ok(Self::Store { name, routes, assembly })
     }
 }
 
@@ -226,18 +317,12 @@ impl std::fmt::Display for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.place {
             Place::Server(remote) => write!(formatter, "server {}", remote.base),
-            Place::Folder { folder, .. } => write!(formatter, "data folder {}", folder.display()),
+            Place::Store { name, .. } => formatter.write_str(name),
         }
     }
 }
 
-async fn ask_folder(
-    routes: &Router,
-    method: Method,
-    path: &str,
-    body: Bytes,
-) -> anyhow::Result<(StatusCode, Bytes)> {
-    let request = http::Request::builder().method(method).uri(path).body(Body::from(body))?;
+async fn ask_here(routes: &Router, request: http::Request<Body>) -> anyhow::Result<(StatusCode, Bytes)> {
     let answer = routes.clone().oneshot(request).await?;
     let status = answer.status();
     Ok((status, answer.into_body().collect().await?.to_bytes()))

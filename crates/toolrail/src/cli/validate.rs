@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolrail_core::{Problem, Severity, ToolName};
 use toolrail_registry::{Compiler, Registration, SourceId};
 
-use super::definition_files::{self, Found, ReadFile, place};
+use super::definition_files::{self, Found, ReadFile, place, unreadable};
 use crate::{assemble, print};
 
 #[derive(clap::Args)]
@@ -33,7 +33,7 @@ pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     let mut names = HashMap::new();
     for ReadFile { file, found } in files {
         match found {
-            Err(fault) => problems.push(about(&file, "", fault)),
+            Err(fault) => problems.push(unreadable(&file, fault)),
             Ok(found) => {
                 definitions += found.len();
                 problems.extend(found.iter().flat_map(|found| check(&compiler, found, &mut names)));
@@ -53,7 +53,7 @@ pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn report(problems: &[Problem]) {
+pub(super) fn report(problems: &[Problem]) {
     for problem in problems {
         let severity = match problem.severity {
             Severity::Error => "error",
@@ -61,21 +61,20 @@ fn report(problems: &[Problem]) {
         };
         let origin = problem.origin.as_deref().unwrap_or_default();
         let tool = problem.tool.as_deref().map(|tool| format!(" ({tool})")).unwrap_or_default();
-        print::line(format!("{}{tool}: {severity}: {}", place(origin, &problem.pointer), problem.message));
+        let place = place(origin, problem.spot.as_ref(), &problem.pointer);
+        print::line(format!("{place}{tool}: {severity}: {}", problem.message));
     }
 }
 
+/// The names that were met, and where.
+type Names = HashMap<String, String>;
+
 /// What is wrong with one definition, with pointers from the root of its file.
-fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut HashMap<String, String>) -> Vec<Problem> {
+pub(super) fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut Names) -> Vec<Problem> {
     let Found { file, pointer, document } = found;
     let registration = match Registration::from_request(document.clone(), pointer) {
         Ok(registration) => registration,
-        Err(problems) => {
-            return problems
-                .into_iter()
-                .map(|problem| Problem { origin: Some(file.clone()), ..problem })
-                .collect();
-        }
+        Err(problems) => return problems.into_iter().map(|problem| placed(problem, found)).collect(),
     };
     let Registration { mut document, base, name, .. } = registration;
     if let (Some(name), Some(members)) = (name, document.as_object_mut()) {
@@ -86,24 +85,24 @@ fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut HashMap<String, St
     for problem in &mut problems {
         problem.tool = problem.tool.take().or_else(|| name.map(str::to_owned));
         problem.pointer = format!("{base}{}", problem.pointer);
-        problem.origin = Some(file.clone());
     }
     if let Some(name) = name
-        && let Some(first) = names.insert(ToolName::fold(name), place(file, pointer))
+        && let Some(first) = names.insert(ToolName::fold(name), file.spot(pointer).to_string())
     {
         let message = format!("the name {name:?} is used in {first} too; rename one of them");
-        let problem = about(file, &format!("{base}/name"), message);
-        problems.push(Problem { tool: Some(name.to_owned()), ..problem });
+        problems.push(Problem {
+            severity: Severity::Error,
+            tool: Some(name.to_owned()),
+            origin: None,
+            pointer: format!("{base}/name"),
+            message,
+            spot: None,
+        });
     }
-    problems
+    problems.into_iter().map(|problem| placed(problem, found)).collect()
 }
 
-fn about(file: &str, pointer: &str, message: String) -> Problem {
-    Problem {
-        severity: Severity::Error,
-        tool: None,
-        origin: Some(file.to_owned()),
-        pointer: pointer.to_owned(),
-        message,
-    }
+fn placed(problem: Problem, found: &Found) -> Problem {
+    let spot = Some(found.file.spot(&problem.pointer));
+    Problem { origin: Some(found.file.name.clone()), spot, ..problem }
 }

@@ -24,7 +24,11 @@ fn command_for(advice: &str, target: &Target) -> Option<String> {
     let (path, purpose) = rest.split_once(' ')?;
     let command = match (method, path.strip_prefix("/admin/tools/")) {
         ("POST", Some(name)) => format!("tools enable {}", name.strip_suffix("/enable")?),
-        ("GET", Some(name)) => format!("tools show {name}"),
+        ("GET", Some(name)) => match name.strip_suffix("/history") {
+            Some(name) => format!("history {name}"),
+            None => format!("tools show {name}"),
+        },
+        ("GET", None) if path == "/admin/history" => "history".to_owned(),
         ("GET", None) if matches!(path, "/mcp/tools" | "/admin/tools") => "tools list".to_owned(),
         _ => return None,
     };

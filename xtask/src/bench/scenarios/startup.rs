@@ -42,7 +42,7 @@ async fn time_one_start(scene: &Scene<'_>, data: &std::path::Path) -> Result<Dur
     let address = free_address().await?;
     let request = list_tools(address, Dialect::Modern, None);
     let started = Instant::now();
-    let mut process = spawn(scene.toolrail, data, &address.to_string())?;
+    let mut process = spawn(scene.toolrail, data, &address.to_string(), &[])?;
     let mut connection = loop {
         if let Ok(connection) = Connection::open(address).await {
             break connection;

@@ -6,7 +6,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::{AddArgs, Form};
-use crate::cli::definition_files::{self, Found, ReadFile, place};
+use crate::cli::definition_files::{self, Found, ReadFile, place, place_of};
 use crate::cli::target::{Ask, Reply, Target};
 use crate::cli::wording;
 use crate::print;
@@ -43,11 +43,14 @@ pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::
 /// From a batch to the files it was made of: every result and problem with its file, and advice as a flag.
 fn place_in_files(body: &mut Value, found: &[Found]) {
     for (result, found) in body["results"].as_array_mut().into_iter().flatten().zip(found) {
-        result["origin"] = place(&found.file, &found.pointer).into();
+        result["origin"] = place(&found.file.name, None, &found.pointer).into();
         for problem in result["problems"].as_array_mut().into_iter().flatten() {
             let pointer = pointer_in_file(problem["pointer"].as_str().unwrap_or_default(), &found.pointer);
+            let spot = found.file.spot(&pointer);
             problem["pointer"] = pointer.into();
-            problem["origin"] = found.file.as_str().into();
+            problem["origin"] = found.file.name.as_str().into();
+            (problem["file"], problem["line"]) = (spot.file.into(), spot.line.into());
+            problem["column"] = spot.column.into();
         }
     }
     if let Some(message) = body["error"]["message"].as_str() {
@@ -66,8 +69,7 @@ fn for_people(body: &Value) {
         }
         for problem in result["problems"].as_array().into_iter().flatten() {
             let text = |field: &str| problem[field].as_str().unwrap_or_default();
-            let place = place(text("origin"), text("pointer"));
-            print::note(format!("  {}: {place}: {}", text("severity"), text("message")));
+            print::note(format!("  {}: {}: {}", text("severity"), place_of(problem), text("message")));
         }
     }
     if let Some(message) = body["error"]["message"].as_str() {

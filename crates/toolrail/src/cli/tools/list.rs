@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Form, upstream};
+use crate::cli::definition_files::place_of;
 use crate::cli::target::{Ask, Target};
 use crate::print::{self, Overlong};
 
@@ -66,7 +67,15 @@ fn matches(tool: &Value, words: &[String]) -> bool {
 
 fn row(tool: &Value) -> [String; 5] {
     let text = |field: &str| tool[field].as_str().unwrap_or("-").to_owned();
-    let first = || tool["problems"][0]["message"].as_str().unwrap_or_default();
+    let first = || {
+        let problem = &tool["problems"][0];
+        let message = problem["message"].as_str().unwrap_or_default();
+        if problem["line"].is_number() {
+            format!("{}: {message}", place_of(problem))
+        } else {
+            message.to_owned()
+        }
+    };
     let description = match tool["errors"].as_u64() {
         Some(1) => format!("1 error: {}", first()),
         Some(errors) if errors > 0 => format!("{errors} errors: {}", first()),

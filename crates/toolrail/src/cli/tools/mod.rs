@@ -74,16 +74,23 @@ struct AddArgs {
 
 /// How results are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     People,
     Json,
+}
+
+impl Form {
+    /// That of the flag `--json`.
+    pub(super) fn of(json: bool) -> Self {
+        if json { Self::Json } else { Self::People }
+    }
 }
 
 pub(super) async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
     let missing =
         if matches!(args.command, ToolsCommand::Add(_)) { Missing::Create } else { Missing::Refuse };
     let target = Target::find(&args.target, missing).await?;
-    let form = if args.json { Form::Json } else { Form::People };
+    let form = Form::of(args.json);
     let ended = match args.command {
         ToolsCommand::List(list) => list::run(&target, &list, form).await,
         ToolsCommand::Problems => problems::run(&target, form).await,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::Form;
-use crate::cli::definition_files::place;
+use crate::cli::definition_files::place_of;
 use crate::cli::target::{Ask, Target};
 use crate::print::{self, Overlong};
 
@@ -26,6 +26,5 @@ pub(super) async fn run(target: &Target, form: Form) -> anyhow::Result<ExitCode>
 fn row(problem: &Value) -> [String; 4] {
     let text = |field: &str| problem[field].as_str().unwrap_or_default();
     let tool = problem["tool"].as_str().unwrap_or("-");
-    let place = place(text("origin"), text("pointer"));
-    [text("severity").to_owned(), tool.to_owned(), place, text("message").to_owned()]
+    [text("severity").to_owned(), tool.to_owned(), place_of(problem), text("message").to_owned()]
 }

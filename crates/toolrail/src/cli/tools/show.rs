@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 
 use super::{Form, upstream};
+use crate::cli::definition_files::place_of;
 use crate::cli::target::{Ask, Target, path_step};
 use crate::print;
 
@@ -40,8 +41,11 @@ fn for_people(shown: &Value) {
     }
     for problem in shown["problems"].as_array().into_iter().flatten() {
         let text = |field: &str| problem[field].as_str().unwrap_or_default();
-        let place = Some(text("pointer")).filter(|pointer| !pointer.is_empty());
-        let place = place.map(|pointer| format!(" at {pointer}")).unwrap_or_default();
+        let place = match (problem["line"].is_number(), text("pointer")) {
+            (true, _) => format!(" at {}", place_of(problem)),
+            (false, "") => String::new(),
+            (false, pointer) => format!(" at {pointer}"),
+        };
         print::line(format!("  {}{place}: {}", text("severity"), text("message")));
     }
     let definition = &shown["configJson"];

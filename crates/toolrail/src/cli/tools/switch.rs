@@ -25,7 +25,7 @@ pub(super) async fn purge(target: &Target, name: &str, form: Form) -> anyhow::Re
 }
 
 async fn change(target: &Target, method: Method, path: &str, form: Form) -> anyhow::Result<ExitCode> {
-    let body = target.expect(&Ask { method, path, body: None, answer: "state" }).await?;
+    let body = target.expect(&Ask::plain(method, path, "state")).await?;
     match form {
         Form::Json => print::json(&body),
         Form::People => {

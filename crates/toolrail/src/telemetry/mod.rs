@@ -1,4 +1,8 @@
-//! Logs: to standard error only, as text or as JSON lines.
+//! Logs, to standard error only, as text or as JSON lines; and the counters that `/metrics` shows.
+
+mod metrics;
+mod process;
+mod revised;
 
 use std::io::IsTerminal;
 
@@ -6,6 +10,10 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::{Format, JsonFields};
+
+pub(crate) use self::metrics::Metrics;
+use revised::Revised;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -20,13 +28,18 @@ pub(crate) enum LogFormat {
 /// Starts logging; `filter` is a level or directives such as `info,toolrail_registry=debug`.
 pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     let filter = parse(filter)?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+    let colours = std::io::stderr().is_terminal();
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
     match format {
-        LogFormat::Text => subscriber.with_target(false).init(),
-        LogFormat::Json => subscriber.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            let text = Format::default().with_ansi(colours).with_target(false);
+            subscriber.event_format(Revised::text(text)).init();
+        }
+        LogFormat::Json => subscriber
+            .fmt_fields(JsonFields::new())
+            .event_format(Revised::json(Format::default().json().flatten_event(true)))
+            .init(),
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
-//! Moments as tasks tell them: RFC 3339, in UTC.
+//! Moments as they are told: RFC 3339, in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// For example `2026-07-28T09:30:00.250Z`.
-pub(super) fn rfc3339(moment: SystemTime) -> String {
+pub fn rfc3339(moment: SystemTime) -> String {
     let since = moment.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, millis) = (since.as_secs(), since.subsec_millis());
     let (year, month, day) = civil(seconds / 86_400);

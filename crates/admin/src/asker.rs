@@ -1,0 +1,18 @@
+//! Who sends a request, as whoever took it in found out: the listener, or the command line for a store of its own.
+
+use std::convert::Infallible;
+
+use axum::extract::FromRequestParts;
+use http::request::Parts;
+use toolrail_core::Principal;
+
+/// Who sends a request; anonymous where nobody said.
+pub(crate) struct Asker(pub(crate) Principal);
+
+impl<S: Send + Sync> FromRequestParts<S> for Asker {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self(parts.extensions.get().cloned().unwrap_or_default()))
+    }
+}

@@ -1,0 +1,162 @@
+//! A request for a change: who asks, from where and by what way, for which tenant, and what must be there.
+
+use axum::extract::FromRequestParts;
+use axum::response::Response;
+use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use toolrail_core::{Author, Expected, PeerAddress, Principal, Revision};
+use toolrail_registry::Which;
+
+use crate::Admin;
+use crate::failure::Failure;
+
+/// Who makes a change, as the client says. Nobody is asked for a proof yet.
+const AUTHOR: HeaderName = HeaderName::from_static("toolrail-author");
+/// By what way it comes, as our command line says.
+const VIA: HeaderName = HeaderName::from_static("toolrail-via");
+/// The ways there are.
+const WAYS: [&str; 5] = ["admin-api", "cli", "import", "sync", "rollback"];
+/// The most characters of a name that are kept.
+const LONGEST_AUTHOR: usize = 64;
+
+/// A request for a change.
+pub(crate) struct Asking {
+    /// Whose definitions are meant; the shared ones if absent.
+    pub(crate) tenant: Option<String>,
+    /// Who asks.
+    pub(crate) author: Author,
+    /// What must be there.
+    pub(crate) expected: Expected,
+    /// Whether the request itself says by what way it comes.
+    says_way: bool,
+}
+
+impl FromRequestParts<Admin> for Asking {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, admin: &Admin) -> Result<Self, Failure> {
+        let principal: Principal = parts.extensions.get().cloned().unwrap_or_default();
+        let address = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| address.to_string());
+        let way = way(&parts.headers)?;
+        let author =
+            Author { who: who(&parts.headers), address, via: way.unwrap_or(admin.writer).to_owned() };
+        Ok(Self {
+            tenant: principal.tenant().map(str::to_owned),
+            author,
+            expected: expected(&parts.headers)?,
+            says_way: way.is_some(),
+        })
+    }
+}
+
+impl Asking {
+    /// The definition of that name, under the condition of the request.
+    pub(crate) fn which(&self, name: &str) -> Which {
+        Which { tenant: self.tenant.clone(), name: name.to_owned(), expected: self.expected }
+    }
+
+    /// Who asks, by that way unless the request names one.
+    pub(crate) fn author_by(&self, way: &str) -> Author {
+        let via = if self.says_way { self.author.via.clone() } else { way.to_owned() };
+        Author { via, ..self.author.clone() }
+    }
+
+    /// A request about many definitions can have no condition on one.
+    pub(crate) fn unconditional(&self) -> Result<(), Failure> {
+        match self.expected {
+            Expected::Anything => Ok(()),
+            Expected::Absent | Expected::Version(_) => Err(Failure::bad_request(
+                "If-Match and If-None-Match are for requests about one definition; leave them out",
+            )),
+        }
+    }
+}
+
+fn who(headers: &HeaderMap) -> String {
+    let said = headers.get(AUTHOR).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+    let plain = |character: &char| !character.is_control() && *character != char::REPLACEMENT_CHARACTER;
+    let name: String = said.unwrap_or_default().trim().chars().filter(plain).take(LONGEST_AUTHOR).collect();
+    if name.is_empty() { "anonymous".to_owned() } else { name }
+}
+
+fn way(headers: &HeaderMap) -> Result<Option<&'static str>, Failure> {
+    let Some(said) = headers.get(VIA) else {
+        return Ok(None);
+    };
+    let known = WAYS.into_iter().find(|way| said.as_bytes() == way.as_bytes());
+    let unknown = || Failure::bad_request(format!("Toolrail-Via is none of {}", WAYS.join(", ")));
+    known.map(Some).ok_or_else(unknown)
+}
+
+/// What `If-Match` and `If-None-Match` demand (RFC 9110, 13.1).
+fn expected(headers: &HeaderMap) -> Result<Expected, Failure> {
+    let text = |name: HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    match (text(IF_MATCH), text(IF_NONE_MATCH)) {
+        (None, None) => Ok(Expected::Anything),
+        (Some(tag), None) => version_of(&tag).map(Expected::Version).ok_or_else(|| {
+            Failure::bad_request("If-Match takes one version in quotes, as ETag has it: If-Match: \"7\"")
+        }),
+        (None, Some(tag)) if tag.trim() == "*" => Ok(Expected::Absent),
+        (None, Some(_)) => Err(Failure::bad_request(
+            "If-None-Match takes *, which means that there must be no such definition yet",
+        )),
+        (Some(_), Some(_)) => Err(Failure::bad_request("If-Match and If-None-Match exclude each other")),
+    }
+}
+
+fn version_of(tag: &str) -> Option<Revision> {
+    let tag = tag.trim();
+    let number = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
+    number.parse().ok().filter(|version| *version > 0)
+}
+
+/// The answer with the version of the definition it is about, to be sent back as `If-Match`.
+pub(crate) fn with_version(mut answer: Response, version: Option<Revision>) -> Response {
+    let tag = version.and_then(|version| HeaderValue::from_str(&format!("\"{version}\"")).ok());
+    if let Some(tag) = tag {
+        answer.headers_mut().insert(ETAG, tag);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(HeaderName, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn conditions_are_a_version_or_absence() {
+        let of = |pairs: &[(HeaderName, &'static str)]| expected(&headers(pairs)).ok();
+        assert_eq!(of(&[]), Some(Expected::Anything));
+        assert_eq!(of(&[(IF_MATCH, "\"7\"")]), Some(Expected::Version(7)));
+        assert_eq!(of(&[(IF_MATCH, "7")]), Some(Expected::Version(7)));
+        assert_eq!(of(&[(IF_NONE_MATCH, "*")]), Some(Expected::Absent));
+        for wrong in ["", "*", "\"x\"", "\"7", "-1", "\"1\", \"2\"", "W/\"7\""] {
+            let tag = HeaderValue::from_static(wrong);
+            assert!(expected(&HeaderMap::from_iter([(IF_MATCH, tag)])).is_err(), "{wrong}");
+        }
+        assert_eq!(of(&[(IF_MATCH, "7"), (IF_NONE_MATCH, "*")]), None);
+        assert_eq!(of(&[(IF_NONE_MATCH, "\"7\"")]), None);
+    }
+
+    #[test]
+    fn an_author_is_plain_and_short_and_anonymous_if_nobody_says() {
+        assert_eq!(who(&HeaderMap::new()), "anonymous");
+        assert_eq!(who(&headers(&[(AUTHOR, "  ")])), "anonymous");
+        assert_eq!(who(&headers(&[(AUTHOR, " anna\t")])), "anna");
+        let bytes = HeaderValue::from_bytes("安娜\u{85}".as_bytes()).unwrap();
+        assert_eq!(who(&HeaderMap::from_iter([(AUTHOR, bytes)])), "安娜");
+        let long = HeaderValue::from_str(&"x".repeat(500)).unwrap();
+        assert_eq!(who(&HeaderMap::from_iter([(AUTHOR, long)])).len(), 64);
+    }
+
+    #[test]
+    fn a_way_is_one_of_the_known_ones() {
+        assert_eq!(way(&headers(&[(VIA, "sync")])).ok().flatten(), Some("sync"));
+        assert!(way(&headers(&[(VIA, "magic")])).is_err());
+    }
+}

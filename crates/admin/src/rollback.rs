@@ -1,0 +1,82 @@
+//! Going back to how one definition, or all of them, were (R121).
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::Deserialize;
+use serde_json::json;
+use toolrail_core::Revision;
+use toolrail_registry::{Covers, RollbackOutcome, RolledBack};
+
+use crate::asking::{Asking, with_version};
+use crate::failure::{Failure, json as json_answer};
+use crate::sync::{Counts, steps};
+use crate::{Admin, body};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolRequest {
+    to: Revision,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct AllRequest {
+    to_revision: Revision,
+    #[serde(default)]
+    dry_run: bool,
+}
+
+pub(crate) async fn tool(
+    State(admin): State<Admin>,
+    asking: Asking,
+    Path(name): Path<String>,
+    request: Body,
+) -> Result<Response, Failure> {
+    let bytes = body::read(request, body::ORDINARY).await?;
+    let ToolRequest { to } = body::parse_object(&bytes)?;
+    let author = asking.author_by("rollback");
+    let RolledBack { done, from, outcome, warnings } =
+        admin.registry.roll_back(&asking.which(&name), to, &author).await?;
+    let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
+    let state = match done.version {
+        None => "purged",
+        Some(_) => snapshot.entry(&done.name).map_or("purged", |entry| entry.state()),
+    };
+    let body = json!({
+        "ok": true, "name": done.name, "status": word(outcome), "state": state, "from": from, "to": to,
+        "revision": done.revision, "version": done.version, "warnings": warnings,
+    });
+    Ok(with_version(json_answer(StatusCode::OK, &body), done.version))
+}
+
+fn word(outcome: RollbackOutcome) -> &'static str {
+    match outcome {
+        RollbackOutcome::Restored => "restored",
+        RollbackOutcome::Removed => "removed",
+        RollbackOutcome::Unchanged => "unchanged",
+    }
+}
+
+/// All definitions; of the tenant only, if the request is for one.
+pub(crate) async fn all(
+    State(admin): State<Admin>,
+    asking: Asking,
+    request: Body,
+) -> Result<Response, Failure> {
+    asking.unconditional()?;
+    let bytes = body::read(request, body::ORDINARY).await?;
+    let AllRequest { to_revision, dry_run } = body::parse_object(&bytes)?;
+    let covers = asking.tenant.as_deref().map_or(Covers::All, |tenant| Covers::one(Some(tenant)));
+    let (plan, revision) = if dry_run {
+        (admin.registry.plan_rollback(to_revision, &covers).await?, admin.registry.snapshot().revision)
+    } else {
+        admin.registry.roll_back_all(to_revision, &covers, &asking.author_by("rollback")).await?
+    };
+    let body = json!({
+        "ok": true, "dryRun": dry_run, "toRevision": to_revision, "revision": revision,
+        "counts": Counts::of(&plan, 0), "plan": steps(&plan, |_| None),
+    });
+    Ok(json_answer(StatusCode::OK, &body))
+}

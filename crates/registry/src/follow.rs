@@ -1,0 +1,63 @@
+//! Following: sources that ring are looked at at once, the others now and then; changes that come in bursts are merged.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::entry::SourceId;
+use crate::join::join_all;
+use crate::registry::Registry;
+use crate::tracked::Tracked;
+
+type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
+
+impl Registry {
+    /// Follows the sources and the upstreams until the future is dropped.
+    pub async fn follow(&self) {
+        let mut following: Vec<Following<'_>> =
+            vec![Box::pin(self.follow_offers()), Box::pin(self.keep_counts()), Box::pin(self.keep_keeping())];
+        following.extend(
+            self.sources.iter().map(|tracked| -> Following<'_> { Box::pin(self.follow_source(tracked)) }),
+        );
+        join_all(following.into_iter()).await;
+    }
+
+    async fn follow_source(&self, tracked: &Tracked) {
+        loop {
+            let poll = Instant::now() + self.limits.poll;
+            // Asked for each time: a store that was opened late has none before.
+            if let Some(bell) = tracked.source.bell() {
+                let rung = tokio::time::timeout_at(poll, bell.notified()).await.is_ok();
+                if rung && tracked.source.id() == SourceId::Files {
+                    tokio::time::sleep(self.limits.settle).await;
+                }
+            } else {
+                tokio::time::sleep_until(poll).await;
+            }
+            tokio::time::sleep_until(tracked.next_look(self.limits.window)).await;
+            self.refresh_source(tracked).await;
+        }
+    }
+
+    async fn follow_offers(&self) {
+        /// An upstream that tells of several changes is given this long to finish.
+        const SETTLE_OFFERS: Duration = Duration::from_millis(20);
+        loop {
+            self.offers.bell.notified().await;
+            tokio::time::sleep(SETTLE_OFFERS).await;
+            self.refresh_offers();
+        }
+    }
+
+    async fn keep_counts(&self) {
+        loop {
+            tokio::time::sleep(self.limits.poll).await;
+            self.record_uses().await;
+        }
+    }
+
+    async fn keep_keeping(&self) {
+        std::future::pending::<()>().await;
+    }
+}

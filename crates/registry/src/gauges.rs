@@ -1,0 +1,87 @@
+//! What the registry counts, for whoever watches a gateway (R132). Setting these costs the same however many definitions
+//! there are.
+
+use std::time::Duration;
+
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use toolrail_core::{Revision, Severity};
+
+use crate::entry::SourceId;
+use crate::snapshot::Snapshot;
+use crate::tally::STATES;
+
+const REFRESHES: &str = "toolrail_refresh_count";
+const VERSION: &str = "toolrail_last_refresh_version";
+const LATENCY: &str = "toolrail_last_refresh_latency";
+const FAILURES: &str = "toolrail_refresh_failures";
+const PROPAGATION: &str = "toolrail_propagation_seconds";
+const TOOLS: &str = "toolrail_tools";
+const PROBLEMS: &str = "toolrail_problems";
+const STORE_UP: &str = "toolrail_store_up";
+const COMPILED: &str = "toolrail_definitions_compiled_total";
+
+/// Says what each is, to whoever records them.
+pub(crate) fn describe() {
+    describe_counter!(REFRESHES, "Times that changed definitions were taken over from a source");
+    describe_gauge!(VERSION, "The revision of the store that is served");
+    describe_gauge!(LATENCY, "Seconds that the last change took from its reading to its publication");
+    describe_counter!(FAILURES, "Times that a source could not be read");
+    describe_histogram!(PROPAGATION, "Seconds from the commit of a change to its publication here");
+    describe_gauge!(TOOLS, "Definitions and offered tools by source and state");
+    describe_gauge!(PROBLEMS, "Problems of definitions and sources by severity");
+    describe_gauge!(STORE_UP, "1 while the store can be read, 0 otherwise");
+    describe_counter!(COMPILED, "Definitions that were compiled, because they are new or changed");
+}
+
+pub(crate) fn definition_compiled() {
+    counter!(COMPILED).increment(1);
+}
+
+/// A source was read, or not.
+pub(crate) fn source_read(source: SourceId, good: bool) {
+    if source == SourceId::Store {
+        gauge!(STORE_UP).set(if good { 1.0 } else { 0.0 });
+    }
+    if !good {
+        counter!(FAILURES, "source" => source.word()).increment(1);
+    }
+}
+
+/// Changed definitions were published, so long after the reading began.
+pub(crate) fn refreshed(source: SourceId, took: Duration) {
+    counter!(REFRESHES, "source" => source.word()).increment(1);
+    gauge!(LATENCY, "source" => source.word()).set(took.as_secs_f64());
+}
+
+/// A change was published, so long after it was made.
+pub(crate) fn propagated(age: Duration) {
+    histogram!(PROPAGATION).record(age.as_secs_f64());
+}
+
+/// What is published now.
+pub(crate) fn published(snapshot: &Snapshot) {
+    gauge!(VERSION).set(number(snapshot.revision));
+    let tally = snapshot.tally();
+    for source in SourceId::ALL {
+        for state in STATES {
+            let count = number_of(tally.entries(source, state));
+            gauge!(TOOLS, "source" => source.word(), "state" => state).set(count);
+        }
+    }
+    let of_sources =
+        |severity| snapshot.source_problems().filter(move |one| one.severity == severity).count();
+    let errors = tally.errors + of_sources(Severity::Error);
+    let warnings = tally.warnings + of_sources(Severity::Warning);
+    gauge!(PROBLEMS, "severity" => "error").set(number_of(errors));
+    gauge!(PROBLEMS, "severity" => "warning").set(number_of(warnings));
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, which no revision reaches")]
+fn number(revision: Revision) -> f64 {
+    revision as f64
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, which no count reaches")]
+fn number_of(count: usize) -> f64 {
+    count as f64
+}

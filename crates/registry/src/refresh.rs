@@ -1,0 +1,237 @@
+//! Refreshing: a source is read page by page, each page compiled while the next is read, and all of it published at once.
+//! Each source is read by itself: one that is slow holds up no other.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use tokio::time::Instant;
+
+use crate::compile_drafts::{FEW, Work, compile_all};
+use crate::entry::SourceId;
+use crate::entry_key::EntryKey;
+use crate::gathered::Gathered;
+use crate::gauges;
+use crate::join::join_all;
+use crate::layer::Layer;
+use crate::registry::Registry;
+use crate::source::{Draft, Loaded, SourceError};
+use crate::tracked::{Failure, Reading, Tracked, Turn};
+
+/// How far a long reading is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadProgress {
+    /// Which source is read.
+    pub source: SourceId,
+    /// How many definitions were read.
+    pub done: u64,
+    /// How many there were when the reading began.
+    pub total: u64,
+}
+
+/// Hears how far a long reading is.
+pub type OnProgress = Arc<dyn Fn(LoadProgress) + Send + Sync>;
+
+/// What was read, and when the reading ended.
+type Read = Result<Option<(Gathered, Instant)>, SourceError>;
+
+impl Registry {
+    /// Looks at every source and publishes what changed. A source that fails keeps its last good definitions. Whatever was
+    /// there when this was called is published when it returns.
+    pub async fn refresh(&self) {
+        join_all(self.sources.iter().map(|tracked| self.refresh_source(tracked))).await;
+        self.refresh_offers();
+    }
+
+    /// The same for the store alone: after a write, nothing else need be looked at.
+    pub async fn refresh_store(&self) {
+        let stores = self.sources.iter().filter(|tracked| tracked.source.id() == SourceId::Store);
+        join_all(stores.map(|tracked| self.refresh_source(tracked))).await;
+    }
+
+    pub(crate) async fn refresh_source(&self, tracked: &Tracked) {
+        let Some(mut turn) = tracked.turn().await else {
+            return;
+        };
+        let read = self.read(tracked, &mut turn.reading).await;
+        gauges::source_read(tracked.source.id(), read.is_ok());
+        // May be long: a hundred thousand definitions go into their places.
+        tokio::task::block_in_place(|| self.take_over(tracked, &mut turn, read));
+        turn.end();
+    }
+
+    async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Read {
+        let source = &tracked.source;
+        let mut page = source.load(reading.revision).await?;
+        if page.is_none() && reading.counted.elapsed() >= self.limits.recount {
+            page = self.recount(tracked, reading).await?;
+        }
+        let Some(mut page) = page else {
+            return Ok(None);
+        };
+        let total = self.total_of(tracked, &page).await;
+        let mut gathered = Gathered::default();
+        let mut done = 0;
+        loop {
+            done += page.drafts.len() as u64;
+            let next = self.gather(tracked, page, &mut gathered).await?;
+            if let (Some(tell), Some(total)) = (&self.progress, total) {
+                tell(LoadProgress { source: source.id(), done, total: total.max(done) });
+            }
+            match next {
+                Some(next) => page = next,
+                None => return Ok(Some((gathered, Instant::now()))),
+            }
+        }
+    }
+
+    /// Everything anew, if the source has another number of definitions than we know: some databases let a table be
+    /// emptied without a trigger that could tell.
+    async fn recount(&self, tracked: &Tracked, reading: &mut Reading) -> Result<Option<Loaded>, SourceError> {
+        reading.counted = Instant::now();
+        let Some(count) = tracked.source.count().await? else {
+            return Ok(None);
+        };
+        if surplus(count, &self.state().layers[tracked.index]) == reading.surplus {
+            return Ok(None);
+        }
+        // Somebody may have written between the look and the count.
+        if let Some(changes) = tracked.source.load(reading.revision).await? {
+            return Ok(Some(changes));
+        }
+        tracing::warn!(
+            count,
+            "the store has another number of definitions than its revision tells; all are read anew"
+        );
+        reading.recounted = Some(count);
+        tracked.source.load(None).await
+    }
+
+    async fn total_of(&self, tracked: &Tracked, page: &Loaded) -> Option<u64> {
+        if self.progress.is_none() || !page.more {
+            return None;
+        }
+        tracked.source.count().await.ok().flatten()
+    }
+
+    /// Compiles a page while the next one is read.
+    async fn gather(
+        &self,
+        tracked: &Tracked,
+        page: Loaded,
+        gathered: &mut Gathered,
+    ) -> Result<Option<Loaded>, SourceError> {
+        let Loaded { revision, complete, more, drafts, removed, problems, age } = page;
+        if complete {
+            *gathered = Gathered { complete, ..Gathered::default() };
+        }
+        gathered.revision = revision;
+        gathered.problems.extend(problems);
+        gathered.age = gathered.age.max(age);
+        let key = |key: toolrail_core::ToolKey| EntryKey::new(key.tenant.map(Into::into), &key.name);
+        gathered.remove(removed.into_iter().map(key).collect());
+        let (source, work) = (Arc::clone(&tracked.source), self.work(tracked, drafts));
+        let compiler = Arc::clone(&self.compiler);
+        if work.len() < FEW && !more {
+            let compiled = tokio::task::block_in_place(|| compile_all(work, &*source, &compiler));
+            gathered.add(&*source, compiled);
+            return Ok(None);
+        }
+        let compiling = tokio::task::spawn_blocking(move || compile_all(work, &*source, &compiler));
+        let next = async { if more { tracked.source.load(Some(revision)).await } else { Ok(None) } };
+        let (compiled, next) = tokio::join!(compiling, next);
+        gathered.add(&*tracked.source, compiled?);
+        next
+    }
+
+    /// What is to be compiled, with what was there before.
+    fn work(&self, tracked: &Tracked, drafts: Vec<Draft>) -> Vec<Work> {
+        let mut work: Vec<Work> = drafts.into_iter().map(Work::new).collect();
+        let state = self.state();
+        let entries = &state.layers[tracked.index].entries;
+        for one in &mut work {
+            one.before = entries.get(&one.key).cloned();
+        }
+        work
+    }
+
+    /// Takes over what was read, or notes why it was not, and publishes that.
+    fn take_over(&self, tracked: &Tracked, turn: &mut Turn<'_>, read: Read) {
+        let reading = &mut *turn.reading;
+        let news = match &read {
+            Ok(read) => recovered(tracked, reading) || read.is_some(),
+            Err(error) => failed(tracked, reading, error),
+        };
+        if !news {
+            return;
+        }
+        let mut state = self.state();
+        let layer = &mut state.layers[tracked.index];
+        let mut published_change = None;
+        let mut changed = Vec::new();
+        if let Ok(Some((gathered, read_at))) = read {
+            let age = gathered.age.filter(|_| reading.revision.is_some());
+            published_change = Some((age, read_at));
+            reading.revision = Some(gathered.revision);
+            changed = layer.apply(gathered);
+            if let Some(count) = reading.recounted.take() {
+                // If it is the same afterwards, there are rows that cannot be told apart; reading once is enough then.
+                reading.surplus = surplus(count, layer);
+            }
+        }
+        layer.status = Some(tracked.status(reading, layer.entries.len()));
+        state.note(changed);
+        self.publish(&mut state);
+        drop(state);
+        if let Some((age, read_at)) = published_change {
+            gauges::refreshed(tracked.source.id(), turn.took());
+            let propagated = age.map(|age| age + read_at.elapsed());
+            propagated.into_iter().for_each(gauges::propagated);
+        }
+    }
+}
+
+/// Whether the source could not be read before.
+fn recovered(tracked: &Tracked, reading: &mut Reading) -> bool {
+    let recovered = reading.failure.take().is_some();
+    if recovered {
+        tracing::info!(source = tracked.source.id().word(), "source can be read again");
+    }
+    recovered
+}
+
+/// Whether that is news.
+fn failed(tracked: &Tracked, reading: &mut Reading, error: &SourceError) -> bool {
+    let text = chain(error);
+    let before = reading.failure.take();
+    let news = before.as_ref().is_none_or(|before| before.text != text);
+    if news {
+        tracing::warn!(
+            source = tracked.source.id().word(),
+            error = text,
+            "source cannot be read; its last good definitions stay in place"
+        );
+    }
+    let since = before.map_or_else(SystemTime::now, |before| before.since);
+    reading.failure = Some(Failure { text, since });
+    news
+}
+
+/// How many more definitions the source counts than the layer has.
+fn surplus(count: u64, layer: &Layer) -> i64 {
+    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    signed(count) - signed(layer.entries.len() as u64)
+}
+
+/// The error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,163 @@
+//! The entries of one tenant, or the shared ones, in maps that share with their earlier versions whatever did not change:
+//! a copy costs nothing, a change as much as the map is deep.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use rpds::{HashTrieMapSync, RedBlackTreeMapSync};
+use toolrail_core::Problem;
+
+use crate::entry::Entry;
+use crate::entry_key::EntryKey;
+use crate::item::Item;
+use crate::shelf::Shelves;
+use crate::tally::Tally;
+
+/// Entries by folded name.
+#[derive(Clone)]
+pub(crate) struct Space {
+    by_name: HashTrieMapSync<Arc<str>, Arc<Entry>>,
+    in_order: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
+    /// Those with problems.
+    troubled: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
+    pub(crate) tally: Tally,
+    /// What is listed beside the tools.
+    pub(crate) shelves: Arc<Shelves>,
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self {
+            by_name: HashTrieMapSync::new_sync(),
+            in_order: RedBlackTreeMapSync::new_sync(),
+            troubled: RedBlackTreeMapSync::new_sync(),
+            tally: Tally::default(),
+            shelves: Arc::default(),
+        }
+    }
+}
+
+impl Space {
+    pub(crate) fn get(&self, folded: &str) -> Option<&Arc<Entry>> {
+        self.by_name.get(folded)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+
+    /// The entries from there on, in order.
+    pub(crate) fn from<'s>(
+        &'s self,
+        start: Bound<&'s str>,
+    ) -> impl Iterator<Item = (&'s Arc<str>, &'s Arc<Entry>)> {
+        self.in_order.range::<str, _>((start, Bound::Unbounded))
+    }
+
+    /// What is wrong with entries, in their order.
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.troubled.values().flat_map(|entry| &entry.problems)
+    }
+
+    fn set(&mut self, name: &Arc<str>, entry: Option<Arc<Entry>>) {
+        if let Some(before) = self.by_name.get(name) {
+            self.tally.remove(before);
+            if !before.problems.is_empty() {
+                self.troubled.remove_mut(name);
+            }
+        }
+        let Some(entry) = entry else {
+            self.by_name.remove_mut(name);
+            self.in_order.remove_mut(name);
+            return;
+        };
+        self.tally.add(&entry);
+        if !entry.problems.is_empty() {
+            self.troubled.insert_mut(Arc::clone(name), Arc::clone(&entry));
+        }
+        self.by_name.insert_mut(Arc::clone(name), Arc::clone(&entry));
+        self.in_order.insert_mut(Arc::clone(name), entry);
+    }
+}
+
+/// The shared entries, and those of every tenant.
+#[derive(Clone)]
+pub(crate) struct Spaces {
+    pub(crate) shared: Space,
+    pub(crate) tenants: RedBlackTreeMapSync<Arc<str>, Arc<Space>>,
+    /// Over all of them.
+    pub(crate) total: Tally,
+}
+
+impl Default for Spaces {
+    fn default() -> Self {
+        let tenants = RedBlackTreeMapSync::new_sync();
+        Self { shared: Space::default(), tenants, total: Tally::default() }
+    }
+}
+
+impl Spaces {
+    /// That of a tenant, or the shared one; nothing for a tenant without entries.
+    pub(crate) fn of(&self, tenant: Option<&str>) -> Option<&Space> {
+        match tenant {
+            None => Some(&self.shared),
+            Some(tenant) => self.tenants.get(tenant).map(|space| &**space),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &EntryKey) -> Option<&Arc<Entry>> {
+        self.of(key.tenant.as_deref())?.get(&key.name)
+    }
+
+    /// Puts an entry in its place, or empties that. Whether a client would see another list of tools comes back.
+    pub(crate) fn set(&mut self, key: &EntryKey, entry: Option<Arc<Entry>>) -> bool {
+        let before = self.get(key).cloned();
+        let is_same = match (&before, &entry) {
+            (Some(before), Some(entry)) => Arc::ptr_eq(before, entry),
+            (None, None) => true,
+            _ => false,
+        };
+        if is_same {
+            return false;
+        }
+        before.iter().for_each(|before| self.total.remove(before));
+        entry.iter().for_each(|entry| self.total.add(entry));
+        let differs = is_listed_otherwise(before.as_deref(), entry.as_deref());
+        // An entry that comes or goes hides or bares the shared one of its name.
+        let hides = key.tenant.is_some()
+            && (before.is_none() || entry.is_none())
+            && self.shared.get(&key.name).is_some();
+        self.change(key.tenant.as_ref(), |space| space.set(&key.name, entry));
+        differs || hides
+    }
+
+    /// Changes what a tenant has beside its tools, or what is shared of that.
+    pub(crate) fn set_shelves(&mut self, tenant: Option<&Arc<str>>, shelves: Arc<Shelves>) {
+        self.change(tenant, |space| space.shelves = shelves);
+    }
+
+    fn change(&mut self, tenant: Option<&Arc<str>>, change: impl FnOnce(&mut Space)) {
+        let Some(tenant) = tenant else {
+            return change(&mut self.shared);
+        };
+        let mut space = self.tenants.get(tenant).map(|space| Space::clone(space)).unwrap_or_default();
+        change(&mut space);
+        if space.is_empty() {
+            self.tenants.remove_mut(tenant);
+        } else {
+            self.tenants.insert_mut(Arc::clone(tenant), Arc::new(space));
+        }
+    }
+}
+
+fn is_listed_otherwise(before: Option<&Entry>, after: Option<&Entry>) -> bool {
+    let tool = |entry: Option<&Entry>| match entry.and_then(Entry::live) {
+        Some(Item::Tool(tool)) => Some(Arc::clone(tool)),
+        _ => None,
+    };
+    match (tool(before), tool(after)) {
+        (Some(before), Some(after)) => !Arc::ptr_eq(&before, &after) && before.entry != after.entry,
+        (None, None) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,253 @@
+//! A store in memory, which can be made to fail, to hang, to be replaced and to be read in small pages.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+use toolrail_core::{
+    Action, AuditEntry, AuditHead, Author, Change, Changes, Expected, HistoryQuery, News, NewsKind,
+    Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses, Version, async_trait,
+};
+
+pub(crate) struct Rows {
+    table: Mutex<Table>,
+    bell: Option<Arc<Notify>>,
+    state: watch::Sender<Health>,
+    uses: Mutex<Vec<(Option<String>, String, u32)>>,
+    /// The most rows of one page.
+    pub(crate) page: AtomicU32,
+    /// How often changes were asked for.
+    pub(crate) asked: AtomicUsize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Health {
+    Well,
+    Down,
+    Hanging,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Table {
+    revision: Revision,
+    rows: BTreeMap<ToolKey, Row>,
+    gone: BTreeMap<ToolKey, Revision>,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self {
+            table: Mutex::default(),
+            bell: None,
+            state: watch::channel(Health::Well).0,
+            uses: Mutex::default(),
+            page: AtomicU32::new(Changes::MOST),
+            asked: AtomicUsize::new(0),
+        }
+    }
+}
+
+pub(crate) fn put(name: &str, config_json: &str) -> Change {
+    let action = Action::Put { enabled: true, config_json: config_json.into() };
+    Change { tenant: None, name: name.into(), expected: Expected::Anything, action }
+}
+
+pub(crate) fn switch(name: &str, enabled: bool) -> Change {
+    Change { action: Action::SetEnabled(enabled), ..put(name, "") }
+}
+
+pub(crate) fn purge(name: &str) -> Change {
+    Change { action: Action::Purge, ..put(name, "") }
+}
+
+/// The same for a tenant.
+pub(crate) fn of(tenant: &str, change: Change) -> Change {
+    Change { tenant: Some(tenant.into()), ..change }
+}
+
+impl Rows {
+    /// One that rings.
+    pub(crate) fn ringing() -> Self {
+        Self { bell: Some(Arc::default()), ..Self::default() }
+    }
+
+    pub(crate) fn set_down(&self, down: bool) {
+        self.set(if down { Health::Down } else { Health::Well });
+    }
+
+    pub(crate) fn set(&self, health: Health) {
+        self.state.send_replace(health);
+    }
+
+    /// Changes rows as another program would, and rings.
+    pub(crate) fn commit(&self, changes: &[Change]) -> Revision {
+        let mut table = self.table.lock().unwrap();
+        changes.iter().for_each(|change| table.change(change));
+        if let Some(bell) = &self.bell {
+            bell.notify_one();
+        }
+        table.revision
+    }
+
+    /// Everything gone without any trace, as `TRUNCATE` leaves it.
+    pub(crate) fn truncate(&self) {
+        self.table.lock().unwrap().rows.clear();
+    }
+
+    /// Another database in its place.
+    pub(crate) fn replace(&self, other: &Self) {
+        *self.table.lock().unwrap() = other.table.lock().unwrap().clone();
+    }
+
+    pub(crate) fn uses(&self) -> Vec<(Option<String>, String, u32)> {
+        let mut uses = self.uses.lock().unwrap().clone();
+        uses.sort();
+        uses
+    }
+
+    /// Waits while it hangs.
+    async fn check(&self) -> Result<(), StoreError> {
+        let mut state = self.state.subscribe();
+        let state = *state.wait_for(|state| *state != Health::Hanging).await.unwrap();
+        if state == Health::Down {
+            return Err(StoreError::Unavailable { store: "rows".into(), source: "it is down".into() });
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    fn change(&mut self, Change { tenant, name, action, .. }: &Change) {
+        let key = ToolKey { tenant: tenant.clone(), name: ToolName::fold(name) };
+        self.revision += 1;
+        let version = self.revision;
+        match action {
+            Action::Put { enabled, config_json } => {
+                self.gone.remove(&key);
+                let row = Row {
+                    tenant: tenant.clone(),
+                    name: name.clone(),
+                    enabled: *enabled,
+                    config_json: config_json.clone(),
+                    version,
+                    updated_at: "2026-01-01T00:00:00Z".into(),
+                    updated_by: None,
+                };
+                self.rows.insert(key, row);
+            }
+            Action::SetEnabled(enabled) => {
+                if let Some(row) = self.rows.get_mut(&key) {
+                    (row.enabled, row.version) = (*enabled, version);
+                }
+            }
+            Action::Purge => {
+                self.rows.remove(&key);
+                self.gone.insert(key, version);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for Rows {
+    fn describe(&self) -> String {
+        "rows".into()
+    }
+
+    fn bell(&self) -> Option<Arc<Notify>> {
+        self.bell.clone()
+    }
+
+    async fn revision(&self) -> Result<Revision, StoreError> {
+        self.check().await?;
+        Ok(self.table.lock().unwrap().revision)
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.check().await?;
+        Ok(self.table.lock().unwrap().rows.len() as u64)
+    }
+
+    async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
+        self.check().await?;
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let table = self.table.lock().unwrap();
+        let mut rows: Vec<Row> = table.rows.values().filter(|row| row.version > since).cloned().collect();
+        rows.sort_by_key(|row| row.version);
+        let most = self.page.load(Ordering::SeqCst) as usize;
+        let more = rows.len() > most;
+        rows.truncate(most);
+        let revision = rows.last().filter(|_| more).map_or(table.revision, |row| row.version);
+        let gone = |version: Revision| version > since && version <= revision;
+        let removed = table.gone.iter().filter(|(_, version)| gone(**version)).map(|(key, _)| key.clone());
+        let removed = removed.collect();
+        Ok(Changes { revision, rows, removed, more, age: Some(Duration::from_millis(5)) })
+    }
+
+    async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
+        self.check().await?;
+        let key = ToolKey { tenant: tenant.map(str::to_owned), name: ToolName::fold(name) };
+        Ok(self.table.lock().unwrap().rows.get(&key).cloned())
+    }
+
+    async fn write(&self, changes: &[Change], _: &Author) -> Result<Revision, StoreError> {
+        self.check().await?;
+        Ok(self.commit(changes))
+    }
+
+    async fn history(&self, _: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn state_at(&self, _: Revision) -> Result<Vec<Version>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn forget(&self, _: &Retention) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
+    async fn audit(&self, _: i64, _: u32) -> Result<Vec<AuditEntry>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+        Ok(None)
+    }
+
+    async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
+        self.check().await?;
+        let uses = uses.iter().map(|uses| (uses.tool.tenant.clone(), uses.tool.name.clone(), uses.calls));
+        self.uses.lock().unwrap().extend(uses);
+        Ok(())
+    }
+
+    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
+        self.check().await?;
+        Ok([u8::try_from(name.len()).unwrap(); 32])
+    }
+
+    async fn leave(&self, _: &str, _: &[u8]) -> Result<(), StoreError> {
+        self.check().await
+    }
+
+    async fn collect(&self, _: &str) -> Result<Vec<Vec<u8>>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn announce(&self, _: NewsKind, _: &[Vec<u8>]) -> Result<(), StoreError> {
+        self.check().await
+    }
+
+    async fn news_after(&self, _: i64) -> Result<Vec<News>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    async fn close(&self) {}
+}

@@ -1,0 +1,227 @@
+//! Reading the databases of other systems, to take their tools over: a table `mcp_tool` (the small one with `config_json`,
+//! or the full one with split columns) in any database, and RegistryTools' table `tools` in SQLite. Nothing is changed
+//! there, and nothing is created: the connection is read-only.
+
+mod texts;
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::StoreUrl;
+use texts::Reader;
+
+/// The longest that connecting, or reading a table, may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The most rows that are read.
+const MOST_ROWS: usize = 200_000;
+
+/// Columns of `mcp_tool` that hold JSON, as text or as a type of the database.
+const JSON_COLUMNS: &[&str] = &[
+    "input_schema",
+    "output_schema",
+    "http_spec",
+    "feign_spec",
+    "auth_spec",
+    "response_mapping",
+    "policy",
+    "tags",
+];
+/// Columns of `mcp_tool` that hold plain text and are part of the definition.
+const TEXT_COLUMNS: &[&str] = &["title", "description", "transport", "category"];
+/// Columns of RegistryTools' `tools`, with whether each holds JSON.
+const REGISTRY_TOOLS: &[(&str, Holds)] = &[
+    ("name", Holds::Text),
+    ("description", Holds::Text),
+    ("mcp_server", Holds::Text),
+    ("defer_loading", Holds::Switch),
+    ("tags", Holds::Json),
+    ("category", Holds::Text),
+    ("use_frequency", Holds::Json),
+    ("last_used", Holds::Text),
+    ("input_schema", Holds::Json),
+    ("output_schema", Holds::Json),
+];
+
+/// What the text of a column is.
+#[derive(Clone, Copy)]
+enum Holds {
+    Text,
+    Json,
+    Switch,
+}
+
+/// What another system's database holds.
+#[derive(Debug)]
+pub struct Foreign {
+    /// Which system's it looks like.
+    pub form: ForeignForm,
+    /// Its tools, in the order of their names.
+    pub tools: Vec<ForeignTool>,
+    /// What else is there and was not read, for people.
+    pub left_alone: Vec<String>,
+}
+
+/// Which system a database belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignForm {
+    /// A table `mcp_tool` with whole definitions in `config_json`.
+    McpTool,
+    /// A table `mcp_tool` with split columns.
+    FullMcpTool,
+    /// RegistryTools' table `tools`.
+    RegistryTools,
+}
+
+impl ForeignForm {
+    /// Its name for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::McpTool => "table mcp_tool with config_json",
+            Self::FullMcpTool => "table mcp_tool with split columns",
+            Self::RegistryTools => "RegistryTools' table tools",
+        }
+    }
+}
+
+/// One tool of another system.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForeignTool {
+    /// Its name.
+    pub name: String,
+    /// Whether it is switched on there.
+    pub enabled: bool,
+    /// Whose it is there; everybody's if absent.
+    pub tenant: Option<String>,
+    /// What is written there about it; a text where that is no JSON.
+    pub document: Value,
+}
+
+/// Why another system's database could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ForeignError {
+    /// It cannot be opened or asked. Never shown with its password.
+    #[error("{place} cannot be read: {fault}")]
+    Unreadable {
+        /// Which database.
+        place: String,
+        /// Why.
+        fault: String,
+    },
+    /// It has none of the tables.
+    #[error("{0} has no table mcp_tool, nor RegistryTools' table tools; name the database that holds them")]
+    NothingThere(String),
+    /// It has more than is read.
+    #[error("{0} has more than {MOST_ROWS} tools; take them over in parts")]
+    TooMany(String),
+}
+
+/// Reads the tools in that database.
+pub async fn read_foreign(url: &StoreUrl) -> Result<Foreign, ForeignError> {
+    let place = url.to_string();
+    let late = || ForeignError::Unreadable {
+        place: place.clone(),
+        fault: format!("it did not answer within {} seconds", PATIENCE.as_secs()),
+    };
+    tokio::time::timeout(PATIENCE, read(url, &place)).await.map_err(|_| late())?
+}
+
+async fn read(url: &StoreUrl, place: &str) -> Result<Foreign, ForeignError> {
+    let unreadable =
+        |error: sqlx::Error| ForeignError::Unreadable { place: place.to_owned(), fault: texts::told(&error) };
+    let mut reader = Reader::open(url).await.map_err(unreadable)?;
+    let columns = reader.columns("mcp_tool").await.map_err(unreadable)?;
+    let has = |column: &str| columns.iter().any(|known| known == column);
+    let mut left_alone = Vec::new();
+    let (form, rows) = if has("name") && (has("config_json") || has("http_spec")) {
+        let common = ["name", "enabled", "tenant_id", "config_json"];
+        let all: Vec<&'static str> = common.iter().chain(TEXT_COLUMNS).chain(JSON_COLUMNS).copied().collect();
+        let form = if has("config_json") { ForeignForm::McpTool } else { ForeignForm::FullMcpTool };
+        (form, reader.texts("mcp_tool", chosen(&columns, &all), MOST_ROWS + 1).await)
+    } else {
+        let columns = reader.columns("tools").await.map_err(unreadable)?;
+        if !["name", "description", "use_frequency"]
+            .iter()
+            .all(|column| columns.iter().any(|known| known == column))
+        {
+            return Err(ForeignError::NothingThere(place.to_owned()));
+        }
+        if !reader.columns("api_keys").await.map_err(unreadable)?.is_empty() {
+            left_alone.push("the table api_keys: keys are not taken over, make new ones".to_owned());
+        }
+        let all: Vec<&'static str> = REGISTRY_TOOLS.iter().map(|(column, _)| *column).collect();
+        (ForeignForm::RegistryTools, reader.texts("tools", chosen(&columns, &all), MOST_ROWS + 1).await)
+    };
+    let rows = rows.map_err(unreadable)?;
+    reader.close().await;
+    if rows.len() > MOST_ROWS {
+        return Err(ForeignError::TooMany(place.to_owned()));
+    }
+    let tools = rows.into_iter().map(|row| tool_of(form, row)).collect();
+    Ok(Foreign { form, tools, left_alone })
+}
+
+/// Those of the columns we know that are there.
+fn chosen(there: &[String], known: &[&'static str]) -> Vec<&'static str> {
+    known.iter().filter(|column| there.iter().any(|name| name == *column)).copied().collect()
+}
+
+/// One row: the columns that are not null, by name.
+type Texts = Vec<(&'static str, String)>;
+
+fn tool_of(form: ForeignForm, row: Texts) -> ForeignTool {
+    let text = |wanted: &str| row.iter().find(|(column, _)| *column == wanted).map(|(_, text)| text.clone());
+    let name = text("name").unwrap_or_default();
+    let enabled = text("enabled").is_none_or(|text| is_on(&text));
+    let tenant = text("tenant_id").filter(|tenant| !tenant.is_empty());
+    let document = match form {
+        // A table that has both kinds of columns has each row in one of the two forms.
+        ForeignForm::McpTool | ForeignForm::FullMcpTool => match text("config_json") {
+            Some(text) => json_or_text(text),
+            None => Value::Object(split_definition(&name, &row)),
+        },
+        ForeignForm::RegistryTools => Value::Object(registry_tools(row)),
+    };
+    ForeignTool { name, enabled, tenant, document }
+}
+
+fn split_definition(name: &str, row: &Texts) -> Map<String, Value> {
+    let mut definition = Map::from_iter([("name".to_owned(), Value::from(name))]);
+    for (column, text) in row {
+        let value = if TEXT_COLUMNS.contains(column) {
+            Value::from(text.as_str())
+        } else if JSON_COLUMNS.contains(column) {
+            json_or_text(text.clone())
+        } else {
+            continue;
+        };
+        // A column that says nothing is no field.
+        if !value.is_null() {
+            definition.insert((*column).to_owned(), value);
+        }
+    }
+    definition
+}
+
+fn registry_tools(row: Texts) -> Map<String, Value> {
+    let holds =
+        |column: &str| REGISTRY_TOOLS.iter().find(|(known, _)| *known == column).map(|(_, holds)| *holds);
+    let member = |(column, text): (&'static str, String)| {
+        let value = match holds(column)? {
+            Holds::Text => Value::String(text),
+            Holds::Json => json_or_text(text),
+            Holds::Switch => Value::Bool(is_on(&text)),
+        };
+        Some((column.to_owned(), value))
+    };
+    row.into_iter().filter_map(member).collect()
+}
+
+fn json_or_text(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+/// Databases say true in several ways.
+fn is_on(text: &str) -> bool {
+    !matches!(text.trim().to_ascii_lowercase().as_str(), "0" | "false" | "f" | "")
+}

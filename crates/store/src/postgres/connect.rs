@@ -1,0 +1,169 @@
+//! How the server is reached: options from the URL, a small pool whose every wait is bounded, and a database that is
+//! created if there is none.
+
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, Postgres};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
+use tokio::time::{Instant, sleep, timeout};
+use url::Url;
+
+use super::fault::{Fault, code};
+
+/// One more listens.
+const MOST_CONNECTIONS: u32 = 7;
+
+/// How long a call waits for a connection. The rest of a read's or write's time is for the work.
+const ACQUIRE: Duration = Duration::from_millis(4500);
+
+/// How long one connection may take to be made while the store is opened.
+const CONNECT: Duration = Duration::from_secs(10);
+
+// Below the limits of the driver, so that the server gives up first and says why. What is acknowledged is durable.
+const SETTINGS: &str = "SET statement_timeout = '9s'; SET lock_timeout = '8s'; \
+    SET idle_in_transaction_session_timeout = '20s'; SET TIME ZONE 'UTC'; SET jit = off; \
+    SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off'";
+
+/// What may stand behind the `?` of the URL. Others are refused: the driver would log them with their values.
+const PARAMETERS: &[&str] = &[
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
+];
+
+/// Reads the URL. Our name is there for whoever looks at the server's sessions, unless the URL has another.
+pub(super) fn options(url: &Url) -> Result<PgConnectOptions, Fault> {
+    let known = |key: &str| PARAMETERS.contains(&key) || (key.starts_with("options[") && key.ends_with(']'));
+    if let Some((key, _)) = url.query_pairs().find(|(key, _)| !known(key)) {
+        let known = PARAMETERS.join(", ");
+        return Err(Fault::told(format!("its URL has an unknown parameter {key:?}; known are {known}")));
+    }
+    let options = PgConnectOptions::from_url(url)?.disable_statement_logging();
+    let named = url.query_pairs().any(|(key, _)| key == "application_name");
+    Ok(if named { options } else { options.application_name("toolrail") })
+}
+
+/// The first connection. If the database is missing it is created.
+pub(super) async fn first(options: &PgConnectOptions) -> Result<PgConnection, Fault> {
+    let deadline = Instant::now() + CONNECT;
+    loop {
+        let error = match connect(options).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+        match error.code().as_deref() {
+            Some("3D000") => create(options).await?,
+            // Too many connections, or the server is starting.
+            Some("53300" | "57P03") if Instant::now() < deadline => {}
+            _ => return Err(error),
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Fault> {
+    let connecting = async {
+        let mut connection = options.connect().await?;
+        sqlx::raw_sql(SETTINGS).execute(&mut connection).await?;
+        Ok(connection)
+    };
+    timeout(CONNECT, connecting).await.unwrap_or_else(|_| Err(Fault::slow(CONNECT)))
+}
+
+async fn create(options: &PgConnectOptions) -> Result<(), Fault> {
+    let name = options.get_database().unwrap_or(options.get_username());
+    let statement = format!("CREATE DATABASE {} ENCODING 'UTF8' TEMPLATE template0", quoted(name));
+    let missing = |why: String| {
+        let (name, user) = (quoted(name), quoted(options.get_username()));
+        Fault::told(format!(
+            "there is no database {name}, and it cannot be created: {why}; run: CREATE DATABASE {name} OWNER {user}"
+        ))
+    };
+    let mut connection =
+        connect(&options.clone().database("postgres")).await.map_err(|error| missing(error.to_string()))?;
+    let created = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await;
+    connection.close().await.ok();
+    match created {
+        Ok(_) => Ok(()),
+        // Another process was quicker, or is at it.
+        Err(error) if matches!(code(&error).as_deref(), Some("42P04" | "23505" | "55006")) => Ok(()),
+        Err(error) => Err(missing(error.to_string())),
+    }
+}
+
+/// The pool for everything but listening.
+pub(super) fn pool(options: &PgConnectOptions, schema: &str) -> PgPool {
+    with_settings(schema).max_connections(MOST_CONNECTIONS).connect_lazy_with(options.clone())
+}
+
+/// One connection to listen on.
+pub(super) fn pool_of_one(options: &PgConnectOptions, schema: &str) -> PgPool {
+    with_settings(schema)
+        .max_connections(1)
+        .max_lifetime(None)
+        .idle_timeout(None)
+        .connect_lazy_with(options.clone())
+}
+
+fn with_settings(schema: &str) -> PgPoolOptions {
+    let settings = format!("{SETTINGS}; SET search_path TO {}", quoted(schema));
+    PgPoolOptions::new()
+        .acquire_timeout(ACQUIRE)
+        .test_before_acquire(true)
+        .idle_timeout(Duration::from_mins(5))
+        .max_lifetime(Duration::from_mins(30))
+        .after_connect(move |connection, _| {
+            let settings = settings.clone();
+            Box::pin(async move {
+                sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
+                Ok(())
+            })
+        })
+}
+
+/// A name as SQL has it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A connection of the pool. Unless it is given back it is cut: after a failure or when its work was dropped nobody knows
+/// what the server will still say on it, and asking may take for ever.
+pub(super) struct Lease(Option<PoolConnection<Postgres>>);
+
+impl Lease {
+    pub(super) async fn take(pool: &PgPool) -> Result<Self, sqlx::Error> {
+        Ok(Self(Some(pool.acquire().await?)))
+    }
+
+    pub(super) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        self.0.as_deref_mut().ok_or(sqlx::Error::PoolClosed)
+    }
+
+    pub(super) fn give_back(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(connection.detach());
+        }
+    }
+}

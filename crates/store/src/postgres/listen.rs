@@ -1,0 +1,68 @@
+//! Hears of changes the moment they are committed. What may have been missed while there was no connection is told
+//! like a change: whoever hears the bell looks for himself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::Executor;
+use sqlx::postgres::{PgListener, PgPool};
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+
+use super::fault::Fault;
+
+const CHANNEL: &str = "mcp_tool_changed";
+
+/// After so long a silence the server is asked whether it is still there.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// How long it may take to connect, or to answer that.
+const ANSWER: Duration = Duration::from_secs(5);
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Rings `bell` for every change and after every gap, for ever. `pool` has one connection, for this alone.
+pub(super) async fn ring(pool: PgPool, bell: Arc<Notify>, store: String) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match connect(&pool).await {
+            Ok(listener) => {
+                bell.notify_one();
+                pause = FIRST_PAUSE;
+                let fault = hear(listener, &bell).await;
+                tracing::warn!(%store, %fault, "lost the connection on which changes are heard; polling goes on");
+            }
+            Err(fault) => tracing::debug!(%store, %fault, "cannot listen for changes; polling goes on"),
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn connect(pool: &PgPool) -> Result<PgListener, Fault> {
+    let connecting = async {
+        let mut listener = PgListener::connect_with(pool).await?;
+        // A lost connection ends the listener: the next one starts with a ring.
+        listener.eager_reconnect(false);
+        listener.listen(CHANNEL).await?;
+        Ok(listener)
+    };
+    timeout(ANSWER, connecting).await.unwrap_or(Err(Fault::slow(ANSWER)))
+}
+
+/// Until the connection is lost, or the server does not answer on it.
+async fn hear(mut listener: PgListener, bell: &Notify) -> Fault {
+    loop {
+        match timeout(SILENCE, listener.try_recv()).await {
+            Ok(Ok(Some(_))) => bell.notify_one(),
+            Ok(Ok(None)) => return Fault::told("the server ended it"),
+            Ok(Err(error)) => return error.into(),
+            Err(_) => match timeout(ANSWER, listener.execute("SELECT 1")).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return error.into(),
+                Err(_) => return Fault::slow(ANSWER),
+            },
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The schema's versions and how a database gets from one to the next. Append to `MIGRATIONS`; never change what has been
+//! released. The tables are in the schema that has them already, otherwise in the first of the search path.
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection};
+use toolrail_core::StoreError;
+
+use super::adopt::{self, Shape};
+use super::connect::quoted;
+use super::fault::{Fault, code};
+
+enum Step {
+    Always(&'static str),
+    /// What depends on the table.
+    Either {
+        lite: &'static str,
+        full: &'static str,
+    },
+}
+
+const MIGRATIONS: &[&[Step]] = &[&[
+    Step::Always(include_str!("migrations/0001_tables.sql")),
+    Step::Either {
+        lite: include_str!("migrations/0001_document_lite.sql"),
+        full: include_str!("migrations/0001_document_full.sql"),
+    },
+    Step::Always(include_str!("migrations/0001_rows.sql")),
+    Step::Always(include_str!("migrations/0001_triggers.sql")),
+    Step::Always(include_str!("migrations/0001_apply.sql")),
+]];
+
+// Whoever finds another at it waits for that one to finish, which may take as long as a large table takes.
+const PATIENCE: &str = "SET statement_timeout = '5min'; SET lock_timeout = '60s'";
+const TURN: &str = "SELECT pg_advisory_xact_lock(8390891584273738092)";
+
+const SCHEMA: &str = "SELECT coalesce( \
+    (SELECT relnamespace::regnamespace::oid FROM pg_class WHERE oid = to_regclass('mcp_tool')), \
+    (SELECT relnamespace::regnamespace::oid FROM pg_class WHERE oid = to_regclass('toolrail_schema')), \
+    (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))";
+
+/// Brings the database to the newest version and returns the schema that the tables are in. Processes that start at once
+/// take turns, and what one cannot finish is not begun.
+pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Result<String, Fault> {
+    let schema = find_schema(connection).await?;
+    // Temporary tables come last: nobody's may stand for ours.
+    let path = format!("{PATIENCE}; SET search_path TO {}, pg_temp", quoted(&schema));
+    sqlx::raw_sql(AssertSqlSafe(path)).execute(&mut *connection).await?;
+    if is_current(connection, store).await? {
+        return Ok(schema);
+    }
+    match apply(connection, store).await {
+        Err(Fault::Sql(error)) if code(&error).as_deref() == Some("42501") => {
+            let user: String = sqlx::query_scalar("SELECT current_user::text").fetch_one(connection).await?;
+            let (schema, user) = (quoted(&schema), quoted(&user));
+            Err(Fault::told(format!(
+                "its tables cannot be made or adopted: {error}; run as an administrator: \
+                 GRANT CREATE ON SCHEMA {schema} TO {user}, and if there is a table mcp_tool, make {user} a member of its owner"
+            )))
+        }
+        other => other.map(|()| schema),
+    }
+}
+
+async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
+    let query = AssertSqlSafe(format!("SELECT nspname::text FROM pg_namespace WHERE oid = ({SCHEMA})"));
+    let found: Option<String> = sqlx::query_scalar(query).fetch_optional(connection).await?;
+    found.ok_or_else(|| {
+        Fault::told(
+            "no schema of its search_path exists; create one, or name another by ?options[search_path]=NAME",
+        )
+    })
+}
+
+async fn is_current(connection: &mut PgConnection, store: &str) -> Result<bool, Fault> {
+    let current = applied(connection, store).await? == MIGRATIONS.len();
+    Ok(current && adopt::foreign_triggers(connection).await?.is_empty())
+}
+
+async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> {
+    let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
+    sqlx::raw_sql(TURN).execute(&mut *transaction).await?;
+    // Another process may have been quicker while this one waited.
+    let applied = applied(&mut transaction, store).await?;
+    adopt::drop_foreign_triggers(&mut transaction).await?;
+    if applied == 0 {
+        adopt::prepare(&mut transaction).await?;
+    }
+    let mut shape = None;
+    for step in steps_after(applied) {
+        let sql = match step {
+            Step::Always(sql) => sql,
+            Step::Either { lite, full } => {
+                let known = match shape {
+                    Some(known) => known,
+                    None => adopt::shape(&mut transaction).await?,
+                };
+                shape = Some(known);
+                match known {
+                    Shape::Lite => lite,
+                    Shape::Full => full,
+                }
+            }
+        };
+        sqlx::raw_sql(*sql).execute(&mut *transaction).await?;
+    }
+    let version = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    sqlx::raw_sql(
+        "CREATE TABLE IF NOT EXISTS toolrail_schema (version BIGINT NOT NULL); DELETE FROM toolrail_schema",
+    )
+    .execute(&mut *transaction)
+    .await?;
+    sqlx::query("INSERT INTO toolrail_schema (version) VALUES ($1)")
+        .bind(version)
+        .execute(&mut *transaction)
+        .await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+fn steps_after(applied: usize) -> Vec<&'static Step> {
+    MIGRATIONS.iter().skip(applied).flat_map(|steps| steps.iter()).collect()
+}
+
+/// How many migrations the database has.
+async fn applied(connection: &mut PgConnection, store: &str) -> Result<usize, Fault> {
+    let there: bool = sqlx::query_scalar("SELECT to_regclass('toolrail_schema') IS NOT NULL")
+        .fetch_one(&mut *connection)
+        .await?;
+    if !there {
+        return Ok(0);
+    }
+    let query = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM toolrail_schema");
+    let found: i64 = query.fetch_one(connection).await?;
+    match usize::try_from(found) {
+        Ok(applied) if applied <= MIGRATIONS.len() => Ok(applied),
+        _ => {
+            let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+            Err(StoreError::TooNew { store: store.to_owned(), found, known }.into())
+        }
+    }
+}

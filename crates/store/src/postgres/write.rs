@@ -1,0 +1,193 @@
+//! Our own writes: all changes in one transaction, with their signatures in the history and their audit entries.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnection, PgPool, PgRow};
+use sqlx::{AssertSqlSafe, Connection, Row as _};
+use tokio::time::{Instant, sleep};
+use toolrail_core::{
+    Action, AuditEntry, Author, Change, Expected, Revision, Standing, StoreError, audit_changes,
+};
+
+use super::audit;
+use super::connect::{Lease, quoted};
+use super::fault::{Fault, code};
+use super::rows::{self, REVISION};
+
+/// How long a write that gave way to others is tried again; the last try may take the rest of a write's time.
+const PATIENCE: Duration = Duration::from_secs(7);
+
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+const APPLY: &str = "SELECT place, coalesce(refused, FALSE), at_revision, at, stored_name, enabled_before, \
+    definition_before FROM toolrail_apply($1, $2, $3, $4, $5, $6, $7)";
+// A constraint of an adopted table that knows no tenants: unique over the name alone.
+const UNIQUE_NAME: &str = "SELECT pg_class.relname::text, pg_constraint.conname::text FROM pg_index \
+    JOIN pg_class ON pg_class.oid = indexrelid LEFT JOIN pg_constraint ON conindid = indexrelid AND contype = 'u' \
+    WHERE indrelid = to_regclass('mcp_tool') AND indisunique AND NOT indisprimary AND indnatts = 1 \
+    AND indkey[0] = (SELECT attnum FROM pg_attribute WHERE attrelid = indrelid AND attname = 'name')";
+
+/// Makes all the changes or none. Whoever is in the way for a moment is given way to, and the write made again.
+pub(super) async fn write(pool: &PgPool, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(5);
+    loop {
+        let fault = match attempt(pool, changes, author).await {
+            Ok(revision) => return Ok(revision),
+            Err(fault) => fault,
+        };
+        match fault.code().as_deref() {
+            // Deadlock, serialisation, a lock that was not to be had.
+            Some("40P01" | "40001" | "55P03") if Instant::now() < deadline => {
+                sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(200));
+            }
+            Some("23505") if drop_unique_name(pool).await? => {}
+            _ => return Err(fault),
+        }
+    }
+}
+
+async fn attempt(pool: &PgPool, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+    let mut lease = Lease::take(pool).await?;
+    let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
+    let made = apply(&mut transaction, changes, author).await?;
+    if let Some(refused) = made.iter().find(|made| made.refused) {
+        let change = refused.change;
+        let found = rows::find_by(&mut transaction, change.tenant.as_deref(), &change.name).await?;
+        transaction.rollback().await?;
+        lease.give_back();
+        let (name, expected, found) = (change.name.clone(), change.expected, found.map(Box::new));
+        return Err(StoreError::Conflict { name, expected, found }.into());
+    }
+    let entries = made.iter().map(|made| made.entry(author)).collect();
+    audit::append(&mut transaction, author, entries).await?;
+    let revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
+    // Told in words, so that nobody takes it for a write that certainly was not made and makes it again.
+    let unknown = |error| Fault::told(format!("whether the change was made is not known: {error}"));
+    transaction.commit().await.map_err(unknown)?;
+    lease.give_back();
+    Ok(revision)
+}
+
+/// A change that had an effect, or the one that was refused.
+struct Made<'a> {
+    change: &'a Change,
+    refused: bool,
+    revision: Revision,
+    at: String,
+    name: String,
+    before: Option<(bool, String)>,
+}
+
+impl<'a> Made<'a> {
+    fn of(row: &PgRow, changes: &'a [Change]) -> Result<Self, sqlx::Error> {
+        let place: i64 = row.try_get(0)?;
+        let index = usize::try_from(place - 1).ok();
+        let change = index.and_then(|index| changes.get(index)).ok_or(sqlx::Error::RowNotFound)?;
+        let (enabled, definition): (Option<bool>, Option<String>) = (row.try_get(5)?, row.try_get(6)?);
+        Ok(Self {
+            change,
+            refused: row.try_get(1)?,
+            revision: row.try_get::<Option<_>, _>(2)?.unwrap_or_default(),
+            at: row.try_get::<Option<_>, _>(3)?.unwrap_or_default(),
+            name: row.try_get::<Option<_>, _>(4)?.unwrap_or_default(),
+            before: enabled.zip(definition),
+        })
+    }
+
+    fn entry(&self, author: &Author) -> AuditEntry {
+        let before =
+            self.before.as_ref().map(|(enabled, text)| Standing { enabled: *enabled, config_json: text });
+        let (action, after) = match &self.change.action {
+            Action::Put { enabled, config_json } => {
+                let action = if before.is_some() { "update" } else { "create" };
+                (action, Some(Standing { enabled: *enabled, config_json }))
+            }
+            Action::SetEnabled(enabled) => {
+                let action = if *enabled { "enable" } else { "disable" };
+                (action, before.map(|before| Standing { enabled: *enabled, ..before }))
+            }
+            Action::Purge => ("purge", None),
+        };
+        AuditEntry {
+            number: 0,
+            at: self.at.clone(),
+            who: author.who.clone(),
+            address: author.address.clone(),
+            via: author.via.clone(),
+            action: action.to_owned(),
+            tenant: self.change.tenant.clone().filter(|tenant| !tenant.is_empty()),
+            name: self.name.clone(),
+            revision: self.revision,
+            changes: audit_changes(before, after),
+            previous: String::new(),
+            hash: String::new(),
+        }
+    }
+}
+
+async fn apply<'a>(
+    connection: &mut PgConnection,
+    changes: &'a [Change],
+    author: &Author,
+) -> Result<Vec<Made<'a>>, sqlx::Error> {
+    let tenants: Vec<Option<&str>> = changes.iter().map(|change| change.tenant.as_deref()).collect();
+    let names: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
+    let expectations: Vec<Option<i64>> = changes.iter().map(|change| expectation(change.expected)).collect();
+    let mut actions = Vec::with_capacity(changes.len());
+    let mut switches = Vec::with_capacity(changes.len());
+    let mut definitions = Vec::with_capacity(changes.len());
+    for change in changes {
+        let (action, switch, definition) = match &change.action {
+            Action::Put { enabled, config_json } => ("put", Some(*enabled), Some(config_json.as_str())),
+            Action::SetEnabled(enabled) => ("switch", Some(*enabled), None),
+            Action::Purge => ("purge", None, None),
+        };
+        actions.push(action);
+        switches.push(switch);
+        definitions.push(definition);
+    }
+    let query = sqlx::query(APPLY)
+        .bind(tenants)
+        .bind(names)
+        .bind(actions)
+        .bind(switches)
+        .bind(definitions)
+        .bind(expectations)
+        .bind(&author.who);
+    query.fetch_all(connection).await?.iter().map(|row| Made::of(row, changes)).collect()
+}
+
+/// As `toolrail_apply` has it. No row has a version below 1, so such an expectation is never met.
+fn expectation(expected: Expected) -> Option<i64> {
+    match expected {
+        Expected::Anything => None,
+        Expected::Absent => Some(0),
+        Expected::Version(version) => Some(if version > 0 { version } else { -1 }),
+    }
+}
+
+/// Drops what keeps two tenants of an adopted table from using one name; `false` if there is no such thing.
+async fn drop_unique_name(pool: &PgPool) -> Result<bool, Fault> {
+    let mut lease = Lease::take(pool).await?;
+    let connection = lease.connection()?;
+    let found: Vec<(String, Option<String>)> =
+        sqlx::query_as(UNIQUE_NAME).fetch_all(&mut *connection).await?;
+    for (index, constraint) in &found {
+        let sql = match constraint {
+            Some(constraint) => {
+                format!("ALTER TABLE mcp_tool DROP CONSTRAINT IF EXISTS {}", quoted(constraint))
+            }
+            None => format!("DROP INDEX IF EXISTS {}", quoted(index)),
+        };
+        if let Err(error) = sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(&mut *connection).await {
+            let why = code(&error).unwrap_or_default().into_owned();
+            return Err(Fault::told(format!(
+                "another tenant has that name, and the table mcp_tool allows each name once; run: {sql} ({why}: {error})"
+            )));
+        }
+        tracing::warn!(%index, "dropped the constraint of mcp_tool that allowed each name once: tenants have names of their own");
+    }
+    lease.give_back();
+    Ok(!found.is_empty())
+}

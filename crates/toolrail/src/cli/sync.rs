@@ -1,0 +1,115 @@
+//! `toolrail sync DIR`: makes the store what a folder of files says, such as a git checkout; the plan is shown first, and
+//! `--dry-run` stops there.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Hinted;
+use super::incoming::Incoming;
+use super::plan_view::{self, Tense};
+use super::target::{Missing, Target, TargetArgs};
+use super::transfer::{self, Existing, Extent, Others, Transferred, Wishes};
+use crate::print;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  toolrail sync tools/ --dry-run --exit-code
+  toolrail sync tools/ --prune")]
+pub(super) struct SyncArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// Folders or files of definitions (*.yaml, *.yml, *.json)
+    #[arg(required = true, value_name = "DIR")]
+    from: Vec<String>,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run: end with 2 if there is something to do
+    #[arg(long, requires = "dry_run")]
+    exit_code: bool,
+    /// Remove definitions of the store that no file has
+    #[arg(long)]
+    prune: bool,
+    /// Do what the good files say even if others have errors; nothing is removed then
+    #[arg(long)]
+    skip_broken: bool,
+    /// Remove even more than half of the definitions
+    #[arg(long)]
+    yes: bool,
+    /// Print the plan, or what was done, as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
+    let mut incoming = Incoming::read(&args.from).await?;
+    let target = Target::find(&args.target, Missing::Create).await?;
+    let ended = carry_out(&args, &target, &mut incoming).await;
+    target.close().await;
+    let done = ended?;
+    let extent = if args.dry_run { Tense::Future } else { Tense::Past };
+    if args.json {
+        print::json(&json!({
+            "dryRun": args.dry_run, "written": done.written, "unchanged": done.unchanged, "plan": done.steps,
+            "refused": done.refusals, "problems": done.refused, "error": done.failure,
+        }));
+    } else {
+        plan_view::steps(&done);
+        plan_view::refusals(&done.refused);
+        print::line(plan_view::counts(&done, extent));
+        if let Some(failure) = &done.failure {
+            print::note(format!("error: {failure}"));
+        }
+    }
+    let failed = done.failure.is_some() || done.refusals > 0;
+    Ok(match (failed, args.exit_code && !done.steps.is_empty()) {
+        (true, _) => ExitCode::FAILURE,
+        (false, true) => ExitCode::from(2),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+/// Plans, looks at the plan, and does it. With problems nothing is removed: what is missing may be what is broken.
+async fn carry_out(args: &SyncArgs, target: &Target, incoming: &mut Incoming) -> anyhow::Result<Transferred> {
+    let unread = std::mem::take(&mut incoming.problems);
+    let others = if args.prune && unread.is_empty() { Others::Remove } else { Others::Keep };
+    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan };
+    let mut plan = transfer::send(target, &incoming.tools, wishes).await?;
+    plan.refusals += unread.len();
+    plan.refused.splice(0..0, unread.iter().cloned());
+    if plan.refusals > 0 && !args.skip_broken && !args.dry_run {
+        plan_view::refusals(&plan.refused);
+        let broken = print::counted(plan.refusals, "problem");
+        return Err(Hinted::error(
+            format!("{broken} in the files, so nothing was done"),
+            "correct them, or pass --skip-broken to do what the others say",
+        ));
+    }
+    if args.dry_run || plan.steps.is_empty() {
+        return Ok(plan);
+    }
+    refuse_clearing(args, &plan)?;
+    let wishes = Wishes { extent: Extent::Apply, ..wishes };
+    let mut done = transfer::send(target, &incoming.tools, wishes).await?;
+    done.refusals += unread.len();
+    done.refused.splice(0..0, unread);
+    Ok(done)
+}
+
+/// A wrong folder, or an empty checkout, must not clear the store.
+fn refuse_clearing(args: &SyncArgs, plan: &Transferred) -> anyhow::Result<()> {
+    let removed = plan.with("remove").count();
+    let there = removed
+        + ["update", "enable", "disable"].iter().map(|action| plan.with(action).count()).sum::<usize>()
+        + usize::try_from(plan.unchanged).unwrap_or(usize::MAX);
+    if removed * 2 <= there || args.yes {
+        return Ok(());
+    }
+    plan_view::steps(plan);
+    Err(Hinted::error(
+        format!("this would remove {removed} of the {there} definitions in the store, so nothing was done"),
+        "look at the plan above and pass --yes if that is meant",
+    ))
+}

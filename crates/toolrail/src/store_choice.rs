@@ -1,0 +1,80 @@
+//! Which store the definitions are kept in, and opening it: the one that was named, or SQLite in the data folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use toolrail_core::Store;
+use toolrail_store::StoreUrl;
+use url::Url;
+
+use crate::config::Settings;
+
+/// The password of a store whose URL has none.
+const PASSWORD: &str = "TOOLRAIL_STORE_PASSWORD";
+
+/// Opens the store, creating and migrating it as needed.
+pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> {
+    let Some(url) = &settings.store else {
+        let folder = &settings.data;
+        let opened = toolrail_store::open_sqlite(folder).await;
+        return Ok(Arc::new(opened.with_context(|| {
+            format!("the data folder {} cannot be used; name another with --data", folder.display())
+        })?));
+    };
+    let url = with_password(url.clone(), settings.store_password_file.as_deref())?;
+    toolrail_store::open(&url).await.with_context(|| {
+        format!(
+            "the store {url} cannot be opened; see that it runs, that the user may use it, and that --store is right"
+        )
+    })
+}
+
+/// The same URL with the password from the environment or the file, if it has none itself.
+fn with_password(url: StoreUrl, file: Option<&Path>) -> anyhow::Result<StoreUrl> {
+    Ok(match url {
+        StoreUrl::Postgres(url) => StoreUrl::Postgres(filled(url, file)?),
+        StoreUrl::Mysql(url) => StoreUrl::Mysql(filled(url, file)?),
+        StoreUrl::Sqlite(_) | StoreUrl::Memory => url,
+    })
+}
+
+fn filled(mut url: Url, file: Option<&Path>) -> anyhow::Result<Url> {
+    if url.password().is_some() {
+        return Ok(url);
+    }
+    let password = match (std::env::var(PASSWORD), file) {
+        (Ok(password), _) => Some(password),
+        (Err(_), Some(file)) => {
+            let text = std::fs::read_to_string(file);
+            Some(text.with_context(|| format!("the password file {} cannot be read", file.display()))?)
+        }
+        (Err(_), None) => None,
+    };
+    if let Some(password) = password {
+        // Editors end a file with a line break, which no password has.
+        let password = password.trim_end_matches(['\r', '\n']);
+        url.set_password(Some(password)).map_err(|()| {
+            anyhow::anyhow!("the URL of the store names no host that a password could be for")
+        })?;
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_taken_from_its_file_unless_the_url_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("password");
+        std::fs::write(&file, "p@ss/word\n").unwrap();
+        let password =
+            |url: &str| filled(Url::parse(url).unwrap(), Some(&file)).unwrap().password().map(str::to_owned);
+        assert_eq!(password("postgres://u@h/db").as_deref(), Some("p%40ss%2Fword"));
+        assert_eq!(password("postgres://u:own@h/db").as_deref(), Some("own"));
+        let missing = filled(Url::parse("mysql://u@h/db").unwrap(), Some(&folder.path().join("none")));
+        assert!(missing.unwrap_err().to_string().contains("cannot be read"));
+    }
+}

@@ -1,0 +1,133 @@
+//! The audit record: who changed what, chained so that tampering shows (R118).
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use toolrail_testkit::Gateway;
+
+use crate::support::{Ran, assert_failed, echo_tool, gateway_and_upstream, register, run_in, send};
+
+async fn run(gateway: &Gateway, arguments: &[&str]) -> Result<Ran> {
+    run_in(Path::new("."), &[arguments, &["--url", gateway.url()]].concat()).await
+}
+
+/// Another program at the same database.
+async fn database(gateway: &Gateway) -> Result<SqliteConnection> {
+    let options = SqliteConnectOptions::new().filename(gateway.data().join("toolrail.db"));
+    Ok(SqliteConnection::connect_with(&options).await?)
+}
+
+async fn verified(gateway: &Gateway) -> Result<Value> {
+    gateway.get("/admin/audit/verify").await?.json()
+}
+
+/// Four changes of one tool.
+async fn changed() -> Result<Gateway> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let mut tool = echo_tool("t", &upstream);
+    register(&gateway, &tool).await;
+    tool["description"] = json!("Says it again");
+    let headers = [("toolrail-author", "anna")];
+    assert_eq!(send(&gateway, "PUT /admin/tools", &headers, &tool).await?.status, 200);
+    gateway.delete("/admin/tools/t").await?;
+    gateway.post_json("/admin/tools/t/enable", &Value::Null).await?;
+    Ok(gateway)
+}
+
+#[tokio::test]
+async fn r118_every_change_is_recorded_with_who_from_where_and_what() -> Result<()> {
+    let gateway = changed().await?;
+    gateway.post_json("/admin/tools/t/enable", &Value::Null).await?;
+    let body = gateway.get("/admin/audit").await?.json()?;
+    let entries = body["entries"].as_array().unwrap();
+    let field = |name: &str| entries.iter().map(|entry| entry[name].clone()).collect::<Vec<_>>();
+    assert_eq!(field("number"), [1, 2, 3, 4], "what changed nothing is not recorded");
+    assert_eq!(field("action"), ["create", "update", "disable", "enable"]);
+    assert_eq!(field("who"), ["anonymous", "anna", "anonymous", "anonymous"]);
+    assert_eq!(field("address"), ["127.0.0.1"; 4]);
+    assert_eq!(field("revision"), [1, 2, 3, 4]);
+    assert_eq!(entries[1]["changes"][0]["pointer"], "/description");
+    assert_eq!(entries[3]["previous"], entries[2]["hash"]);
+    assert_eq!(body["head"], json!({"number": 4, "hash": entries[3]["hash"]}));
+    let page = gateway.get("/admin/audit?after=1&limit=2").await?.json()?;
+    assert_eq!((page["entries"].as_array().map(Vec::len), &page["next"]), (Some(2), &json!(3)));
+    Ok(())
+}
+
+#[tokio::test]
+async fn r118_an_untouched_record_is_whole_and_keeps_what_was_noted() -> Result<()> {
+    let gateway = changed().await?;
+    let good = run(&gateway, &["audit", "verify"]).await?;
+    assert_eq!(good.code, Some(0), "{}{}", good.stdout, good.stderr);
+    let lines: Vec<&str> = good.stdout.lines().collect();
+    assert_eq!(lines[0], "the record is whole: 4 entries");
+    let hash = lines[1].strip_prefix("head: ").unwrap().to_owned();
+    gateway.delete("/admin/tools/t?purge=true").await?;
+    let later = run(&gateway, &["audit", "verify", "--expect", &hash]).await?;
+    assert_eq!(later.code, Some(0), "{}", later.stdout);
+    assert!(later.stdout.contains("the expected hash is that of entry 4"), "{}", later.stdout);
+    let other = run(&gateway, &["audit", "verify", "--expect", &"0".repeat(64)]).await?;
+    assert_eq!(other.code, Some(1));
+    assert!(other.stdout.contains("not in the record"), "{}", other.stdout);
+    let nonsense = gateway.get("/admin/audit/verify?expect=xyz").await?;
+    assert_failed(&nonsense, 400, "INVALID_REQUEST", "64 hexadecimal digits");
+    let listed = run(&gateway, &["audit", "list", "--limit", "2"]).await?;
+    assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stdout);
+    assert!(listed.stdout.contains("purge t"), "{}", listed.stdout);
+    assert_eq!(run(&gateway, &["audit"]).await?.stdout.lines().count(), 6);
+    Ok(())
+}
+
+#[tokio::test]
+async fn r118_a_changed_a_removed_and_a_cut_record_all_show() -> Result<()> {
+    for (tampering, entry) in [
+        ("UPDATE mcp_tool_audit SET who = 'eve' WHERE number = 2", 2),
+        ("DELETE FROM mcp_tool_audit WHERE number = 2", 2),
+        ("DELETE FROM mcp_tool_audit WHERE number = 4", 4),
+        ("DELETE FROM mcp_tool_audit", 4),
+    ] {
+        let gateway = changed().await?;
+        sqlx::query(tampering).execute(&mut database(&gateway).await?).await?;
+        let report = verified(&gateway).await?;
+        assert_eq!(
+            (&report["good"], &report["broken"]["entry"]),
+            (&json!(false), &json!(entry)),
+            "{tampering}: {report}"
+        );
+        let ran = run(&gateway, &["audit", "verify"]).await?;
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stdout.contains(&format!("broken: entry {entry} ")), "{}", ran.stdout);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn r118_a_definition_changed_behind_the_triggers_shows() -> Result<()> {
+    let gateway = changed().await?;
+    let mut other = database(&gateway).await?;
+    // Another program that writes as usual leaves a version, and no entry, since nobody asked us.
+    sqlx::query("UPDATE mcp_tool SET config_json = '{\"name\":\"t\"}'").execute(&mut other).await?;
+    assert_eq!(verified(&gateway).await?["good"], true);
+    let triggers: Vec<(String, String)> = sqlx::query_as(
+        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'mcp_tool'",
+    )
+    .fetch_all(&mut other)
+    .await?;
+    for (name, _) in &triggers {
+        let drop = format!("DROP TRIGGER \"{name}\"");
+        sqlx::query(sqlx::AssertSqlSafe(drop)).execute(&mut other).await?;
+    }
+    sqlx::query("UPDATE mcp_tool SET config_json = '{\"name\":\"t\",\"x\":1}'").execute(&mut other).await?;
+    for (_, sql) in triggers {
+        sqlx::query(sqlx::AssertSqlSafe(sql)).execute(&mut other).await?;
+    }
+    let report = verified(&gateway).await?;
+    assert_eq!((&report["good"], &report["strays"][0]["name"]), (&json!(false), &json!("t")), "{report}");
+    let ran = run(&gateway, &["audit", "verify"]).await?;
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.contains("t is otherwise than its newest version says"), "{}", ran.stdout);
+    Ok(())
+}

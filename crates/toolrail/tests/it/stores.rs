@@ -1,0 +1,156 @@
+//! Three replicas on one store of every kind: what is written on one, or by another program, holds on all within the bound,
+//! and no call fails because of it.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use toolrail_testkit::{Connection, Database, DatabaseKind};
+
+use crate::fleet::{Fleet, call, insert, switch};
+use crate::support::{listed, plain, register};
+
+/// How many changes stream through under load.
+const CHANGES: usize = 1_000;
+
+/// Replicas, their database, and another program's connection to it.
+struct Shared {
+    fleet: Fleet,
+    database: Database,
+    program: Connection,
+}
+
+async fn shared(kind: DatabaseKind) -> Shared {
+    let database = Database::fresh(kind).await.unwrap();
+    let fleet = Fleet::start(database.url()).await;
+    let program = database.connect().await.unwrap();
+    Shared { fleet, database, program }
+}
+
+/// One test of each kind of store.
+macro_rules! with_every_store {
+    ($($fact:ident)*) => {
+        mod sqlite { $(#[tokio::test] async fn $fact() { super::$fact(toolrail_testkit::DatabaseKind::Sqlite).await; })* }
+        mod postgres { $(#[tokio::test] async fn $fact() { super::$fact(toolrail_testkit::DatabaseKind::Postgres).await; })* }
+        mod mysql { $(#[tokio::test] async fn $fact() { super::$fact(toolrail_testkit::DatabaseKind::Mysql).await; })* }
+    };
+}
+
+with_every_store! {
+    a_write_on_one_replica_holds_on_all
+    what_another_program_writes_holds_on_all
+    a_write_is_effective_before_its_answer
+    calls_under_way_finish_on_the_snapshot_they_began_with
+    no_call_fails_while_a_thousand_changes_stream_through
+}
+
+/// R128 and the bound of the issue; the exact figures are those of `cargo xtask bench`.
+async fn a_write_on_one_replica_holds_on_all(kind: DatabaseKind) {
+    let Shared { fleet, mut program, database: _database } = shared(kind).await;
+    for writer in &fleet.replicas {
+        let name = format!("of-{}", writer.pid().unwrap());
+        register(writer, &fleet.tool(&name)).await;
+        println!("{kind}: a new tool is served everywhere after {:?}", fleet.all_serve(&name).await);
+        let reply = writer.post_json(&format!("/admin/tools/{name}/disable"), &Value::Null).await.unwrap();
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        println!("{kind}: a disabled tool is refused everywhere after {:?}", fleet.all_refuse(&name).await);
+    }
+    fleet.converge(&mut program).await;
+}
+
+async fn what_another_program_writes_holds_on_all(kind: DatabaseKind) {
+    let Shared { fleet, mut program, database: _database } = shared(kind).await;
+    program.execute(&insert("plain", &fleet.tool("plain"))).await.unwrap();
+    println!("{kind}: a row is served everywhere after {:?}", fleet.all_serve("plain").await);
+    program.execute(&switch("plain", "FALSE")).await.unwrap();
+    println!("{kind}: a disabled row is refused everywhere after {:?}", fleet.all_refuse("plain").await);
+    program.execute(&switch("plain", "TRUE")).await.unwrap();
+    fleet.all_serve("plain").await;
+    program.execute("DELETE FROM mcp_tool WHERE name = 'plain'").await.unwrap();
+    fleet.all_refuse("plain").await;
+    // Twice within a second, which a comparison of times would miss.
+    program.execute(&insert("plain", &fleet.tool("plain"))).await.unwrap();
+    program.execute(&switch("plain", "FALSE")).await.unwrap();
+    program.execute(&switch("plain", "TRUE")).await.unwrap();
+    fleet.all_serve("plain").await;
+    fleet.converge(&mut program).await;
+}
+
+async fn a_write_is_effective_before_its_answer(kind: DatabaseKind) {
+    let Shared { fleet, database: _database, .. } = shared(kind).await;
+    for (index, writer) in fleet.replicas.iter().cycle().take(12).enumerate() {
+        let name = format!("own-{index}");
+        register(writer, &fleet.tool(&name)).await;
+        assert_eq!(call(writer, &name).await, Some(200), "{name} was acknowledged, but is not there");
+        let disabled = writer.post_json(&format!("/admin/tools/{name}/disable"), &Value::Null).await.unwrap();
+        assert_eq!(disabled.status, 200, "{}", disabled.text());
+        assert_eq!(call(writer, &name).await, Some(404), "{name} is disabled, but was called");
+        assert!(!listed(writer).await.unwrap().contains(&name));
+    }
+}
+
+async fn calls_under_way_finish_on_the_snapshot_they_began_with(kind: DatabaseKind) {
+    let Shared { fleet, mut program, database: _database } = shared(kind).await;
+    let slow = plain("slow", &fleet.upstream.url("/slow/3000"));
+    register(&fleet.replicas[0], &slow).await;
+    fleet.converge(&mut program).await;
+    let calls = fleet.replicas.iter().map(|replica| call(replica, "slow"));
+    let under_way = futures_util::future::join_all(calls);
+    let change = async {
+        toolrail_testkit::wait_until("the calls to begin", crate::fleet::SOON, async || {
+            (fleet.upstream.total() >= fleet.replicas.len()).then_some(())
+        })
+        .await
+        .unwrap();
+        program.execute(&switch("slow", "FALSE")).await.unwrap();
+        fleet.all_refuse("slow").await
+    };
+    let (answers, refused_after) = tokio::join!(under_way, change);
+    println!("{kind}: refused everywhere after {refused_after:?}");
+    assert!(answers.iter().all(|answer| *answer == Some(200)), "{answers:?}");
+}
+
+/// Half of them by another program, half over the admin interface of all replicas in turn.
+async fn no_call_fails_while_a_thousand_changes_stream_through(kind: DatabaseKind) {
+    let Shared { fleet, mut program, database } = shared(kind).await;
+    register(&fleet.replicas[0], &fleet.tool("steady")).await;
+    fleet.all_serve("steady").await;
+    let load = fleet.load("steady");
+    let started = Instant::now();
+    let mut other_program = database.connect().await.unwrap();
+    let by_program = async {
+        for index in 0..CHANGES / 2 {
+            other_program.execute(&nth_change(index, &fleet)).await.unwrap();
+        }
+    };
+    let by_admin = async {
+        for index in 0..CHANGES / 20 {
+            let tools: Vec<Value> =
+                (0..10).map(|tool| fleet.tool(&format!("batch-{tool}-{}", index % 7))).collect();
+            let writer = &fleet.replicas[index % fleet.replicas.len()];
+            let reply = writer.post_json("/admin/tools/batch", &json!({ "tools": tools })).await.unwrap();
+            assert_eq!(reply.status, 200, "{}", reply.text());
+        }
+    };
+    tokio::join!(by_program, by_admin);
+    let (revision, list) = fleet.converge(&mut program).await;
+    let calls = load.ended_without_failure().await;
+    println!(
+        "{kind}: {CHANGES} changes and {calls} calls in {:?}; {} bytes of tools",
+        started.elapsed(),
+        list.len()
+    );
+    assert!(revision >= i64::try_from(CHANGES).unwrap(), "the revision is only {revision}");
+    let served = listed(&fleet.replicas[0]).await.unwrap();
+    assert!(served.contains(&"steady".to_owned()) && served.contains(&"batch-9-6".to_owned()), "{served:?}");
+}
+
+/// A few tools that come, are switched off and on, and go.
+fn nth_change(index: usize, fleet: &Fleet) -> String {
+    let name = format!("changing-{}", index / 5);
+    match index % 5 {
+        0 => insert(&name, &fleet.tool(&name)),
+        1 | 3 => switch(&name, "FALSE"),
+        2 => switch(&name, "TRUE"),
+        _ => format!("DELETE FROM mcp_tool WHERE name = '{name}'"),
+    }
+}
