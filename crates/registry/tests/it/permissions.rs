@@ -99,6 +99,7 @@ fn assert_refused(problems: &[Problem], pointer: &str) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_may_not_stand_in_the_store_is_not_registered() {
     let fixture = fixture(&[]);
+    fixture.registry.refresh().await;
     assert_refused(&fixture.registry.check(&run("up")), "/run/program");
     let wrapped = json!({"name": "up", "enabled": false, "configJson": run("up")});
     let batch = [wrapped, tool("good", "d")].map(registration).to_vec();
@@ -143,6 +144,7 @@ async fn a_file_may_and_a_row_cannot_borrow_that_from_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_the_permission_the_store_may_too() {
     let fixture = fixture(&[Permission::StartPrograms]);
+    fixture.registry.refresh().await;
     assert_eq!(fixture.registry.check(&run("up")), []);
     let batch = vec![registration(run("up"))];
     let (results, _) = fixture.registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();

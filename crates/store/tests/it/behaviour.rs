@@ -135,7 +135,7 @@ pub(crate) fn put(name: &str, config_json: &str) -> Change {
     change(name, Action::Put { enabled: true, config_json: config_json.into() })
 }
 
-fn purge(name: &str) -> Change {
+pub(crate) fn purge(name: &str) -> Change {
     change(name, Action::Purge)
 }
 
@@ -144,7 +144,7 @@ fn switch(name: &str, enabled: bool) -> Change {
 }
 
 /// The same change to a definition of a tenant.
-fn of(tenant: &str, change: Change) -> Change {
+pub(crate) fn of(tenant: &str, change: Change) -> Change {
     Change { tenant: Some(tenant.into()), ..change }
 }
 

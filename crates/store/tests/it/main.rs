@@ -15,6 +15,11 @@ mod mysql_adoption;
 mod mysql_proxy;
 #[cfg(test)]
 mod mysql_server;
+#[cfg(test)]
 mod postgres;
+#[cfg(test)]
+mod postgres_adoption;
+#[cfg(test)]
+mod postgres_server;
 #[cfg(test)]
 mod sqlite;

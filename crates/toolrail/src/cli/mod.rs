@@ -22,6 +22,7 @@ mod sync;
 mod target;
 mod tools;
 mod transfer;
+mod user;
 mod validate;
 mod wording;
 

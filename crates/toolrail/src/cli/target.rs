@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
-use super::{Hinted, shell_word, wording};
+use super::{Hinted, shell_word, user, wording};
 use crate::assemble::{self, Assembly};
 use crate::config::ConfigFile;
 use crate::server_file::ServerFile;
@@ -115,17 +115,11 @@ impl<'a> Ask<'a> {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert("toolrail-via", HeaderValue::from_static(self.via));
-        if let Some(author) = author() {
+        if let Some(author) = user::name() {
             headers.insert("toolrail-author", author);
         }
         headers
     }
-}
-
-/// Who uses the command line, as the system calls him.
-fn author() -> Option<HeaderValue> {
-    let name = ["USER", "LOGNAME", "USERNAME"].iter().find_map(std::env::var_os)?;
-    HeaderValue::from_bytes(name.to_string_lossy().as_bytes()).ok()
 }
 
 impl Target {
@@ -307,7 +301,7 @@ impl Place {
             allow_commands: args.commands.allow_commands,
             ..ConfigFile::default()
         };
-        let assembly = assemble::assemble(&config.settle()?, None).await?;
+        let assembly = assemble::assemble_offline(&config.settle()?).await?;
         let routes = assemble::rest_routes(&assembly.registry);
         Ok(Self::Store { name, routes, assembly })
     }

@@ -275,7 +275,7 @@ async fn definitions_are_shown_whatever_their_state() -> Result<()> {
     assert_eq!(shown["configJson"], echo_tool("live", &upstream));
     assert_eq!(
         (&shown["type"], &shown["source"], &shown["updatedBy"]),
-        (&json!("http"), &json!("store"), &json!("admin-api"))
+        (&json!("http"), &json!("store"), &json!("anonymous"))
     );
     assert!(shown["updatedAt"].as_str().unwrap().ends_with('Z') && shown["version"].is_i64());
     assert_failed(&gateway.get("/admin/tools/none").await?, 404, "NOT_FOUND", "GET /admin/tools");

@@ -90,7 +90,14 @@ async fn r118_a_changed_a_removed_and_a_cut_record_all_show() -> Result<()> {
         ("DELETE FROM mcp_tool_audit", 4),
     ] {
         let gateway = changed().await?;
-        sqlx::query(tampering).execute(&mut database(&gateway).await?).await?;
+        let mut other = database(&gateway).await?;
+        let refused = sqlx::query(tampering).execute(&mut other).await.unwrap_err();
+        assert!(refused.to_string().contains("are never"), "{refused}");
+        // Whoever may change the database can get around that, and is found out.
+        for trigger in ["trg_mcp_tool_audit_changing", "trg_mcp_tool_audit_removing"] {
+            sqlx::query(sqlx::AssertSqlSafe(format!("DROP TRIGGER {trigger}"))).execute(&mut other).await?;
+        }
+        sqlx::query(tampering).execute(&mut other).await?;
         let report = verified(&gateway).await?;
         assert_eq!(
             (&report["good"], &report["broken"]["entry"]),

@@ -92,8 +92,7 @@ async fn what_is_not_in_the_history_is_told_with_what_is() -> Result<()> {
         "number of a version",
     );
     assert_failed(&gateway.get("/admin/history?limit=0").await?, 400, "INVALID_REQUEST", "between 1 and 500");
-    let rollback =
-        |to: Value| async { gateway.post_json("/admin/tools/t/rollback", &json!({"to": to})).await };
+    let rollback = async |to: Value| gateway.post_json("/admin/tools/t/rollback", &json!({"to": to})).await;
     assert_failed(&rollback(json!(7)).await?, 404, "NOT_FOUND", "no version 7");
     assert_failed(&rollback(json!("1")).await?, 400, "INVALID_REQUEST", "right form");
     let far = gateway.post_json("/admin/rollback", &json!({"toRevision": 99})).await?;
