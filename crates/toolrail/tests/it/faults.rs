@@ -1,6 +1,8 @@
 //! Databases and replicas that fail under load: what was acknowledged is kept, calls go on, `/readyz` says how things stand,
 //! and once the database is back nothing that was switched off is callable, on any replica.
 
+#![expect(clippy::print_stdout, reason = "how long things took is worth seeing")]
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
