@@ -61,7 +61,7 @@ async fn problems_name_the_line_and_the_column_in_their_file() {
     );
     let broken =
         snapshot.problems().find(|problem| problem.origin.as_deref() == Some("broken.yaml")).unwrap();
-    assert_eq!(broken.spot.as_ref().map(|spot| spot.line), Some(3), "{broken}");
+    assert_eq!(broken.spot.as_ref().map(|spot| spot.line), Some(2), "{broken}");
 }
 
 /// R74: a catalogue of RegistryTools is read as it is; what has no kind here is told where it stands.
