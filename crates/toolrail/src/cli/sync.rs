@@ -17,6 +17,7 @@ use crate::print;
 #[command(after_help = "Examples:
   toolrail sync tools/ --dry-run --exit-code
   toolrail sync tools/ --prune")]
+#[expect(clippy::struct_excessive_bools, reason = "these are flags of the command line")]
 pub(super) struct SyncArgs {
     #[command(flatten)]
     target: TargetArgs,
