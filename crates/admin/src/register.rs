@@ -27,23 +27,23 @@ pub(crate) async fn one(
         let message = "a definition is a JSON object; POST /admin/tools/batch takes a list of them";
         return Err(Failure::new(ErrorCode::InvalidDefinition, message));
     }
-    let before = admin.registry.catalogue(asking.tenant.as_deref());
+    let before = admin.registry.snapshot();
     let mut registration =
         Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
     settle(&mut registration, &asking)?;
-    let tenant = registration.tenant.clone();
     let base = registration.base.clone();
     let (mut results, revision) =
         admin.registry.register(vec![registration], BatchMode::AllOrNothing, &asking.author).await?;
-    let Some(Registered { name, written, problems }) = results.pop() else {
+    let Some(Registered { name, tenant, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
     };
     let (Some(name), Written::Created | Written::Updated) = (name, written) else {
         return Err(Failure::bad_definition(problems, &base));
     };
-    let after = admin.registry.catalogue(tenant.as_deref());
-    let state = after.entry(&name).map_or("purged", |entry| entry.state());
-    let Switched { enabled, note } = Switched::between(&before, &after, &name);
+    let after = admin.registry.snapshot();
+    let tenant = tenant.as_deref();
+    let state = after.entry_of(tenant, &name).map_or("purged", |entry| entry.state());
+    let Switched { enabled, note } = Switched::between(&before, &after, (tenant, &name));
     let mut body = json!({
         "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
         "version": revision, "warnings": problems,
@@ -92,10 +92,10 @@ struct Switched {
 }
 
 impl Switched {
-    fn between(before: &Snapshot, after: &Snapshot, name: &str) -> Self {
-        let was_off =
-            before.entry(name).is_some_and(|entry| entry.source == SourceId::Store && !entry.enabled);
-        let enabled = after.entry(name).is_some_and(|entry| entry.enabled);
+    fn between(before: &Snapshot, after: &Snapshot, (tenant, name): (Option<&str>, &str)) -> Self {
+        let stored = before.entry_of(tenant, name).filter(|entry| entry.source == SourceId::Store);
+        let was_off = stored.is_some_and(|entry| !entry.enabled);
+        let enabled = after.entry_of(tenant, name).is_some_and(|entry| entry.enabled);
         let note = "it was switched off and is on again; send \"enabled\": false to keep it off";
         Self { enabled, note: (was_off && enabled).then_some(note) }
     }
@@ -138,10 +138,9 @@ pub(crate) async fn batch(
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     drop(bytes);
-    let tenant = asking.tenant.as_deref();
-    let before = admin.registry.catalogue(tenant);
+    let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
-    let after = admin.registry.catalogue(tenant);
+    let after = admin.registry.snapshot();
     let count = |wanted: Written| results.iter().filter(|result| result.written == wanted).count();
     let (added, updated, refused) =
         (count(Written::Created), count(Written::Updated), count(Written::Refused));
@@ -262,9 +261,10 @@ async fn register_all(
 
 impl ItemAnswer {
     fn new(index: usize, result: Registered, before: &Snapshot, after: &Snapshot) -> Self {
-        let Registered { name, written, problems } = result;
+        let Registered { name, tenant, written, problems } = result;
         let ok = matches!(written, Written::Created | Written::Updated);
-        let switched = name.as_deref().filter(|_| ok).map(|name| Switched::between(before, after, name));
+        let switched = name.as_deref().filter(|_| ok);
+        let switched = switched.map(|name| Switched::between(before, after, (tenant.as_deref(), name)));
         Self {
             ok,
             index,
