@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, Expected, Problem, Severity};
+use toolrail_core::{CallError, ErrorCode, Expected, Problem, Revision, Severity};
 use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
 use crate::asking::{Asking, with_version};
@@ -43,7 +43,7 @@ pub(crate) async fn one(
     let after = admin.registry.snapshot();
     let tenant = tenant.as_deref();
     let state = after.entry_of(tenant, &name).map_or("purged", |entry| entry.state());
-    let Switched { enabled, note } = Switched::between(&before, &after, (tenant, &name));
+    let Switched { enabled, note, .. } = Switched::between(&before, &after, (tenant, &name));
     let mut body = json!({
         "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
         "version": revision, "warnings": problems,
@@ -88,6 +88,7 @@ pub(crate) fn settle_tenant(registration: &mut Registration, asking: &Asking) ->
 /// Whether a registered tool is on now, and what to say if that is news.
 struct Switched {
     enabled: bool,
+    version: Option<Revision>,
     note: Option<&'static str>,
 }
 
@@ -95,9 +96,11 @@ impl Switched {
     fn between(before: &Snapshot, after: &Snapshot, (tenant, name): (Option<&str>, &str)) -> Self {
         let stored = before.entry_of(tenant, name).filter(|entry| entry.source == SourceId::Store);
         let was_off = stored.is_some_and(|entry| !entry.enabled);
-        let enabled = after.entry_of(tenant, name).is_some_and(|entry| entry.enabled);
+        let entry = after.entry_of(tenant, name);
+        let enabled = entry.is_some_and(|entry| entry.enabled);
+        let version = entry.and_then(|entry| entry.version);
         let note = "it was switched off and is on again; send \"enabled\": false to keep it off";
-        Self { enabled, note: (was_off && enabled).then_some(note) }
+        Self { enabled, version, note: (was_off && enabled).then_some(note) }
     }
 }
 
@@ -123,6 +126,8 @@ struct ItemAnswer {
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<Revision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -271,6 +276,7 @@ impl ItemAnswer {
             name,
             status: word(written),
             enabled: switched.as_ref().map(|switched| switched.enabled),
+            version: switched.as_ref().and_then(|switched| switched.version),
             note: switched.and_then(|switched| switched.note),
             problems,
         }
