@@ -114,6 +114,19 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_known_to_its_tenant_only() {
+        let signer = Signer::new(&[7; 32]);
+        let acme = Principal::of_tenant("acme").unwrap();
+        let id = issue(&signer, &settled(), &acme).unwrap();
+        assert!(recognise(&signer, &id, &acme).is_some());
+        for other in [Principal::Anonymous, Principal::of_tenant("globex").unwrap()] {
+            assert!(recognise(&signer, &id, &other).is_none(), "{other:?}");
+        }
+        let id = issue(&signer, &settled(), &Principal::Anonymous).unwrap();
+        assert!(recognise(&signer, &id, &acme).is_none());
+    }
+
+    #[test]
     fn an_id_fits_into_a_header_however_much_the_client_says() {
         let signer = Signer::new(&[7; 32]);
         let session = Session::default();

@@ -113,6 +113,9 @@ mod tests {
         assert_eq!(opened.remembered, Some(json!(5)));
         let other = open(&signer, &sealed, &belonging("{\"a\":2,\"b\":[2]}")).err().unwrap();
         assert!(other.message.contains("another request"), "{}", other.message);
+        let acme = Principal::of_tenant("acme").unwrap();
+        let of_acme = Belonging { principal: &acme, ..belonging("{\"a\":1,\"b\":[2]}") };
+        assert!(open(&signer, &sealed, &of_acme).is_err(), "it is of nobody's tenant");
         let changed = open(&signer, &format!("A{}", &sealed[1..]), &belonging("{}")).err().unwrap();
         assert_eq!(changed.rpc.unwrap().code, -32602);
     }

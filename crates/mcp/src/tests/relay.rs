@@ -11,8 +11,9 @@ use toolrail_core::{MailLimits, NewsKind, Store as _};
 use super::tasks::{call, of_task, until};
 use super::*;
 use crate::asks::Asker;
-use crate::relay::Report;
+use crate::relay::{Heard, Report};
 use crate::sign::Signer;
+use crate::tasks::Errand;
 
 struct Replicas {
     servers: [Arc<Server>; 2],
@@ -51,6 +52,21 @@ async fn answers_and_results_of_any_size_reach_a_task_elsewhere() {
     let done = until(other, &id, "completed").await;
     let said = &done["result"]["structuredContent"];
     assert!(said[0]["action"] == large && said[2]["action"] == "3");
+}
+
+#[tokio::test]
+async fn a_task_is_unknown_to_another_tenant_here_and_elsewhere() {
+    let replicas = replicas().await;
+    let [working, other] = &replicas.servers;
+    let id = call(working, "slow").await.unwrap()["taskId"].take();
+    let id = id.as_str().unwrap();
+    let acme = Principal::of_tenant("acme").unwrap();
+    assert!(working.tasks.find(id, &Principal::Anonymous).is_some());
+    assert!(working.tasks.find(id, &acme).is_none());
+    assert!(working.tasks.follow(&[id.to_owned()], &acme).ids().is_empty());
+    let heard = other.relay.errand((working.replica(), id), &acme, Errand::Cancel).await;
+    assert!(matches!(heard, Heard::NoSuchTask));
+    assert!(working.tasks.find(id, &Principal::Anonymous).is_some());
 }
 
 #[tokio::test]

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, RawConnection, Reply, WebSocket};
+use toolrail_testkit::{Gateway, RawConnection, Reply, Stdio, Upstream, WebSocket};
 
-use crate::support::{assert_failed, started};
+use crate::support::{BINARY, assert_failed, gateway, listed, plain, register, run_in, started};
 
 const ACCEPT: (&str, &str) = ("accept", "application/json, text/event-stream");
 
@@ -91,4 +91,121 @@ async fn messages_of_another_tenant_do_not_reach_an_open_stream() {
     };
     assert_eq!(status("globex").await, 404);
     assert_eq!(status("acme").await, 202);
+}
+
+/// Registers a definition for a tenant, or for everybody.
+async fn register_for(gateway: &Gateway, tenant: Option<&str>, definition: &Value) {
+    let headers: Vec<(&str, &str)> = tenant.map(|tenant| ("toolrail-tenant", tenant)).into_iter().collect();
+    let reply = send(gateway, (Method::POST, "/admin/tools"), &headers, definition).await;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+}
+
+fn names_in(tools: &Value) -> Vec<&str> {
+    tools.as_array().into_iter().flatten().filter_map(|tool| tool["name"].as_str()).collect()
+}
+
+/// A gateway with a shared tool `both`, which tenant `acme` has otherwise, and one tool of each.
+async fn shared_and_own() -> (Gateway, Upstream) {
+    let (gateway, upstream) = started().await;
+    for (tenant, name, path) in [
+        (None, "both", "/echo/shared"),
+        (None, "shared", "/echo/shared"),
+        (Some("acme"), "both", "/echo/acme"),
+        (Some("acme"), "own", "/echo/acme"),
+    ] {
+        register_for(&gateway, tenant, &plain(name, &upstream.url(path))).await;
+    }
+    (gateway, upstream)
+}
+
+#[tokio::test]
+async fn a_tenant_sees_its_own_tools_and_the_shared_ones_over_every_face() {
+    let (gateway, _upstream) = shared_and_own().await;
+    let socket = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
+    let acme: &[&str] = &["both", "own", "shared"];
+    let others: &[&str] = &["both", "shared"];
+    for (tenant, seen, path) in [
+        (Some("acme"), acme, "/echo/acme"),
+        (Some("globex"), others, "/echo/shared"),
+        (None, others, "/echo/shared"),
+    ] {
+        let headers: Vec<(&str, &str)> =
+            tenant.map(|tenant| ("toolrail-tenant", tenant)).into_iter().collect();
+        let rest = send(&gateway, (Method::GET, "/mcp/tools"), &headers, &Value::Null).await.json().unwrap();
+        assert_eq!(names_in(&rest["tools"]), seen, "{tenant:?}");
+        let mcp = send(&gateway, (Method::POST, "/mcp"), &headers, &rpc("tools/list", json!({}))).await;
+        assert_eq!(names_in(&mcp.json().unwrap()["result"]["tools"]), seen, "{tenant:?}");
+        let call = json!({"tool": "both", "arguments": {}});
+        let called = send(&gateway, (Method::POST, "/mcp/tools/call"), &headers, &call).await.json().unwrap();
+        assert_eq!(called["result"]["path"], path, "{tenant:?} {called}");
+        let call = rpc("tools/call", json!({"name": "own"}));
+        let own = send(&gateway, (Method::POST, "/mcp"), &headers, &call).await.json().unwrap();
+        assert_eq!(own["result"].is_object(), tenant == Some("acme"), "{tenant:?} {own}");
+        let mut socket = WebSocket::connect(&socket, &headers).await.unwrap();
+        let listed = socket.call("tools/list", json!({})).await.unwrap();
+        assert_eq!(names_in(&listed["result"]["tools"]), seen, "{tenant:?}");
+        let mut arguments = vec!["stdio", "--url", gateway.url()];
+        arguments.extend(tenant.map(|tenant| ["--tenant", tenant]).into_iter().flatten());
+        let mut bridge = Stdio::spawn(BINARY, arguments).unwrap();
+        let listed = bridge.call("tools/list", json!({})).await.unwrap();
+        assert_eq!(names_in(&listed["result"]["tools"]), seen, "{tenant:?}");
+        assert!(bridge.finish().await.unwrap().success());
+    }
+}
+
+#[tokio::test]
+async fn a_tenants_own_definition_hides_the_shared_one_even_when_it_is_switched_off() {
+    let (gateway, _upstream) = shared_and_own().await;
+    let acme = [("toolrail-tenant", "acme")];
+    let off = send(&gateway, (Method::POST, "/admin/tools/both/disable"), &acme, &Value::Null).await;
+    assert_eq!(off.status, 200, "{}", off.text());
+    let listed = send(&gateway, (Method::GET, "/mcp/tools"), &acme, &Value::Null).await.json().unwrap();
+    assert_eq!(names_in(&listed["tools"]), ["own", "shared"]);
+    let call = json!({"tool": "both"});
+    let refused = send(&gateway, (Method::POST, "/mcp/tools/call"), &acme, &call).await;
+    assert_failed(&refused, 404, "NOT_FOUND", "switched off");
+    let shared = send(&gateway, (Method::POST, "/mcp/tools/call"), &[], &call).await.json().unwrap();
+    assert_eq!(shared["result"]["path"], "/echo/shared", "{shared}");
+    let purged = send(&gateway, (Method::DELETE, "/admin/tools/both?purge=true"), &acme, &Value::Null).await;
+    assert_eq!(purged.status, 200, "{}", purged.text());
+    let again = send(&gateway, (Method::POST, "/mcp/tools/call"), &acme, &call).await.json().unwrap();
+    assert_eq!(again["result"]["path"], "/echo/shared", "{again}");
+}
+
+#[tokio::test]
+async fn a_server_for_one_tenant_takes_requests_without_a_name_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Upstream::start().await.unwrap();
+    let gateway = gateway().data(folder.path()).args(["--tenant", "acme"]).start().await.unwrap();
+    register(&gateway, &plain("own", &upstream.url("/echo"))).await;
+    let globex = [("toolrail-tenant", "globex")];
+    assert_eq!(listed(&gateway).await.unwrap(), ["own"]);
+    let others = send(&gateway, (Method::GET, "/mcp/tools"), &globex, &Value::Null).await.json().unwrap();
+    assert_eq!(names_in(&others["tools"]), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn the_command_line_works_for_a_tenant_with_a_server_and_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let definition = folder.path().join("own.json");
+    std::fs::write(&definition, plain("own", "http://127.0.0.1:1/").to_string()).unwrap();
+    let definition = definition.to_str().unwrap();
+    let names = async |arguments: &[&str]| {
+        let ran = run_in(folder.path(), &[&["tools", "list", "--json"], arguments].concat()).await.unwrap();
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let listed: Value = serde_json::from_str(&ran.stdout).unwrap();
+        names_in(&listed["tools"]).join(" ")
+    };
+    let added =
+        run_in(folder.path(), &["tools", "add", definition, "--data", "data", "--tenant", "acme"]).await;
+    assert_eq!(added.unwrap().code, Some(0));
+    assert_eq!(names(&["--tenant", "acme"]).await, "own");
+    assert_eq!(names(&["--tenant", "globex"]).await, "");
+    let gateway = gateway().data(&data).start().await.unwrap();
+    assert_eq!(names(&["--tenant", "acme"]).await, "own");
+    assert_eq!(names(&["--url", gateway.url(), "--tenant", "globex"]).await, "");
+    let wrong = run_in(folder.path(), &["tools", "list", "--tenant", "a b"]).await.unwrap();
+    assert_eq!(wrong.code, Some(1));
+    assert!(wrong.stderr.contains("1 to 64 letters"), "{}", wrong.stderr);
 }
