@@ -65,7 +65,9 @@ pub(crate) fn compile_all(
     let shares: Vec<Vec<Work>> = (0..cores).map(|_| work.by_ref().take(share).collect()).collect();
     std::thread::scope(|scope| {
         let threads: Vec<_> = shares.into_iter().map(|share| scope.spawn(|| all(share))).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        // A definition that was lost would look like one that is gone: better none of this reading.
+        joined.flat_map(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
     })
 }
 

@@ -15,8 +15,11 @@ type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
 impl Registry {
     /// Follows the sources and the upstreams until the future is dropped.
     pub async fn follow(&self) {
-        let mut following: Vec<Following<'_>> =
-            vec![Box::pin(self.follow_offers()), Box::pin(self.keep_counts()), Box::pin(self.keep_keeping())];
+        let mut following: Vec<Following<'_>> = vec![
+            Box::pin(self.follow_offers()),
+            Box::pin(self.keep_counts()),
+            Box::pin(self.follow_last_good()),
+        ];
         following.extend(
             self.sources.iter().map(|tracked| -> Following<'_> { Box::pin(self.follow_source(tracked)) }),
         );
@@ -55,9 +58,5 @@ impl Registry {
             tokio::time::sleep(self.limits.poll).await;
             self.record_uses().await;
         }
-    }
-
-    async fn keep_keeping(&self) {
-        std::future::pending::<()>().await;
     }
 }

@@ -77,7 +77,9 @@ impl Layer {
                 _ => false,
             };
             if !is_same {
-                entry.iter().for_each(|entry| usage::carry_over(before.as_ref(), entry));
+                if let Some(entry) = &entry {
+                    usage::carry_over(before.as_ref(), entry);
+                }
                 changed.push((key, before));
             }
         }

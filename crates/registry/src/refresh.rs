@@ -53,6 +53,9 @@ impl Registry {
             return;
         };
         let read = self.read(tracked, &mut turn.reading).await;
+        if read.is_err() {
+            self.fall_back(tracked, &mut turn.reading).await;
+        }
         gauges::source_read(tracked.source.id(), read.is_ok());
         // May be long: a hundred thousand definitions go into their places.
         tokio::task::block_in_place(|| self.take_over(tracked, &mut turn, read));
@@ -61,6 +64,7 @@ impl Registry {
 
     async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Read {
         let source = &tracked.source;
+        reading.recounted = None;
         let mut page = source.load(reading.revision).await?;
         if page.is_none() && reading.counted.elapsed() >= self.limits.recount {
             page = self.recount(tracked, reading).await?;
@@ -143,6 +147,25 @@ impl Registry {
         next
     }
 
+    /// A store that cannot be read at the start gives what it last gave.
+    async fn fall_back(&self, tracked: &Tracked, reading: &mut Reading) {
+        let is_start = reading.revision.is_none() && reading.failure.is_none();
+        let last_good =
+            self.last_good.as_ref().filter(|_| is_start && tracked.source.id() == SourceId::Store);
+        let describe = tracked.source.describe();
+        let kept = last_good.and_then(|kept| tokio::task::block_in_place(|| kept.read(&describe)));
+        let mut gathered = Gathered::default();
+        let Some(kept) = kept else {
+            return;
+        };
+        if self.gather(tracked, kept, &mut gathered).await.is_ok() {
+            reading.fallen_back = Some(gathered.revision);
+            let mut state = self.state();
+            let changed = state.layers[tracked.index].apply(gathered);
+            state.note(changed);
+        }
+    }
+
     /// What is to be compiled, with what was there before.
     fn work(&self, tracked: &Tracked, drafts: Vec<Draft>) -> Vec<Work> {
         let mut work: Vec<Work> = drafts.into_iter().map(Work::new).collect();
@@ -171,6 +194,12 @@ impl Registry {
         if let Ok(Some((gathered, read_at))) = read {
             let age = gathered.age.filter(|_| reading.revision.is_some());
             published_change = Some((age, read_at));
+            reading.fallen_back = None;
+            if let Some(last_good) =
+                self.last_good.as_ref().filter(|_| tracked.source.id() == SourceId::Store)
+            {
+                last_good.note();
+            }
             reading.revision = Some(gathered.revision);
             changed = layer.apply(gathered);
             if let Some(count) = reading.recounted.take() {

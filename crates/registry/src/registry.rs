@@ -14,6 +14,7 @@ use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
 use crate::gauges;
+use crate::last_good::LastGood;
 use crate::layer::Layer;
 use crate::merge::State;
 use crate::publish::{self, OffersBell};
@@ -63,6 +64,7 @@ pub struct Registry {
     /// Sorted, the winner first.
     pub(crate) sources: Vec<Tracked>,
     pub(crate) progress: Option<OnProgress>,
+    pub(crate) last_good: Option<LastGood>,
     state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
@@ -92,6 +94,7 @@ impl Registry {
             current: ArcSwap::from_pointee(Snapshot::shared(Arc::default())),
             sources: sources.map(|(index, source)| Tracked::new(source, index)).collect(),
             progress: None,
+            last_good: None,
             state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,

@@ -82,14 +82,11 @@ impl<T: Listed> Shelf<T> {
             return pages.first().cloned().unwrap_or_else(Page::empty);
         };
         let boundary = pages.iter().position(|page| page.next_after.as_deref() == Some(after));
-        match boundary.and_then(|index| pages.get(index + 1)) {
-            Some(page) => page.clone(),
-            // The cursor comes from an older snapshot: continue after that key all the same.
-            None => {
-                let start = self.things.partition_point(|(thing, _)| thing.key() <= after);
-                self.cut(start, limits)
-            }
+        if let Some(page) = boundary.and_then(|index| pages.get(index + 1)) {
+            return page.clone();
         }
+        // The cursor comes from an older snapshot: continue after that key all the same.
+        self.cut(self.things.partition_point(|(thing, _)| thing.key() <= after), limits)
     }
 
     /// Whether a client would see another list.

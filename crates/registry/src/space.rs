@@ -120,8 +120,12 @@ impl Spaces {
         if is_same {
             return false;
         }
-        before.iter().for_each(|before| self.total.remove(before));
-        entry.iter().for_each(|entry| self.total.add(entry));
+        if let Some(before) = &before {
+            self.total.remove(before);
+        }
+        if let Some(entry) = &entry {
+            self.total.add(entry);
+        }
         let differs = is_listed_otherwise(before.as_deref(), entry.as_deref());
         // An entry that comes or goes hides or bares the shared one of its name.
         let hides = key.tenant.is_some()

@@ -36,6 +36,8 @@ pub(crate) struct Reading {
     pub(crate) surplus: i64,
     /// How many it counted, where all are read anew because of that.
     pub(crate) recounted: Option<u64>,
+    /// The revision of the definitions that are served instead of those that could not be read.
+    pub(crate) fallen_back: Option<Revision>,
 }
 
 /// Why a source cannot be read, and since when.
@@ -54,8 +56,14 @@ pub(crate) struct Turn<'t> {
 
 impl Tracked {
     pub(crate) fn new(source: Arc<dyn Source>, index: usize) -> Self {
-        let (counted, surplus, recounted) = (Instant::now(), 0, None);
-        let reading = Reading { revision: None, failure: None, counted, surplus, recounted };
+        let reading = Reading {
+            revision: None,
+            failure: None,
+            counted: Instant::now(),
+            surplus: 0,
+            recounted: None,
+            fallen_back: None,
+        };
         Self {
             source,
             index,
@@ -97,7 +105,12 @@ impl Tracked {
             source: self.source.id(),
             description: self.source.describe(),
             definitions,
-            failure: failure.map(|failure| failure.text.clone()),
+            failure: failure.map(|failure| match reading.fallen_back {
+                None => failure.text.clone(),
+                Some(revision) => {
+                    format!("{}; the last good definitions are served, of revision {revision}", failure.text)
+                }
+            }),
             since: failure.map(|failure| rfc3339(failure.since)),
         }
     }

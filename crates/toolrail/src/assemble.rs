@@ -3,7 +3,6 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use anyhow::Context;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -21,9 +20,11 @@ use toolrail_registry::{
 use toolrail_tool::Offering;
 
 use crate::config::Settings;
+use crate::identity;
 use crate::progress::LoadingBar;
+use crate::spare::{self, Spare};
+use crate::store_choice::{self, Opened};
 use crate::telemetry::Metrics;
-use crate::{identity, store_choice};
 
 /// How long upstream servers are waited for at the start; clients that ask at once would miss them.
 const UPSTREAMS_WITHIN: Duration = Duration::from_secs(3);
@@ -34,12 +35,14 @@ pub(crate) struct Assembly {
     /// How much of its history is kept.
     pub(crate) history: Retention,
     store: Arc<dyn Store>,
+    spare: Option<Spare>,
 }
 
 impl Assembly {
     /// Writes what is still to be written and leaves the data folder tidy.
     pub(crate) async fn close(&self) {
         self.registry.record_uses().await;
+        self.registry.keep_last_good().await;
         self.store.close().await;
     }
 }
@@ -52,9 +55,25 @@ pub(crate) struct BuiltIn {
     pub(crate) secrets: Vec<(String, String)>,
 }
 
-/// Opens the store, loads every source once and gives upstream servers a moment to connect.
+/// Puts a gateway together: opens the store, loads every source once and gives upstream servers a moment to connect. A store
+/// on a server may be away; then what it had last is served.
 pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> anyhow::Result<Assembly> {
+    let opened = store_choice::open_or_wait(settings).await?;
+    put_together(settings, opened, built_in).await
+}
+
+/// The same for one command on a store, which must be there.
+pub(crate) async fn assemble_offline(settings: &Settings) -> anyhow::Result<Assembly> {
     let store = store_choice::open(settings).await?;
+    put_together(settings, Opened { store, spare: None, missing: None }, None).await
+}
+
+async fn put_together(
+    settings: &Settings,
+    opened: Opened,
+    built_in: Option<BuiltIn>,
+) -> anyhow::Result<Assembly> {
+    let Opened { store, spare, missing } = opened;
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store)))];
     for folder in &settings.tools {
         sources.push(Arc::new(FileSource::new(folder)));
@@ -69,15 +88,22 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
         compiler = compiler.permitting(Permission::StartPrograms);
     }
     let bar = LoadingBar::new();
-    let registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+    let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
+    if let Some(spare) = &spare {
+        registry = registry.with_fallback(&spare.definitions);
+    }
     registry.refresh().await;
     drop(bar);
+    // What was kept is of another store, or cannot be read.
+    if let Some(missing) = missing.filter(|_| registry.snapshot().revision == 0) {
+        return Err(missing);
+    }
     let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.await_upstreams(UPSTREAMS_WITHIN).await;
-    Ok(Assembly { registry, history: settings.history, store })
+    Ok(Assembly { registry, history: settings.history, store, spare })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
@@ -117,17 +143,16 @@ pub(crate) fn compiler(listed: &[String], given: Vec<(String, String)>) -> Compi
     Compiler::new(form, Box::new(toolrail_policies::wrap))
 }
 
-/// The MCP face of a registry.
-pub(crate) async fn mcp_server(registry: &Arc<Registry>) -> anyhow::Result<Arc<Server>> {
+/// The MCP face of a gateway.
+pub(crate) async fn mcp_server(assembly: &Assembly) -> anyhow::Result<Arc<Server>> {
     let info = ServerInfo {
         name: identity::name().to_owned(),
         title: Some(identity::title().to_owned()),
         version: identity::version().to_owned(),
         instructions: identity::instructions(),
     };
-    // One for all replicas on the same store, so that each knows the sessions of the others.
-    let key = registry.shared_key("mcp").await.context("the key of the sessions cannot be read")?;
-    Ok(Server::new(Arc::clone(registry), info, &key))
+    let key = spare::session_key(&assembly.registry, assembly.spare.as_ref()).await?;
+    Ok(Server::new(Arc::clone(&assembly.registry), info, &key))
 }
 
 /// Every route: MCP and REST.

@@ -16,6 +16,7 @@ mod identity;
 mod print;
 mod progress;
 mod server_file;
+mod spare;
 mod store_choice;
 mod telemetry;
 

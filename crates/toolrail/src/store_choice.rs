@@ -4,11 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use toolrail_core::Store;
+use toolrail_core::{Store, StoreError};
+use toolrail_registry::{LateStore, OpenStore};
 use toolrail_store::StoreUrl;
 use url::Url;
 
 use crate::config::Settings;
+use crate::spare::Spare;
 
 /// The password of a store whose URL has none.
 const PASSWORD: &str = "TOOLRAIL_STORE_PASSWORD";
@@ -23,11 +25,52 @@ pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> 
         })?));
     };
     let url = with_password(url.clone(), settings.store_password_file.as_deref())?;
-    toolrail_store::open(&url).await.with_context(|| {
-        format!(
-            "the store {url} cannot be opened; see that it runs, that the user may use it, and that --store is right"
-        )
+    toolrail_store::open(&url).await.with_context(|| cannot_open(&url))
+}
+
+/// The store of a gateway.
+pub(crate) struct Opened {
+    pub(crate) store: Arc<dyn Store>,
+    /// Where what is needed is kept for a start without the store, if it is on a server.
+    pub(crate) spare: Option<Spare>,
+    /// Why it is not open yet.
+    pub(crate) missing: Option<anyhow::Error>,
+}
+
+/// Opens the store of a gateway. One on a server that is away is opened later, if there is something to serve until then.
+pub(crate) async fn open_or_wait(settings: &Settings) -> anyhow::Result<Opened> {
+    let Some(url @ (StoreUrl::Postgres(_) | StoreUrl::Mysql(_))) = &settings.store else {
+        return Ok(Opened { store: open(settings).await?, spare: None, missing: None });
+    };
+    let folder = &settings.data;
+    std::fs::create_dir_all(folder).with_context(|| {
+        format!("the data folder {} cannot be made; name another with --data", folder.display())
+    })?;
+    let url = with_password(url.clone(), settings.store_password_file.as_deref())?;
+    let (name, spare) = (url.to_string(), Spare::in_folder(folder));
+    let store = LateStore::new(&name, opener(url.clone()));
+    let missing = match store.opened().await {
+        Ok(_) => None,
+        Err(error @ StoreError::Unavailable { .. }) if spare.is_there() => {
+            tracing::warn!(%error, "the store cannot be opened; it is tried again and again");
+            Some(anyhow::Error::new(error).context(cannot_open(&url)))
+        }
+        Err(error) => return Err(anyhow::Error::new(error).context(cannot_open(&url))),
+    };
+    Ok(Opened { store: Arc::new(store), spare: Some(spare), missing })
+}
+
+fn opener(url: StoreUrl) -> OpenStore {
+    Box::new(move || {
+        let url = url.clone();
+        Box::pin(async move { toolrail_store::open(&url).await })
     })
+}
+
+fn cannot_open(url: &StoreUrl) -> String {
+    format!(
+        "the store {url} cannot be opened; see that it runs, that the user may use it, and that --store is right"
+    )
 }
 
 /// The same URL with the password from the environment or the file, if it has none itself.

@@ -67,3 +67,37 @@ fn told(expected: &Expected, found: Option<&Row>) -> String {
         None => format!("{expected}, and it is not there; read the list and try again"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_tells_both_versions_and_what_to_do() {
+        let there = Row {
+            tenant: None,
+            name: "echo".into(),
+            enabled: true,
+            config_json: "secret".into(),
+            version: 9,
+            updated_at: String::new(),
+            updated_by: None,
+        };
+        let told = |expected, found: Option<&Row>| {
+            let found = found.cloned().map(Box::new);
+            StoreError::Conflict { name: "echo".into(), expected, found }.to_string()
+        };
+        assert_eq!(
+            told(Expected::Version(7), Some(&there)),
+            "\"echo\" was changed by somebody else: version 7 was expected, version 9 is there; read it and try again"
+        );
+        assert_eq!(
+            told(Expected::Absent, Some(&there)),
+            "\"echo\" was changed by somebody else: none was expected, version 9 is there; read it and try again"
+        );
+        assert_eq!(
+            told(Expected::Version(7), None),
+            "\"echo\" was changed by somebody else: version 7 was expected, and it is not there; read the list and try again"
+        );
+    }
+}

@@ -69,8 +69,21 @@ pub struct HistoryQuery {
 /// How much history is kept. The newest version of each definition always is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// The most versions of one definition, none less than one; all if absent.
+    /// The most versions of one definition, of which one stays in any case; all if absent.
     pub versions: Option<u32>,
     /// For how many days; for ever if absent.
     pub days: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::VersionKind::{self, Created, Removed, Updated};
+
+    #[test]
+    fn every_kind_has_a_word_of_its_own() {
+        for kind in [Created, Updated, Removed] {
+            assert_eq!(VersionKind::of_word(kind.word()), Some(kind));
+        }
+        assert_eq!(VersionKind::of_word("Created"), None);
+    }
 }

@@ -20,6 +20,7 @@ pub use fixed::FixedSource;
 pub use places::Places;
 pub use registry_tools::definition as registry_tools_definition;
 pub use store::StoreSource;
+pub(crate) use store::{Tenants, draft_of};
 
 use crate::entry::SourceId;
 

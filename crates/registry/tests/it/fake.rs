@@ -158,11 +158,11 @@ impl Drop for Connection {
 }
 
 /// The kind that reaches those servers.
-struct Far(Vec<Arc<Server>>);
+pub(crate) struct Far(pub(crate) Vec<Arc<Server>>);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FarSettings {
+pub(crate) struct FarSettings {
     server: usize,
 }
 

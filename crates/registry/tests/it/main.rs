@@ -7,11 +7,19 @@ mod definitions;
 #[cfg(test)]
 mod fake;
 #[cfg(test)]
+mod fallback;
+#[cfg(test)]
 mod files;
+#[cfg(test)]
+mod following;
+#[cfg(test)]
+mod incremental;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod others;
+#[cfg(test)]
+mod paging;
 #[cfg(test)]
 mod permissions;
 #[cfg(test)]
@@ -20,5 +28,7 @@ mod rows;
 mod store;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tenants;
 #[cfg(test)]
 mod upstreams;

@@ -84,7 +84,9 @@ impl Rows {
     /// Changes rows as another program would, and rings.
     pub(crate) fn commit(&self, changes: &[Change]) -> Revision {
         let mut table = self.table.lock().unwrap();
-        changes.iter().for_each(|change| table.change(change));
+        for change in changes {
+            table.change(change);
+        }
         if let Some(bell) = &self.bell {
             bell.notify_one();
         }

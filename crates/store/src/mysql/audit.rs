@@ -5,12 +5,9 @@ use sqlx::{MySql, QueryBuilder, Row as _};
 use toolrail_core::{AuditEntry, AuditHead};
 
 use super::failure::Failure;
+use super::pieces::pieces;
 use super::pool::Begun;
 use super::rows::{optional, text};
-
-// Of one statement: what changed may be as large as a definition.
-const MOST_ROWS: usize = 200;
-const MOST_BYTES: usize = 1024 * 1024;
 
 const READ: &str = "SELECT number, at, who, address, via, action, tenant, name, revision, changes, previous, hash \
     FROM mcp_tool_audit WHERE number > ? ORDER BY number LIMIT ?";
@@ -29,11 +26,8 @@ pub(super) async fn append(transaction: &mut Begun<'_>, entries: Vec<AuditEntry>
         last = entry.head();
         chained.push(entry);
     }
-    let mut rest = chained.as_slice();
-    while !rest.is_empty() {
-        let (chunk, later) = rest.split_at(fitting(rest));
-        insert(transaction, chunk).await?;
-        rest = later;
+    for piece in pieces(&chained, |entry| entry.changes.len()) {
+        insert(transaction, piece).await?;
     }
     let value = format!("{} {}", last.number, last.hash);
     sqlx::query(REMEMBER).bind(value).execute(&mut **transaction).await?;
@@ -51,17 +45,8 @@ async fn insert(transaction: &mut Begun<'_>, entries: &[AuditEntry]) -> Result<(
         row.push_bind(entry.revision).push_bind(&entry.changes);
         row.push_bind(&entry.previous).push_bind(&entry.hash);
     });
-    insert.build().persistent(false).execute(&mut **transaction).await?;
+    insert.build().execute(&mut **transaction).await?;
     Ok(())
-}
-
-fn fitting(entries: &[AuditEntry]) -> usize {
-    let mut bytes = 0;
-    let fits = |entry: &&AuditEntry| {
-        bytes += entry.changes.len();
-        bytes <= MOST_BYTES
-    };
-    entries.iter().take(MOST_ROWS).take_while(fits).count().max(1)
 }
 
 /// Entries after that number.

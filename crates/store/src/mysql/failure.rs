@@ -7,14 +7,17 @@ use super::keys::KeyError;
 
 /// Numbers of the server's errors (<https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
 pub(super) mod number {
-    pub(in crate::mysql) const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
+    pub(in crate::mysql) const TOO_MANY_CONNECTIONS: u16 = 1040;
     pub(in crate::mysql) const NO_RIGHT_TO_DATABASE: u16 = 1044;
     pub(in crate::mysql) const UNKNOWN_DATABASE: u16 = 1049;
     pub(in crate::mysql) const DUPLICATE: u16 = 1062;
     pub(in crate::mysql) const NO_RIGHT_TO_TABLE: u16 = 1142;
     pub(in crate::mysql) const NO_TABLE: u16 = 1146;
+    pub(in crate::mysql) const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
+    pub(in crate::mysql) const TOO_MANY_OF_THIS_USER: u16 = 1203;
     pub(in crate::mysql) const LOCK_WAIT: u16 = 1205;
     pub(in crate::mysql) const DEADLOCK: u16 = 1213;
+    pub(in crate::mysql) const LIMIT_OF_THIS_USER: u16 = 1226;
     pub(in crate::mysql) const NO_RIGHT: u16 = 1227;
     pub(in crate::mysql) const TRIGGERS_NOT_TRUSTED: u16 = 1419;
 }
@@ -63,6 +66,12 @@ impl Failure {
             Self::Key(_) | Self::Late(_) | Self::Told(_) | Self::TooNew { .. } | Self::Store(_) => None,
         }
     }
+}
+
+/// Whether the server takes no more connections just now.
+pub(super) fn is_full(error: &sqlx::Error) -> bool {
+    use number::{LIMIT_OF_THIS_USER, TOO_MANY_CONNECTIONS, TOO_MANY_OF_THIS_USER};
+    matches!(number_of(error), Some(TOO_MANY_CONNECTIONS | TOO_MANY_OF_THIS_USER | LIMIT_OF_THIS_USER))
 }
 
 /// The number of the server's error, if the server refused.

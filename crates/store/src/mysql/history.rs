@@ -88,7 +88,9 @@ fn condition(sql: &mut QueryBuilder<MySql>, retention: &Retention) {
         sql.push(" OR places.place > ").push_bind(versions);
     }
     if let Some(days) = retention.days {
-        sql.push(" OR places.at < UTC_TIMESTAMP(6) - INTERVAL ").push_bind(days).push(" DAY");
+        // So many that no time is older: the server refuses to reckon before its first year.
+        let days = days.min(700_000);
+        sql.push(" OR places.at <= UTC_TIMESTAMP(6) - INTERVAL ").push_bind(days).push(" DAY");
     }
     sql.push(")");
 }

@@ -1,8 +1,8 @@
 //! Messages between the gateways on one database. Whoever looks for some when there are none writes nothing; those who
 //! write take turns.
 
+use sqlx::Row as _;
 use sqlx::mysql::{MySqlConnection, MySqlRow};
-use sqlx::{MySql, QueryBuilder, Row as _};
 use toolrail_core::MailLimits;
 
 use super::failure::Failure;
@@ -10,13 +10,15 @@ use super::pool::begin_writing;
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
-const LOCK: &str = "SELECT UNIX_TIMESTAMP() FROM toolrail_meta WHERE name = 'mail' FOR UPDATE";
+const LOCK: &str =
+    "SELECT CAST(UNIX_TIMESTAMP() AS SIGNED) FROM toolrail_meta WHERE name = 'mail' FOR UPDATE";
 const EXPIRE: &str = "DELETE FROM toolrail_mail WHERE left_at < ?";
 const LIES_THERE: &str = "SELECT count(*), CAST(coalesce(sum(size), 0) AS SIGNED), \
     CAST(coalesce(sum(topic = ?), 0) AS SIGNED), CAST(coalesce(sum(if(topic = ?, size, 0)), 0) AS SIGNED) FROM toolrail_mail";
 const LEAVE: &str = "INSERT INTO toolrail_mail (topic, body, size, left_at) VALUES (?, ?, ?, ?)";
 const ANY: &str = "SELECT EXISTS (SELECT 1 FROM toolrail_mail WHERE topic = ?)";
 const OLDEST: &str = "SELECT id, left_at, body FROM toolrail_mail WHERE topic = ? ORDER BY id LIMIT ?";
+const TAKE: &str = "DELETE FROM toolrail_mail WHERE topic = ? AND id <= ?";
 
 /// What became of a message.
 pub(super) enum Left {
@@ -48,10 +50,10 @@ pub(super) async fn leave(
         leave.execute(&mut *transaction).await?;
     }
     transaction.commit().await?;
-    Ok(match has_room {
-        true => Left::Taken,
-        false => Left::Refused("too many messages lie there; nobody may be collecting them"),
-    })
+    if !has_room {
+        return Ok(Left::Refused("too many messages lie there; nobody may be collecting them"));
+    }
+    Ok(Left::Taken)
 }
 
 /// Takes the oldest messages of a topic.
@@ -65,14 +67,10 @@ pub(super) async fn collect(connection: &mut MySqlConnection, topic: &str) -> Re
     let rows = sqlx::query(OLDEST).bind(topic.as_bytes()).bind(LIMITS.at_once);
     let rows = rows.fetch_all(&mut *transaction).await?;
     let mut messages = rows.iter().map(message_of).collect::<Result<Vec<_>, _>>()?;
-    if !messages.is_empty() {
-        let mut delete = QueryBuilder::<MySql>::new("DELETE FROM toolrail_mail WHERE id IN (");
-        let mut ids = delete.separated(", ");
-        messages.iter().for_each(|(id, ..)| {
-            ids.push_bind(*id);
-        });
-        delete.push(")");
-        delete.build().persistent(false).execute(&mut *transaction).await?;
+    // Nobody adds to them meanwhile, so these are all up to the last.
+    if let Some((last, ..)) = messages.last() {
+        let take = sqlx::query(TAKE).bind(topic.as_bytes()).bind(last);
+        take.execute(&mut *transaction).await?;
     }
     transaction.commit().await?;
     messages.retain(|(_, left_at, _)| *left_at >= oldest(now));

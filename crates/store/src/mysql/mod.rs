@@ -7,6 +7,7 @@ mod history;
 mod keys;
 mod mail;
 mod news;
+mod pieces;
 mod plan;
 mod pool;
 mod rows;

@@ -6,10 +6,10 @@ use sqlx::{MySql, QueryBuilder, Row as _};
 use toolrail_core::{MailLimits, News, NewsKind};
 
 use super::failure::Failure;
+use super::pieces::pieces;
 use super::pool::begin_writing;
 
 const LIMITS: MailLimits = MailLimits::ALL;
-const AT_ONCE: usize = 500;
 
 const LOCK: &str = "SELECT CAST(value AS SIGNED) FROM toolrail_meta WHERE name = 'news' FOR UPDATE";
 const NUMBER: &str = "UPDATE toolrail_meta SET value = ? WHERE name = 'news'";
@@ -29,13 +29,13 @@ pub(super) async fn announce(
     };
     let mut transaction = begin_writing(connection).await?;
     let mut number: i64 = sqlx::query_scalar(LOCK).fetch_one(&mut *transaction).await?;
-    for bodies in bodies.chunks(AT_ONCE) {
+    for bodies in pieces(bodies, Vec::len) {
         let mut insert = QueryBuilder::<MySql>::new("INSERT INTO toolrail_news (id, kind, body) ");
         insert.push_values(bodies, |mut row, body| {
             number += 1;
             row.push_bind(number).push_bind(kind).push_bind(body);
         });
-        insert.build().persistent(false).execute(&mut *transaction).await?;
+        insert.build().execute(&mut *transaction).await?;
     }
     sqlx::query(NUMBER).bind(number.to_string()).execute(&mut *transaction).await?;
     let oldest = sqlx::query_scalar(OLDEST).bind(kind).bind(LIMITS.most_news);

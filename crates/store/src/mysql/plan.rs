@@ -41,11 +41,11 @@ pub(super) fn key(change: &Change) -> ToolKey {
 }
 
 /// The steps of a write after that revision, or the conflict that forbids it.
-pub(super) fn plan<'a>(
-    changes: &'a [Change],
+pub(super) fn plan(
+    changes: &[Change],
     mut rows: Rows,
     mut revision: Revision,
-) -> Result<Vec<Step<'a>>, StoreError> {
+) -> Result<Vec<Step<'_>>, StoreError> {
     let mut steps = Vec::with_capacity(changes.len());
     for change in changes {
         let key = key(change);

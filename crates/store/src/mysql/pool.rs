@@ -8,9 +8,10 @@ use std::time::Duration;
 use sqlx::mysql::{MySql, MySqlConnectOptions, MySqlConnection, MySqlPool, MySqlPoolOptions};
 use sqlx::pool::PoolConnection;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Transaction};
+use tokio::time::Instant;
 use url::Url;
 
-use super::failure::{Failure, number, number_of};
+use super::failure::{Failure, is_full, number, number_of};
 
 /// How long reading may take, with getting a connection.
 pub(super) const READING: Duration = Duration::from_secs(5);
@@ -19,6 +20,8 @@ pub(super) const WRITING: Duration = Duration::from_secs(10);
 
 const CONNECTIONS: u32 = 8;
 const IDLE: Duration = Duration::from_secs(30);
+/// How long to try while the server takes no more connections.
+const FULL: Duration = Duration::from_secs(3);
 
 // Strict, so that nothing is cut off silently. The server gives up on a gateway that vanished without a word after
 // `wait_timeout`, and with it the locks that it held.
@@ -63,9 +66,18 @@ impl Connections {
         Self(pool.connect_lazy_with(options))
     }
 
-    /// A connection, for work that must call `give_back` at its end.
+    /// A connection, for work that must call `give_back` at its end. When the server takes no more of them, one of those
+    /// that are in use may become free soon.
     pub(super) async fn lease(&self) -> Result<Lease, sqlx::Error> {
-        Ok(Lease { connection: self.0.acquire().await?, whole: false })
+        let patience = Instant::now() + FULL;
+        loop {
+            match self.0.acquire().await {
+                Err(error) if is_full(&error) && Instant::now() < patience => {
+                    tokio::time::sleep(FULL / 20).await;
+                }
+                acquired => return Ok(Lease { connection: acquired?, whole: false }),
+            }
+        }
     }
 
     pub(super) async fn close(&self) {

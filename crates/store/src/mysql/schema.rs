@@ -18,7 +18,7 @@ const KNOWN: i64 = 1;
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(10);
 /// How long to wait for another gateway that migrates.
-const TURN: Duration = Duration::from_secs(60);
+const TURN: Duration = Duration::from_mins(1);
 /// How long migrating may take: a large table is copied.
 const MIGRATING: Duration = Duration::from_mins(10);
 
@@ -53,6 +53,11 @@ async fn connect(url: &Url, options: &MySqlConnectOptions) -> Result<MySqlConnec
             Ok(pool::connect(options).await?)
         }
         Err(error) if number_of(&error) == Some(number::NO_RIGHT_TO_DATABASE) => Err(no_right(url, options)),
+        Err(error) if error.to_string().contains("RSA auth backend") => Err(Failure::Told(
+            "it asks for the password over a connection that is not encrypted; turn on TLS at the server, \
+             or give the user the plugin mysql_native_password"
+                .into(),
+        )),
         connected => Ok(connected?),
     }
 }

@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::adopt::Columns;
 use super::failure::{Failure, number, number_of};
+use super::rows::text;
 
 // What comes before a row is written stands before what comes after it.
 const TRIGGERS: [(&str, &str); 5] = [
@@ -69,7 +70,9 @@ pub(super) async fn install(connection: &mut MySqlConnection, columns: &Columns)
 async fn install_locked(connection: &mut MySqlConnection, columns: &Columns) -> Result<(), Failure> {
     for (name, _) in TRIGGERS {
         let drop = format!("DROP TRIGGER IF EXISTS {name}");
-        connection.execute(AssertSqlSafe(drop)).await.map_err(refused)?;
+        if let Err(error) = connection.execute(AssertSqlSafe(drop)).await {
+            return Err(refused(connection, error).await);
+        }
     }
     connection.execute(FORGET_VERSIONS).await?;
     for (_, sql) in TRIGGERS {
@@ -77,34 +80,39 @@ async fn install_locked(connection: &mut MySqlConnection, columns: &Columns) -> 
             .replace("{times}", &times(sql, columns))
             .replace("{name_key}", &name_key("NEW.name"))
             .replace("{tenant_key}", &tenant_key("NEW.tenant_id"));
-        connection.execute(AssertSqlSafe(sql)).await.map_err(refused)?;
+        if let Err(error) = connection.execute(AssertSqlSafe(sql)).await {
+            return Err(refused(connection, error).await);
+        }
     }
     Ok(())
 }
 
 // A time is written with the precision that its column has: the server would round, up to a second into the future.
 fn times(trigger: &str, columns: &Columns) -> String {
-    let mut sql = String::new();
-    if let Some(precision) = columns.precision("updated_at") {
-        sql += &format!("SET NEW.updated_at = CURRENT_TIMESTAMP({precision});\n");
-    }
-    if let Some(precision) = columns.precision("created_at").filter(|_| trigger.contains("BEFORE INSERT")) {
-        sql += &format!("SET NEW.created_at = COALESCE(NEW.created_at, CURRENT_TIMESTAMP({precision}));\n");
-    }
-    sql
+    let updated = columns.precision("updated_at");
+    let created = columns.precision("created_at").filter(|_| trigger.contains("BEFORE INSERT"));
+    let updated = updated.map(|digits| format!("SET NEW.updated_at = CURRENT_TIMESTAMP({digits});"));
+    let created = created
+        .map(|digits| format!("SET NEW.created_at = COALESCE(NEW.created_at, CURRENT_TIMESTAMP({digits}));"));
+    updated.into_iter().chain(created).collect()
 }
 
-fn refused(error: sqlx::Error) -> Failure {
+/// Why no trigger could be made, with what to run.
+async fn refused(connection: &mut MySqlConnection, error: sqlx::Error) -> Failure {
     match number_of(&error) {
         Some(number::TRIGGERS_NOT_TRUSTED) => Failure::Told(
-            "it does not let this user create triggers while its binary log is on; as an administrator run: \
+            "its user may not create triggers while the server keeps a binary log; as an administrator run: \
              SET GLOBAL log_bin_trust_function_creators = 1"
                 .into(),
         ),
         Some(number::NO_RIGHT_TO_TABLE | number::NO_RIGHT_TO_DATABASE | number::NO_RIGHT) => {
+            let names = sqlx::query("SELECT DATABASE(), CURRENT_USER()").fetch_one(connection).await;
+            let told =
+                |column| names.as_ref().ok().and_then(|row| text(row, column).ok()).unwrap_or_default();
+            let (database, user) = (told(0).replace('`', "``"), told(1).replace('@', "'@'"));
             Failure::Told(format!(
-                "this user may not create triggers on mcp_tool ({error}); as an administrator run: \
-             GRANT TRIGGER ON the database .* TO the user of the URL"
+                "its user may not create triggers ({error}); as an administrator run: \
+                 GRANT TRIGGER ON `{database}`.* TO '{user}'"
             ))
         }
         _ => error.into(),

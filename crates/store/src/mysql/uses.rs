@@ -5,10 +5,10 @@ use sqlx::{MySql, QueryBuilder, Row as _};
 use toolrail_core::{Usage, Uses};
 
 use super::failure::Failure;
+use super::pieces::pieces;
 use super::pool::begin_writing;
 use super::rows::{key_of, tenant_bytes, text};
 
-const AT_ONCE: usize = 500;
 const READ: &str = "SELECT tenant_key, name_key, use_frequency, DATE_FORMAT(last_used, '%Y-%m-%dT%H:%i:%s.%fZ') \
     FROM mcp_tool_use ORDER BY tenant_key, name_key";
 
@@ -18,7 +18,7 @@ pub(super) async fn record(connection: &mut MySqlConnection, uses: &[Uses]) -> R
     let mut uses: Vec<&Uses> = uses.iter().collect();
     uses.sort_unstable_by(|one, other| one.tool.cmp(&other.tool));
     let mut transaction = begin_writing(connection).await?;
-    for uses in uses.chunks(AT_ONCE) {
+    for uses in pieces(&uses, |_| 0) {
         let mut insert = QueryBuilder::<MySql>::new(
             "INSERT INTO mcp_tool_use (tenant_key, name_key, use_frequency, last_used) ",
         );
@@ -30,7 +30,7 @@ pub(super) async fn record(connection: &mut MySqlConnection, uses: &[Uses]) -> R
             " ON DUPLICATE KEY UPDATE use_frequency = use_frequency + VALUES(use_frequency), \
              last_used = VALUES(last_used)",
         );
-        insert.build().persistent(false).execute(&mut *transaction).await?;
+        insert.build().execute(&mut *transaction).await?;
     }
     Ok(transaction.commit().await?)
 }

@@ -6,16 +6,14 @@ use sqlx::{AssertSqlSafe, MySql, QueryBuilder, Row as _};
 use toolrail_core::{Action, Author, Change, Revision, ToolKey};
 
 use super::failure::{Failure, number};
+use super::pieces::pieces;
 use super::plan::{self, Deed, Rows, Step};
 use super::pool::{Begun, begin_writing};
-use super::rows::{self, row_of, select_rows, tenant_bytes, text};
+use super::rows::{row_of, select_rows, tenant_bytes, text};
 use super::{audit, truncated};
 
-// Of one statement; small enough for every server's `max_allowed_packet`.
-const MOST_ROWS: usize = 200;
-const MOST_BYTES: usize = 1024 * 1024;
-
-const LOCK: &str = "SELECT version, DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ') \
+const LOCK: &str = "SELECT version, DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ'), \
+    CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
     FROM mcp_config_version WHERE id = 1 FOR UPDATE";
 const REVISION: &str = "SELECT version FROM mcp_config_version WHERE id = 1";
 const SIGN: &str =
@@ -48,11 +46,13 @@ async fn write_once(
 ) -> Result<Revision, Failure> {
     // The triggers put it into the rows: they cannot tell a writer who signs as the last one did from one who does not.
     sqlx::query("SET @toolrail_by = ?").bind(&author.who).execute(&mut *connection).await?;
-    if rows::state(connection).await?.1 {
-        truncated::bury(connection).await?;
-    }
     let mut transaction = begin_writing(connection).await?;
-    let (before, at) = lock(&mut transaction).await?;
+    let Locked { revision: before, at, lost } = lock(&mut transaction).await?;
+    if lost {
+        transaction.rollback().await?;
+        truncated::bury(connection).await?;
+        return Box::pin(write_once(connection, changes, author)).await;
+    }
     let found = find_all(&mut transaction, changes).await?;
     let steps = match plan::plan(changes, found, before) {
         Ok(steps) => steps,
@@ -78,9 +78,18 @@ async fn write_once(
     Ok(after)
 }
 
-async fn lock(transaction: &mut Begun<'_>) -> Result<(Revision, String), sqlx::Error> {
+/// What was found when the revision was locked.
+struct Locked {
+    revision: Revision,
+    /// Now.
+    at: String,
+    /// Whether rows went without the triggers seeing it.
+    lost: bool,
+}
+
+async fn lock(transaction: &mut Begun<'_>) -> Result<Locked, sqlx::Error> {
     let row = sqlx::query(LOCK).fetch_one(&mut **transaction).await?;
-    Ok((row.try_get(0)?, text(&row, 1)?))
+    Ok(Locked { revision: row.try_get(0)?, at: text(&row, 1)?, lost: row.try_get::<i64, _>(2)? != 0 })
 }
 
 async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Rows, sqlx::Error> {
@@ -88,12 +97,12 @@ async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Row
     keys.sort_unstable();
     keys.dedup();
     let mut found = Rows::with_capacity(keys.len());
-    for keys in keys.chunks(MOST_ROWS) {
+    for keys in pieces(&keys, |_| 0) {
         let mut select = QueryBuilder::<MySql>::new(select_rows!("WHERE (tenant_key, name_key) IN "));
         select.push_tuples(keys, |mut tuple, key| {
             tuple.push_bind(tenant_bytes(key)).push_bind(key.name.as_bytes());
         });
-        for row in select.build().persistent(false).fetch_all(&mut **transaction).await? {
+        for row in select.build().fetch_all(&mut **transaction).await? {
             let row = row_of(&row)?;
             let key = ToolKey { tenant: row.tenant.clone(), name: toolrail_core::ToolName::fold(&row.name) };
             found.insert(key, row);
@@ -138,34 +147,22 @@ async fn apply(transaction: &mut Begun<'_>, alike: &[Step<'_>]) -> Result<(), sq
 }
 
 async fn create(transaction: &mut Begun<'_>, steps: &[Step<'_>]) -> Result<(), sqlx::Error> {
-    let mut rest = steps;
-    while !rest.is_empty() {
-        let (chunk, later) = rest.split_at(fitting(rest));
+    let bytes = |step: &Step<'_>| match &step.change.action {
+        Action::Put { config_json, .. } => config_json.len(),
+        Action::SetEnabled(_) | Action::Purge => 0,
+    };
+    for piece in pieces(steps, bytes) {
         let mut insert =
             QueryBuilder::<MySql>::new("INSERT INTO mcp_tool (tenant_id, name, enabled, config_json) ");
-        insert.push_values(chunk, |mut row, step| {
+        insert.push_values(piece, |mut row, step| {
             if let Action::Put { enabled, config_json } = &step.change.action {
                 row.push_bind(&step.key.tenant).push_bind(&step.change.name);
                 row.push_bind(enabled).push_bind(config_json);
             }
         });
-        insert.build().persistent(false).execute(&mut **transaction).await?;
-        rest = later;
+        insert.build().execute(&mut **transaction).await?;
     }
     Ok(())
-}
-
-/// How many of the steps go into one statement; at least one.
-fn fitting(steps: &[Step<'_>]) -> usize {
-    let mut bytes = 0;
-    let fits = |step: &&Step<'_>| {
-        bytes += match &step.change.action {
-            Action::Put { config_json, .. } => config_json.len(),
-            Action::SetEnabled(_) | Action::Purge => 0,
-        };
-        bytes <= MOST_BYTES
-    };
-    steps.iter().take(MOST_ROWS).take_while(fits).count().max(1)
 }
 
 /// Says who made the versions that the triggers have just entered.

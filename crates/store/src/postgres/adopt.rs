@@ -74,7 +74,7 @@ pub(super) async fn shape(connection: &mut PgConnection) -> Result<Shape, Fault>
     Ok(Table::read(connection).await?.shape())
 }
 
-/// Triggers that keep their own count. One of them, from the documents, also keeps rows from being deleted.
+/// Triggers that keep a count of their own, as the documents have it.
 pub(super) async fn foreign_triggers(connection: &mut PgConnection) -> Result<Vec<String>, Fault> {
     Ok(sqlx::query_scalar(FOREIGN_TRIGGERS).fetch_all(connection).await?)
 }

@@ -103,8 +103,8 @@ pub(super) async fn forget(pool: &PgPool, retention: &Retention) -> Result<u64, 
         lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     sqlx::raw_sql(TURN).execute(&mut *transaction).await?;
     let forget = sqlx::query_as(FORGET)
-        .bind(retention.versions.map(i64::from).unwrap_or(i64::MAX))
-        .bind(retention.days.map(i64::from).unwrap_or(i64::MAX));
+        .bind(retention.versions.map_or(i64::MAX, i64::from))
+        .bind(retention.days.map_or(i64::MAX, i64::from));
     let (count, replaced_at): (i64, Option<Revision>) = forget.fetch_one(&mut *transaction).await?;
     if let Some(revision) = replaced_at {
         sqlx::query(REMEMBER).bind(revision).execute(&mut *transaction).await?;

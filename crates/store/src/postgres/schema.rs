@@ -31,7 +31,8 @@ const MIGRATIONS: &[&[Step]] = &[&[
 
 // Whoever finds another at it waits for that one to finish, which may take as long as a large table takes.
 const PATIENCE: &str = "SET statement_timeout = '5min'; SET lock_timeout = '60s'";
-const TURN: &str = "SELECT pg_advisory_xact_lock(8390891584273738092)";
+const TAKE_TURN: &str = "SELECT pg_advisory_lock(8390891584273738092)";
+const END_TURN: &str = "SELECT pg_advisory_unlock(8390891584273738092)";
 
 const SCHEMA: &str = "SELECT coalesce( \
     (SELECT relnamespace::regnamespace::oid FROM pg_class WHERE oid = to_regclass('mcp_tool')), \
@@ -48,7 +49,7 @@ pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Resul
     if is_current(connection, store).await? {
         return Ok(schema);
     }
-    match apply(connection, store).await {
+    match apply_in_turn(connection, store).await {
         Err(Fault::Sql(error)) if code(&error).as_deref() == Some("42501") => {
             let user: String = sqlx::query_scalar("SELECT current_user::text").fetch_one(connection).await?;
             let (schema, user) = (quoted(&schema), quoted(&user));
@@ -76,9 +77,17 @@ async fn is_current(connection: &mut PgConnection, store: &str) -> Result<bool, 
     Ok(current && adopt::foreign_triggers(connection).await?.is_empty())
 }
 
+/// One process at a time. The turn is taken before the transaction begins: the names of tables that were looked up in
+/// vain before the wait would still be missing within it. If this fails, the turn ends with the connection.
+async fn apply_in_turn(connection: &mut PgConnection, store: &str) -> Result<(), Fault> {
+    sqlx::raw_sql(TAKE_TURN).execute(&mut *connection).await?;
+    apply(connection, store).await?;
+    sqlx::raw_sql(END_TURN).execute(connection).await?;
+    Ok(())
+}
+
 async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> {
     let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
-    sqlx::raw_sql(TURN).execute(&mut *transaction).await?;
     // Another process may have been quicker while this one waited.
     let applied = applied(&mut transaction, store).await?;
     adopt::drop_foreign_triggers(&mut transaction).await?;
@@ -123,9 +132,11 @@ fn steps_after(applied: usize) -> Vec<&'static Step> {
 
 /// How many migrations the database has.
 async fn applied(connection: &mut PgConnection, store: &str) -> Result<usize, Fault> {
-    let there: bool = sqlx::query_scalar("SELECT to_regclass('toolrail_schema') IS NOT NULL")
-        .fetch_one(&mut *connection)
-        .await?;
+    // By way of pg_class: opening a table lets the server forget what it remembers of names from before it waited its turn.
+    let there: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('toolrail_schema'))")
+            .fetch_one(&mut *connection)
+            .await?;
     if !there {
         return Ok(0);
     }

@@ -33,22 +33,15 @@ const FLOOR: &str = "SELECT CAST(value AS INTEGER) FROM toolrail_meta WHERE name
 const RAISE_FLOOR: &str = "INSERT INTO toolrail_meta (name, value) VALUES ('history_floor', ?) \
     ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))";
 
-// From the newest of each definition on, with the revision at which each version was replaced. A date before all times
-// is NULL, and nothing is older than that.
-macro_rules! forgettable {
-    ($head:literal, $tail:literal) => {
-        concat!(
-            $head,
-            " FROM (SELECT id, at, row_number() OVER newest AS place, lag(revision) OVER newest AS replaced_at ",
-            "FROM mcp_tool_history WINDOW newest AS (PARTITION BY tenant, name_key ORDER BY revision DESC)) ",
-            "WHERE place > 1 AND (place > ?1 OR at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?2))",
-            $tail
-        )
-    };
-}
+// Each version with the revision at which it was replaced. A date before all times is NULL, and nothing is older.
+const FORGETTABLE: &str = "SELECT id, replaced_at FROM \
+    (SELECT id, at, row_number() OVER newest AS place, lag(revision) OVER newest AS replaced_at \
+     FROM mcp_tool_history WINDOW newest AS (PARTITION BY tenant, name_key ORDER BY revision DESC)) \
+    WHERE place > 1 AND (place > ? OR at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?)) ORDER BY replaced_at LIMIT ?";
+const FORGET: &str = "DELETE FROM mcp_tool_history WHERE id IN (SELECT value FROM json_each(?))";
 
-const NEW_FLOOR: &str = forgettable!("SELECT max(replaced_at)", "");
-const FORGET: &str = forgettable!("DELETE FROM mcp_tool_history WHERE id IN (SELECT id", ")");
+/// How many versions are forgotten in one transaction, so that other writers get their turns.
+const FORGOTTEN_AT_ONCE: u32 = 20_000;
 
 /// Versions, the newest first.
 pub(super) async fn read(readers: &SqlitePool, query: &HistoryQuery) -> Result<Vec<Version>, sqlx::Error> {
@@ -83,17 +76,26 @@ async fn floor(executor: impl SqliteExecutor<'_>) -> Result<Option<Revision>, sq
 }
 
 /// Forgets what need not be kept, and returns how many versions that were.
-pub(super) async fn forget(writer: &SqlitePool, retention: &Retention) -> Result<u64, sqlx::Error> {
+pub(super) async fn forget(
+    readers: &SqlitePool,
+    writer: &SqlitePool,
+    retention: &Retention,
+) -> Result<u64, sqlx::Error> {
     let versions = retention.versions.map_or(i64::MAX, i64::from);
     let days = retention.days.map(|days| format!("-{days} days"));
-    let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
-    let floor: Option<Revision> =
-        sqlx::query_scalar(NEW_FLOOR).bind(versions).bind(&days).fetch_one(&mut *transaction).await?;
-    let Some(floor) = floor else { return Ok(0) };
-    let forgotten = sqlx::query(FORGET).bind(versions).bind(&days).execute(&mut *transaction).await?;
-    sqlx::query(RAISE_FLOOR).bind(floor).execute(&mut *transaction).await?;
-    transaction.commit().await?;
-    Ok(forgotten.rows_affected())
+    let mut forgotten = 0;
+    loop {
+        // Looked for without the lock: what may be forgotten now may be so ever after.
+        let query = sqlx::query_as(FORGETTABLE).bind(versions).bind(&days).bind(FORGOTTEN_AT_ONCE);
+        let found: Vec<(i64, Revision)> = query.fetch_all(readers).await?;
+        let Some((_, floor)) = found.last() else { return Ok(forgotten) };
+        let ids: serde_json::Value = found.iter().map(|(id, _)| *id).collect();
+        let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+        forgotten +=
+            sqlx::query(FORGET).bind(ids.to_string()).execute(&mut *transaction).await?.rows_affected();
+        sqlx::query(RAISE_FLOOR).bind(floor).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+    }
 }
 
 fn version_of(row: &SqliteRow) -> Result<Version, sqlx::Error> {

@@ -147,7 +147,7 @@ impl Store for SqliteStore {
 
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
         self.place.check()?;
-        history::forget(&self.pools.writer, retention).await.map_err(self.failed())
+        history::forget(&self.pools.readers, &self.pools.writer, retention).await.map_err(self.failed())
     }
 
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {

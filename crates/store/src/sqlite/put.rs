@@ -13,11 +13,20 @@ use super::write::{Made, WriteError, check, key_of};
 /// The most that are put at once.
 const AT_ONCE: usize = 200;
 
+/// The most bytes of definitions that are put at once, unless one alone has more: each is copied for the statement.
+const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
+
 /// The first changes, as far as they put definitions and each another one.
 pub(super) fn run(changes: &[Change]) -> &[Change] {
-    let mut keys = HashSet::new();
-    let puts = |change: &&Change| matches!(change.action, Action::Put { .. }) && keys.insert(key_of(change));
-    let length = changes.iter().take(AT_ONCE).take_while(puts).count();
+    let (mut keys, mut bytes) = (HashSet::new(), 0);
+    let fits = |change: &&Change| match &change.action {
+        Action::Put { config_json, .. } => {
+            bytes += config_json.len();
+            (bytes <= BYTES_AT_ONCE || keys.is_empty()) && keys.insert(key_of(change))
+        }
+        Action::SetEnabled(_) | Action::Purge => false,
+    };
+    let length = changes.iter().take(AT_ONCE).take_while(fits).count();
     &changes[..length]
 }
 

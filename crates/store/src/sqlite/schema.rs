@@ -31,7 +31,7 @@ impl From<UniqueError> for MigrateError {
     fn from(error: UniqueError) -> Self {
         match error {
             UniqueError::Sql(error) => Self::Sql(error),
-            other => Self::Unique(other),
+            stays @ UniqueError::Stays => Self::Unique(stays),
         }
     }
 }

@@ -68,6 +68,7 @@ macro_rules! suite {
             removing_or_switching_an_unknown_name_has_no_effect
             switching_off_and_on_is_seen
             all_changes_of_a_write_are_made_or_none
+            a_batch_is_made_in_its_order
             handles_see_each_others_writes
             writers_at_once_lose_nothing
             everything_survives_reopening
@@ -98,6 +99,7 @@ macro_rules! suite {
             nothing_is_forgotten_unless_it_is_asked_for
             each_change_is_entered_in_the_audit_record
             nothing_is_entered_when_nothing_changed
+            a_large_batch_of_new_and_old_is_entered_in_order
             the_audit_record_is_read_in_pages
             writers_at_once_make_one_audit_record
             a_message_is_collected_once_in_its_turn_and_changes_no_revision
@@ -133,7 +135,7 @@ pub(crate) fn put(name: &str, config_json: &str) -> Change {
     change(name, Action::Put { enabled: true, config_json: config_json.into() })
 }
 
-fn purge(name: &str) -> Change {
+pub(crate) fn purge(name: &str) -> Change {
     change(name, Action::Purge)
 }
 
@@ -142,7 +144,7 @@ fn switch(name: &str, enabled: bool) -> Change {
 }
 
 /// The same change to a definition of a tenant.
-fn of(tenant: &str, change: Change) -> Change {
+pub(crate) fn of(tenant: &str, change: Change) -> Change {
     Change { tenant: Some(tenant.into()), ..change }
 }
 

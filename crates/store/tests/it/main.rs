@@ -10,6 +10,16 @@ mod foreign;
 #[cfg(test)]
 mod mysql;
 #[cfg(test)]
+mod mysql_adoption;
+#[cfg(test)]
+mod mysql_proxy;
+#[cfg(test)]
+mod mysql_server;
+#[cfg(test)]
 mod postgres;
+#[cfg(test)]
+mod postgres_adoption;
+#[cfg(test)]
+mod postgres_server;
 #[cfg(test)]
 mod sqlite;

@@ -51,11 +51,18 @@ impl Database {
         url
     }
 
-    /// The URL for another user of the server.
-    pub(crate) fn url_of(&self, user: &str, password: &str) -> Url {
+    /// Another user of the server, who may do nothing yet; gone with the database.
+    pub(crate) async fn user(&self, options: &str) -> String {
+        let user = format!("{}_user", self.name);
+        self.on_server(format!("CREATE ROLE {user} LOGIN PASSWORD 'hush' {options}")).await;
+        user
+    }
+
+    /// The URL for that user.
+    pub(crate) fn url_of(&self, user: &str) -> Url {
         let mut url = self.url();
         url.set_username(user).unwrap();
-        url.set_password(Some(password)).unwrap();
+        url.set_password(Some("hush")).unwrap();
         url
     }
 
@@ -92,7 +99,10 @@ impl Drop for Database {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let statement = AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
-                sqlx::raw_sql(statement).execute(&mut connect(&server).await).await.unwrap();
+                let mut connection = connect(&server).await;
+                sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
+                let statement = AssertSqlSafe(format!("DROP ROLE IF EXISTS {name}_user"));
+                sqlx::raw_sql(statement).execute(&mut connection).await.unwrap();
             });
         });
         dropping.join().ok();

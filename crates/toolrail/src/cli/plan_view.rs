@@ -72,7 +72,7 @@ pub(super) fn counts(done: &Transferred, tense: Tense) -> String {
         ("enable", "switched on", "to switch on"),
         ("disable", "switched off", "to switch off"),
         ("remove", "removed", "to remove"),
-        ("keep", "left as they are", "left as they are"),
+        ("keep", "left alone", "left alone"),
     ];
     let counted = words.iter().filter_map(|(action, past, future)| {
         let count = done.with(action).count();

@@ -170,7 +170,7 @@ async fn guarded(
     metrics: Option<&Metrics>,
     address: SocketAddr,
 ) -> anyhow::Result<Arc<Guarded>> {
-    let mcp = assemble::mcp_server(&assembly.registry).await?;
+    let mcp = assemble::mcp_server(assembly).await?;
     mcp.catch_up().await;
     let routes = assemble::routes(&mcp, &assembly.registry, metrics);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);

@@ -48,7 +48,7 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
     for line in gateway::summary(&assembly.registry, &look_at_problems(&settings)).into_iter().chain(note) {
         print::note(format!("  {line}"));
     }
-    let server = assemble::mcp_server(&assembly.registry).await?;
+    let server = assemble::mcp_server(&assembly).await?;
     let following = (gateway::follow(&assembly), gateway::relay(&server));
     let principal = settings.tenant.clone();
     toolrail_mcp::serve_stream(server, principal, tokio::io::stdin(), tokio::io::stdout()).await?;

@@ -301,7 +301,7 @@ impl Place {
             allow_commands: args.commands.allow_commands,
             ..ConfigFile::default()
         };
-        let assembly = assemble::assemble(&config.settle()?, None).await?;
+        let assembly = assemble::assemble_offline(&config.settle()?).await?;
         let routes = assemble::rest_routes(&assembly.registry);
         Ok(Self::Store { name, routes, assembly })
     }

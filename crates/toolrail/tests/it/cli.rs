@@ -114,7 +114,9 @@ async fn add_tells_problems_with_their_place_in_the_file() -> Result<()> {
     let refused = tools(&gateway, &["add", path]).await?;
     assert_eq!(refused.code, Some(1));
     assert_eq!(refused.stdout, "refused bad\n");
-    assert!(refused.stderr.contains(&format!("error: {path}#/tools/1/http/methd: ")), "{}", refused.stderr);
+    let column = std::fs::read_to_string(&file)?.find("\"GET\"").unwrap() + 1;
+    let place = format!("error: {path}:1:{column} /tools/1/http/methd: ");
+    assert!(refused.stderr.contains(&place), "{place} is not in {}", refused.stderr);
     assert!(
         refused.stderr.contains("1 of 2 definitions has errors") && refused.stderr.contains("pass --each"),
         "{}",
@@ -126,6 +128,7 @@ async fn add_tells_problems_with_their_place_in_the_file() -> Result<()> {
     assert_eq!(body["results"][1]["origin"], format!("{path}#/tools/1"));
     let problem = &body["results"][1]["problems"][0];
     assert_eq!((&problem["origin"], &problem["pointer"]), (&json!(path), &json!("/tools/1/http/methd")));
+    assert_eq!((&problem["line"], &problem["column"]), (&json!(1), &json!(column)));
     assert_eq!(listed(&gateway).await?, Vec::<String>::new());
 
     let each = tools(&gateway, &["add", path, "--each"]).await?;
@@ -194,7 +197,7 @@ async fn problems_tells_what_is_wrong_with_files_and_definitions() -> Result<()>
     let shown = tools(&gateway, &["problems"]).await?;
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.starts_with("SEVERITY  NAME  PLACE "), "{}", shown.stdout);
-    for part in ["error     -     broken.json ", "error     bad   bad.yaml#/http/urll "] {
+    for part in ["error     -     broken.json:2:", "error     bad   bad.yaml:2:14 /http/urll "] {
         assert!(shown.stdout.contains(part), "{part:?} is not in {}", shown.stdout);
     }
     let body = parsed(&tools(&gateway, &["problems", "--json"]).await?);

@@ -26,16 +26,16 @@ async fn validate_tells_every_problem_with_file_and_pointer() -> Result<()> {
     assert_eq!(run_in(folder.path(), &["validate", "poor.yaml"]).await?.code, Some(0));
     let strict = run_in(folder.path(), &["validate", "poor.yaml", "--strict"]).await?;
     assert_eq!(strict.code, Some(1));
-    assert!(strict.stdout.contains("poor.yaml#/description (poor): warning: "), "{}", strict.stdout);
+    assert!(strict.stdout.contains("poor.yaml:1:1 /description (poor): warning: "), "{}", strict.stdout);
 
     let bad =
         run_in(folder.path(), &["validate", "good.json", "bad.yaml", "broken.json", "none.yaml"]).await?;
     assert_eq!(bad.code, Some(1));
     for part in [
-        "bad.yaml#/tools/0/name (bad name): error: ",
-        "bad.yaml#/tools/0/http/urll (bad name): error: ",
-        "bad.yaml#/tools/1/name (GOOD): error: the name \"GOOD\" is used in good.json too",
-        "broken.json: error: not valid JSON",
+        "bad.yaml:2:9 /tools/0/name (bad name): error: ",
+        "bad.yaml:3:16 /tools/0/http/urll (bad name): error: ",
+        "bad.yaml:4:9 /tools/1/name (GOOD): error: the name \"GOOD\" is used in good.json:1:1 too",
+        "broken.json:2:9: error: not valid JSON",
         "none.yaml: error: cannot be read",
     ] {
         assert!(bad.stdout.contains(part), "{part:?} is not in {}", bad.stdout);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolrail_testkit::{Connection, DatabaseKind, Gateway, HttpClient, Upstream, wait_until};
 
-use crate::support::{gateway, plain};
+use crate::support::{gateway, listed, plain};
 
 /// Ten times the bound of the slowest store, and then some for a machine that builds meanwhile.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
@@ -49,6 +49,14 @@ impl Fleet {
     pub(crate) async fn all_refuse(&self, name: &str) -> Duration {
         self.all(&format!("all replicas to refuse {name}"), SOON, async |replica| {
             call(replica, name).await == Some(404)
+        })
+        .await
+    }
+
+    /// How long it takes from now on until no replica lists a tool.
+    pub(crate) async fn all_unlist(&self, name: &str) -> Duration {
+        self.all(&format!("all replicas to leave out {name}"), SOON, async |replica| {
+            listed(replica).await.is_ok_and(|names| !names.iter().any(|listed| listed == name))
         })
         .await
     }

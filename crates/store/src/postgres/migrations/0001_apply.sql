@@ -15,9 +15,11 @@ DECLARE
     one record;
     found_tool mcp_tool;
     is_there boolean;
+    counted bigint;
 BEGIN
     PERFORM set_config('toolrail.who', writer, TRUE);
-    PERFORM 1 FROM mcp_config_version WHERE id = 1 FOR UPDATE;
+    UPDATE mcp_config_version SET held_by = txid_current() WHERE id = 1 RETURNING version INTO STRICT counted;
+    PERFORM setval('mcp_tool_revision', counted);
     PERFORM set_config('lock_timeout', '400ms', TRUE);
     FOR one IN
         SELECT given.*, coalesce(given.tenant, '') AS key_tenant, lower(given.name COLLATE "C") AS key_name
@@ -52,12 +54,14 @@ BEGIN
             INSERT INTO mcp_tool (tenant_id, name, enabled, config_json)
             VALUES (nullif(one.key_tenant, ''), one.name, one.enabled, one.definition::json);
         END IF;
-        SELECT version INTO at_revision FROM mcp_config_version WHERE id = 1;
+        SELECT last_value INTO at_revision FROM mcp_tool_revision;
         at := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
         stored_name := CASE one.action WHEN 'put' THEN one.name ELSE found_tool.name END;
         enabled_before := CASE WHEN is_there THEN coalesce(found_tool.enabled, FALSE) END;
         definition_before := CASE WHEN is_there THEN mcp_tool_document(found_tool) END;
         RETURN NEXT;
     END LOOP;
+    SELECT last_value INTO counted FROM mcp_tool_revision;
+    UPDATE mcp_config_version SET version = counted WHERE id = 1 AND version < counted;
 END
 $$;

@@ -24,6 +24,10 @@ CREATE TABLE IF NOT EXISTS mcp_config_version (
     version BIGINT NOT NULL
 );
 
+-- The transaction that keeps the count itself until its end: a row that is updated ten thousand times in one
+-- transaction takes ever longer to find.
+ALTER TABLE mcp_config_version ADD COLUMN IF NOT EXISTS held_by BIGINT;
+
 INSERT INTO mcp_config_version (id, version)
 SELECT 1, 0 WHERE NOT EXISTS (SELECT 1 FROM mcp_config_version WHERE id = 1);
 

@@ -6,8 +6,13 @@ CREATE OR REPLACE FUNCTION mcp_tool_begin() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     current_revision bigint;
+    held boolean;
 BEGIN
-    SELECT version INTO STRICT current_revision FROM mcp_config_version WHERE id = 1 FOR UPDATE;
+    SELECT version, held_by = txid_current() INTO STRICT current_revision, held
+    FROM mcp_config_version WHERE id = 1 FOR UPDATE;
+    IF held THEN
+        RETURN NULL;
+    END IF;
     -- Within another statement of this transaction, numbers may have been drawn that are not in the counter yet.
     IF pg_trigger_depth() > 1 THEN
         SELECT greatest(current_revision, last_value) INTO current_revision FROM mcp_tool_revision;
@@ -23,7 +28,8 @@ DECLARE
     drawn bigint;
 BEGIN
     SELECT last_value INTO drawn FROM mcp_tool_revision;
-    UPDATE mcp_config_version SET version = drawn WHERE id = 1 AND version < drawn;
+    UPDATE mcp_config_version SET version = drawn
+    WHERE id = 1 AND version < drawn AND held_by IS DISTINCT FROM txid_current();
     RETURN NULL;
 END
 $$;

@@ -1,6 +1,6 @@
 //! The part of the behaviour suite that is about the audit record (R118).
 
-use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Expected, Store};
+use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Expected, HistoryQuery, Store};
 
 use super::{Subject, by, if_there, of, purge, put, switch};
 
@@ -78,6 +78,31 @@ pub(crate) async fn nothing_is_entered_when_nothing_changed(subject: &dyn Subjec
     store.write(&refused, &by("ann")).await.unwrap_err();
     assert_eq!(record(&*store).await.len(), 1);
     assert_eq!(check(&*store).await.unwrap().number, 1);
+}
+
+pub(crate) async fn a_large_batch_of_new_and_old_is_entered_in_order(subject: &dyn Subject) {
+    let store = subject.open().await;
+    let batch = |numbers: &mut dyn Iterator<Item = u32>, config: &str| -> Vec<_> {
+        numbers.map(|number| put(&format!("t{number}"), config)).collect()
+    };
+    store.write(&batch(&mut (0..600).filter(|number| number % 3 == 0), "1"), &by("ann")).await.unwrap();
+    // Backwards, so that no order but that of the batch will do for the new ones.
+    store.write(&batch(&mut (0..600).rev(), "2"), &by("bob")).await.unwrap();
+    let entries = record(&*store).await;
+    let revisions: Vec<i64> = entries.iter().map(|entry| entry.revision).collect();
+    assert_eq!(revisions, (1..=800).collect::<Vec<_>>());
+    assert_eq!(check(&*store).await.unwrap().number, 800);
+    let rows = store.changes_since(200).await.unwrap().rows;
+    assert_eq!(rows.len(), 600);
+    let versions = store.history(&HistoryQuery { most: 600, ..HistoryQuery::default() }).await.unwrap();
+    for ((entry, row), version) in entries[200..].iter().zip(&rows).zip(versions.iter().rev()) {
+        assert_eq!((&entry.name, entry.revision), (&row.name, row.version));
+        assert_eq!((&entry.name, entry.revision), (&version.name, version.revision));
+        let old = entry.name[1..].parse::<u32>().unwrap() % 3 == 0;
+        let told = if old { ("update", "updated") } else { ("create", "created") };
+        assert_eq!((entry.action.as_str(), version.kind.word()), told, "{}", entry.name);
+        assert_eq!((version.who.as_deref(), row.updated_by.as_deref()), (Some("bob"), Some("bob")));
+    }
 }
 
 pub(crate) async fn the_audit_record_is_read_in_pages(subject: &dyn Subject) {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use toolrail_core::{Change, Changes, HistoryQuery, Store};
+use toolrail_core::{Change, Changes, Expected, HistoryQuery, Store, StoreError};
 
-use super::{Subject, by, key, names, of, purge, put, row, switch, uses};
+use super::{Subject, by, if_there, key, names, of, purge, put, row, switch, uses};
 
 pub(crate) async fn a_new_store_is_empty(subject: &dyn Subject) {
     let store = subject.open().await;
@@ -155,6 +155,41 @@ pub(crate) async fn all_changes_of_a_write_are_made_or_none(subject: &dyn Subjec
     let revision = store.write(&batch, &by("ann")).await.unwrap();
     assert_eq!(reader.changes_since(0).await.unwrap().rows.len(), 500);
     assert!(revision == 500 || revision == 1000, "{revision}");
+}
+
+pub(crate) async fn a_batch_is_made_in_its_order(subject: &dyn Subject) {
+    let store = subject.open().await;
+    let batch = [
+        put("a", "1"),
+        put("A", "2"),
+        put("b", "1"),
+        switch("a", false),
+        of("acme", put("a", "3")),
+        purge("B"),
+        put("B", "4"),
+        purge("none"),
+        put("a", "5"),
+        switch("b", false),
+    ];
+    assert_eq!(store.write(&batch, &by("ann")).await.unwrap(), 9);
+    let changes = store.changes_since(0).await.unwrap();
+    let told: Vec<_> = changes
+        .rows
+        .iter()
+        .map(|row| {
+            (row.tenant.as_deref(), row.name.as_str(), row.enabled, row.config_json.as_str(), row.version)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [(Some("acme"), "a", true, "3", 5), (None, "a", true, "5", 8), (None, "B", false, "4", 9)]
+    );
+    // What is expected is expected at the place in the batch.
+    let twice = [put("new", "1"), if_there(Expected::Absent, put("NEW", "2"))];
+    let refused = store.write(&twice, &by("ann")).await.unwrap_err();
+    assert!(matches!(refused, StoreError::Conflict { .. }), "{refused}");
+    let again = [purge("a"), if_there(Expected::Absent, put("a", "6"))];
+    assert_eq!(store.write(&again, &by("ann")).await.unwrap(), 11);
 }
 
 /// R127.

@@ -66,6 +66,27 @@ async fn a_file_without_tenants_and_history_is_migrated_without_loss() {
     assert_eq!(folder.store().await.revision().await.unwrap(), 7, "migrated once");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_is_migrated_once_however_many_open_it() {
+    let folder = folder().await;
+    for sql in BEFORE_TENANTS.iter().chain([&ROWS]) {
+        folder.run(sql).await;
+    }
+    let mut opening = tokio::task::JoinSet::new();
+    for number in 0..6 {
+        let url = StoreUrl::Sqlite(folder.file());
+        opening.spawn(async move {
+            let store = open(&url).await.unwrap();
+            store.write(&[put(&format!("new{number}"), "{}")], &by("ann")).await.unwrap();
+        });
+    }
+    opening.join_all().await;
+    let store = folder.store().await;
+    assert_eq!((store.revision().await.unwrap(), store.count().await.unwrap()), (11, 8));
+    let query = HistoryQuery { most: 100, ..HistoryQuery::default() };
+    assert_eq!(store.history(&query).await.unwrap().len(), 8);
+}
+
 #[tokio::test]
 async fn a_file_may_lie_anywhere() {
     let parent = tempfile::tempdir().unwrap();

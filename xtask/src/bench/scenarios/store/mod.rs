@@ -23,7 +23,7 @@ use super::{Scene, data_folder};
 const REPLICAS: usize = 3;
 /// Between two looks at a replica: small against what is measured, and leaves the machine to the processes under test.
 const LOOK: Duration = Duration::from_millis(1);
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 /// Rows in one statement.
 const ROWS: usize = 500;
 

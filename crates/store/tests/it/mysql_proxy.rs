@@ -1,0 +1,164 @@
+//! MySQL and MariaDB: a server that is slow, silent, gone or full. A proxy stands between, so that the server itself can go
+//! on serving the other tests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use toolrail_core::{Store, StoreError};
+use toolrail_store::StoreUrl;
+
+use crate::behaviour::{by, put};
+use crate::mysql::{Database, connect, database, run, server};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Open,
+    /// Connections stay, and nothing goes through, as with a paused server.
+    Silent,
+    /// Connections are cut, new ones too.
+    Cut,
+}
+
+struct Proxy {
+    port: u16,
+    line: watch::Sender<Line>,
+    _serving: JoinSet<()>,
+}
+
+impl Proxy {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (line, state) = watch::channel(Line::Open);
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((client, _)) = listener.accept().await {
+                connections.spawn(serve(client, state.clone()));
+            }
+        });
+        Self { port, line, _serving: serving }
+    }
+
+    async fn store(&self, database: &Database) -> Arc<dyn Store> {
+        let mut url = database.url();
+        url.set_port(Some(self.port)).unwrap();
+        toolrail_store::open(&StoreUrl::Mysql(url)).await.unwrap()
+    }
+}
+
+async fn serve(client: TcpStream, state: watch::Receiver<Line>) {
+    let url = server();
+    let address = (url.host_str().unwrap().to_owned(), url.port().unwrap_or(3306));
+    let Ok(server) = TcpStream::connect(address).await else { return };
+    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+    let mut cut = state.clone();
+    tokio::select! {
+        _ = cut.wait_for(|line| *line == Line::Cut) => {}
+        () = copy(from_client, to_server, state.clone()) => {}
+        () = copy(from_server, to_client, state) => {}
+    }
+}
+
+async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut state: watch::Receiver<Line>) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        if state.wait_for(|line| *line != Line::Silent).await.is_err()
+            || to.write_all(&buffer[..length]).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+async fn unavailable_within<T>(seconds: u64, work: impl Future<Output = Result<T, StoreError>>) {
+    let begun = Instant::now();
+    let error = work.await.err().unwrap();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    assert!(
+        begun.elapsed() < Duration::from_secs(seconds) + Duration::from_millis(800),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_server_is_unavailable_within_the_bound_and_works_again() {
+    let (database, proxy) = (database().await, Proxy::start().await);
+    let store = proxy.store(&database).await;
+    store.write(&[put("a", "1")], &by("ann")).await.unwrap();
+    proxy.line.send_replace(Line::Silent);
+    let (author, changes) = (by("ann"), [put("a", "2")]);
+    let mut reads = JoinSet::new();
+    for _ in 0..12 {
+        let store = Arc::clone(&store);
+        reads.spawn(async move { unavailable_within(5, store.revision()).await });
+    }
+    unavailable_within(10, store.write(&changes, &author)).await;
+    reads.join_all().await;
+    proxy.line.send_replace(Line::Open);
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while store.revision().await.is_err() {
+        assert!(Instant::now() < deadline, "it does not come back");
+    }
+    let revision = store.write(&[put("a", "3")], &by("ann")).await.unwrap();
+    assert!(revision == 2 || revision == 3, "the write that got no answer was made or was not: {revision}");
+    let versions = i64::try_from(store.audit(0, 10).await.unwrap().len()).unwrap();
+    assert_eq!(versions, revision, "nothing was half made");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_went_away_is_unavailable_and_works_again() {
+    let (database, proxy) = (database().await, Proxy::start().await);
+    let store = proxy.store(&database).await;
+    store.write(&[put("a", "1")], &by("ann")).await.unwrap();
+    proxy.line.send_replace(Line::Cut);
+    unavailable_within(5, store.changes_since(0)).await;
+    unavailable_within(10, store.write(&[put("a", "2")], &by("ann"))).await;
+    proxy.line.send_replace(Line::Open);
+    assert_eq!(store.revision().await.unwrap(), 1);
+    assert_eq!(store.write(&[put("a", "3")], &by("ann")).await.unwrap(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_full_is_waited_for_and_told() {
+    let database = database().await;
+    let user = &database.name;
+    for host in ["%", "127.0.0.1"] {
+        let sql = format!(
+            "CREATE USER '{user}'@'{host}' IDENTIFIED BY 'vanpass' WITH MAX_USER_CONNECTIONS 2; \
+             GRANT ALL ON {user}.* TO '{user}'@'{host}'"
+        );
+        run(&server(), &sql).await.unwrap();
+    }
+    let mut url = database.url();
+    url.set_username(user).unwrap();
+    url.set_password(Some("vanpass")).unwrap();
+    let store = toolrail_store::open(&StoreUrl::Mysql(url.clone())).await.unwrap();
+    let mut reads = JoinSet::new();
+    for number in 0..20 {
+        let store = Arc::clone(&store);
+        reads.spawn(async move {
+            store.write(&[put(&format!("t{number}"), "1")], &by("ann")).await.unwrap();
+        });
+    }
+    reads.join_all().await;
+    assert_eq!(store.revision().await.unwrap(), 20, "more callers than connections");
+    store.close().await;
+
+    let taken = (connect(&url).await.unwrap(), connect(&url).await.unwrap());
+    let full = toolrail_store::open(&StoreUrl::Mysql(url.clone())).await.err().unwrap();
+    assert!(full.to_string().contains("max_user_connections"), "{full}");
+    drop(taken);
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while toolrail_store::open(&StoreUrl::Mysql(url.clone())).await.is_err() {
+        assert!(Instant::now() < deadline, "connections are free again");
+    }
+    run(&server(), &format!("DROP USER '{user}'@'%'; DROP USER '{user}'@'127.0.0.1'")).await.unwrap();
+}
