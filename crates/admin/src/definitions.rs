@@ -9,7 +9,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolrail_core::{Problem, Revision, Severity, ToolName, Usage};
+use toolrail_core::{Problem, Revision, Severity, ToolKey, ToolName, Usage};
 use toolrail_registry::{Done, Entry, Item, Snapshot, SourceId, UpstreamStatus, WriteError};
 
 use crate::Admin;
@@ -19,9 +19,12 @@ use crate::failure::{Failure, json as json_answer};
 use crate::unknown::{Sought, unknown};
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ListQuery {
     state: Option<String>,
+    /// Those of every tenant, too.
+    #[serde(default)]
+    all_tenants: bool,
 }
 
 #[derive(Deserialize)]
@@ -42,6 +45,8 @@ struct List<'a> {
 #[serde(rename_all = "camelCase")]
 struct Shown<'a> {
     name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -71,7 +76,8 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(entry: &'a Entry, snapshot: &'a Snapshot, beside: &Beside) -> Self {
-        let usage = beside.usage.get(&ToolName::fold(&entry.name));
+        let tenant = entry.tenant.as_deref().map(str::to_owned);
+        let usage = beside.usage.get(&ToolKey { tenant, name: ToolName::fold(&entry.name) });
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
         let (kind, description) = if let Some(tool) = entry.tool() {
             (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned))
@@ -81,6 +87,7 @@ impl<'a> Shown<'a> {
         };
         Self {
             name: &entry.name,
+            tenant: entry.tenant.as_deref(),
             description,
             kind,
             enabled: entry.enabled,
@@ -129,8 +136,8 @@ fn text_in(document: &Value, field: &str) -> Option<String> {
 
 /// What is shown beside what the entries say themselves.
 struct Beside {
-    /// How much tools have been used, by folded name.
-    usage: HashMap<String, Usage>,
+    /// How much tools have been used.
+    usage: HashMap<ToolKey, Usage>,
     /// The kinds there are.
     kinds: Vec<String>,
 }
@@ -144,7 +151,7 @@ impl Beside {
         });
         let kinds = admin.registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
         Self {
-            usage: usage.into_iter().map(|usage| (usage.tool.name.clone(), usage)).collect(),
+            usage: usage.into_iter().map(|usage| (usage.tool.clone(), usage)).collect(),
             kinds: kinds
                 .and_then(Value::as_array)
                 .into_iter()
@@ -161,15 +168,17 @@ pub(crate) async fn list(
     Asker(principal): Asker,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(query) = query.map_err(|error| Failure::bad_query(&error, "state=live|disabled|broken"))?;
+    let known = "state=live|disabled|broken, allTenants=true|false";
+    let Query(query) = query.map_err(|error| Failure::bad_query(&error, known))?;
     let state = query.state.as_deref();
     if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
     }
     let beside = Beside::of(&admin).await;
     let snapshot = admin.registry.catalogue(principal.tenant());
-    let tools: Vec<Shown<'_>> = snapshot
-        .entries()
+    let all: Box<dyn Iterator<Item = &Arc<Entry>>> =
+        if query.all_tenants { Box::new(snapshot.all_entries()) } else { Box::new(snapshot.entries()) };
+    let tools: Vec<Shown<'_>> = all
         .filter(|entry| state.is_none_or(|state| entry.state() == state))
         .map(|entry| Shown::new(entry, &snapshot, &beside))
         .collect();

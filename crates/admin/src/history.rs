@@ -100,11 +100,14 @@ pub(crate) async fn all(
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "before, limit"))?;
     let limit = limit(&query)?;
     let asked = HistoryQuery { of: None, before: query.before, most: limit };
-    let versions = match principal.tenant() {
-        None => admin.registry.history(&asked).await?,
+    let (versions, next) = match principal.tenant() {
+        None => {
+            let versions = admin.registry.history(&asked).await?;
+            let next = next_page(&versions, limit);
+            (versions, next)
+        }
         Some(tenant) => admin.registry.tenant_history(tenant, &asked).await?,
     };
-    let next = next_page(&versions, limit);
     let versions: Vec<ShownVersion> = versions.into_iter().map(ShownVersion::from).collect();
     let revision = admin.registry.snapshot().revision;
     Ok(json_answer(StatusCode::OK, &json!({"revision": revision, "versions": versions, "next": next})))

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, Expected, Problem, Severity};
+use toolrail_core::{CallError, ErrorCode, Expected, Problem, Revision, Severity};
 use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
 use crate::asking::{Asking, with_version};
@@ -27,23 +27,23 @@ pub(crate) async fn one(
         let message = "a definition is a JSON object; POST /admin/tools/batch takes a list of them";
         return Err(Failure::new(ErrorCode::InvalidDefinition, message));
     }
-    let before = admin.registry.catalogue(asking.tenant.as_deref());
+    let before = admin.registry.snapshot();
     let mut registration =
         Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
     settle(&mut registration, &asking)?;
-    let tenant = registration.tenant.clone();
     let base = registration.base.clone();
     let (mut results, revision) =
         admin.registry.register(vec![registration], BatchMode::AllOrNothing, &asking.author).await?;
-    let Some(Registered { name, written, problems }) = results.pop() else {
+    let Some(Registered { name, tenant, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
     };
     let (Some(name), Written::Created | Written::Updated) = (name, written) else {
         return Err(Failure::bad_definition(problems, &base));
     };
-    let after = admin.registry.catalogue(tenant.as_deref());
-    let state = after.entry(&name).map_or("purged", |entry| entry.state());
-    let Switched { enabled, note } = Switched::between(&before, &after, &name);
+    let after = admin.registry.snapshot();
+    let tenant = tenant.as_deref();
+    let state = after.entry_of(tenant, &name).map_or("purged", |entry| entry.state());
+    let Switched { enabled, note, .. } = Switched::between(&before, &after, (tenant, &name));
     let mut body = json!({
         "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
         "version": revision, "warnings": problems,
@@ -88,16 +88,19 @@ pub(crate) fn settle_tenant(registration: &mut Registration, asking: &Asking) ->
 /// Whether a registered tool is on now, and what to say if that is news.
 struct Switched {
     enabled: bool,
+    version: Option<Revision>,
     note: Option<&'static str>,
 }
 
 impl Switched {
-    fn between(before: &Snapshot, after: &Snapshot, name: &str) -> Self {
-        let was_off =
-            before.entry(name).is_some_and(|entry| entry.source == SourceId::Store && !entry.enabled);
-        let enabled = after.entry(name).is_some_and(|entry| entry.enabled);
+    fn between(before: &Snapshot, after: &Snapshot, (tenant, name): (Option<&str>, &str)) -> Self {
+        let stored = before.entry_of(tenant, name).filter(|entry| entry.source == SourceId::Store);
+        let was_off = stored.is_some_and(|entry| !entry.enabled);
+        let entry = after.entry_of(tenant, name);
+        let enabled = entry.is_some_and(|entry| entry.enabled);
+        let version = entry.and_then(|entry| entry.version);
         let note = "it was switched off and is on again; send \"enabled\": false to keep it off";
-        Self { enabled, note: (was_off && enabled).then_some(note) }
+        Self { enabled, version, note: (was_off && enabled).then_some(note) }
     }
 }
 
@@ -124,6 +127,8 @@ struct ItemAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<Revision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Problem>,
@@ -138,10 +143,9 @@ pub(crate) async fn batch(
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     drop(bytes);
-    let tenant = asking.tenant.as_deref();
-    let before = admin.registry.catalogue(tenant);
+    let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
-    let after = admin.registry.catalogue(tenant);
+    let after = admin.registry.snapshot();
     let count = |wanted: Written| results.iter().filter(|result| result.written == wanted).count();
     let (added, updated, refused) =
         (count(Written::Created), count(Written::Updated), count(Written::Refused));
@@ -262,15 +266,17 @@ async fn register_all(
 
 impl ItemAnswer {
     fn new(index: usize, result: Registered, before: &Snapshot, after: &Snapshot) -> Self {
-        let Registered { name, written, problems } = result;
+        let Registered { name, tenant, written, problems } = result;
         let ok = matches!(written, Written::Created | Written::Updated);
-        let switched = name.as_deref().filter(|_| ok).map(|name| Switched::between(before, after, name));
+        let switched = name.as_deref().filter(|_| ok);
+        let switched = switched.map(|name| Switched::between(before, after, (tenant.as_deref(), name)));
         Self {
             ok,
             index,
             name,
             status: word(written),
             enabled: switched.as_ref().map(|switched| switched.enabled),
+            version: switched.as_ref().and_then(|switched| switched.version),
             note: switched.and_then(|switched| switched.note),
             problems,
         }

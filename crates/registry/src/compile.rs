@@ -16,7 +16,7 @@ use crate::lazy_executor::{LazyExecutor, ToolExecutor};
 use crate::offered::{Prompt, Resource};
 use crate::tool::{Arguments, Tool};
 use crate::usage::{UseCount, UseLog};
-use crate::validator::LazyValidator;
+use crate::validator::{LazyValidator, defaults_of};
 use crate::{header_params, lint, listing, schema_lint};
 
 /// Wraps an executor in the policies of its definition.
@@ -216,7 +216,7 @@ pub(crate) fn checked_arguments(schema: &Value, entry: &Bytes, problems: &mut Pr
     let validator = checked(schema, "/inputSchema", problems)?;
     let defaults = defaults_of(schema);
     lint::check_defaults(&validator, &defaults, problems);
-    Some(Arguments::Checked { input: LazyValidator::of(schema, entry), defaults })
+    Some(Arguments::Checked(LazyValidator::of(schema, entry)))
 }
 
 /// The schema compiled, unless it has faults.
@@ -232,14 +232,4 @@ pub(crate) fn checked(schema: &Value, base: &str, problems: &mut Problems) -> Op
             None
         }
     }
-}
-
-/// The defaults of the top-level arguments; a call that leaves one out gets it.
-fn defaults_of(schema: &Value) -> Vec<(Box<str>, Value)> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    properties
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, property)| Some((name.as_str().into(), property.get("default")?.clone())))
-        .collect()
 }

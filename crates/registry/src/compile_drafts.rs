@@ -152,10 +152,13 @@ fn keep_last_good(entry: &mut Entry, before: &Entry) {
     };
     entry.item = Some(item.clone());
     entry.enabled &= before.enabled && !says_disabled(&entry.document);
+    // At the first of the errors.
+    let spot = entry.problems.first().and_then(|problem| problem.spot.clone());
     entry.problems.insert(
         0,
         Problem {
             origin: Some(entry.origin.clone()),
+            spot,
             ..whole_document(
                 &entry.name,
                 "the definition has errors, so the last good version stays in place".into(),

@@ -30,27 +30,31 @@ impl Registry {
         Ok(self.store()?.history(query).await?)
     }
 
-    /// Versions of all definitions of one tenant, the newest first.
+    /// Versions of all definitions of one tenant, the newest first, and before which to go on if there may be more.
     pub async fn tenant_history(
         &self,
         tenant: &str,
         query: &HistoryQuery,
-    ) -> Result<Vec<Version>, WriteError> {
+    ) -> Result<(Vec<Version>, Option<Revision>), WriteError> {
         let store = self.store()?;
         let most = usize::try_from(query.most).unwrap_or(usize::MAX);
         let (mut found, mut looked_through) = (Vec::new(), 0);
         let mut next = HistoryQuery { of: None, before: query.before, most: PAGE };
-        while found.len() < most && looked_through < LOOKED_THROUGH {
+        while looked_through < LOOKED_THROUGH {
             let page = store.history(&next).await?;
             let Some(last) = page.last() else {
-                break;
+                return Ok((found, None));
             };
             next.before = Some(last.revision);
             looked_through += page.len();
             found.extend(page.into_iter().filter(|version| version.tenant.as_deref() == Some(tenant)));
+            if found.len() >= most {
+                found.truncate(most);
+                next.before = found.last().map(|version| version.revision);
+                break;
+            }
         }
-        found.truncate(most);
-        Ok(found)
+        Ok((found, next.before))
     }
 
     /// One version of a definition, with its text.

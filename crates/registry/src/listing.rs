@@ -44,7 +44,9 @@ impl Page {
 /// The entries of one tool: for modern clients, and for legacy ones where it differs.
 pub(crate) fn entries_of(definition: &Definition, input_schema: &Value) -> (Bytes, Option<Bytes>) {
     let entry = |output_schema: Option<&Value>| {
-        Bytes::from(entry_of(definition, input_schema, output_schema).to_string())
+        let text = entry_of(definition, input_schema, output_schema).to_string();
+        // Without the room that was left for more, which would be as much again.
+        Bytes::from(text.into_boxed_str().into_boxed_bytes())
     };
     let output = definition.output_schema.as_ref();
     (entry(output), output.and_then(wrapped).map(|schema| entry(Some(&schema))))

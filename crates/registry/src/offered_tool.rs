@@ -52,7 +52,7 @@ fn is_same(before: &Entry, document: &Arc<str>, offered: &OfferedTool) -> bool {
             ToolExecutor::Lazy(_) => false,
         };
         let arguments = match tool.arguments {
-            Arguments::Checked { .. } => ArgumentCheck::Here,
+            Arguments::Checked(_) => ArgumentCheck::Here,
             Arguments::PassedOn => ArgumentCheck::There,
         };
         executor && arguments == offered.arguments && tool.tasks == offered.tasks

@@ -65,7 +65,7 @@ impl Registry {
     async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Read {
         let source = &tracked.source;
         reading.recounted = None;
-        let mut page = source.load(reading.revision).await?;
+        let mut page = self.ask(tracked, source.load(reading.revision)).await?;
         if page.is_none() && reading.counted.elapsed() >= self.limits.recount {
             page = self.recount(tracked, reading).await?;
         }
@@ -92,14 +92,14 @@ impl Registry {
     /// emptied without a trigger that could tell.
     async fn recount(&self, tracked: &Tracked, reading: &mut Reading) -> Result<Option<Loaded>, SourceError> {
         reading.counted = Instant::now();
-        let Some(count) = tracked.source.count().await? else {
+        let Some(count) = self.ask(tracked, tracked.source.count()).await? else {
             return Ok(None);
         };
         if surplus(count, &self.state().layers[tracked.index]) == reading.surplus {
             return Ok(None);
         }
         // Somebody may have written between the look and the count.
-        if let Some(changes) = tracked.source.load(reading.revision).await? {
+        if let Some(changes) = self.ask(tracked, tracked.source.load(reading.revision)).await? {
             return Ok(Some(changes));
         }
         tracing::warn!(
@@ -107,14 +107,25 @@ impl Registry {
             "the store has another number of definitions than its revision tells; all are read anew"
         );
         reading.recounted = Some(count);
-        tracked.source.load(None).await
+        self.ask(tracked, tracked.source.load(None)).await
     }
 
     async fn total_of(&self, tracked: &Tracked, page: &Loaded) -> Option<u64> {
         if self.progress.is_none() || !page.more {
             return None;
         }
-        tracked.source.count().await.ok().flatten()
+        self.ask(tracked, tracked.source.count()).await.ok().flatten()
+    }
+
+    /// The answer of a source, if it comes in time.
+    async fn ask<T>(
+        &self,
+        tracked: &Tracked,
+        answer: impl Future<Output = Result<T, SourceError>>,
+    ) -> Result<T, SourceError> {
+        let within = self.limits.patience;
+        let slow = |_| SourceError::Slow { source_words: tracked.source.describe(), within };
+        tokio::time::timeout(within, answer).await.map_err(slow)?
     }
 
     /// Compiles a page while the next one is read.
@@ -141,7 +152,9 @@ impl Registry {
             return Ok(None);
         }
         let compiling = tokio::task::spawn_blocking(move || compile_all(work, &*source, &compiler));
-        let next = async { if more { tracked.source.load(Some(revision)).await } else { Ok(None) } };
+        let next = async {
+            if more { self.ask(tracked, tracked.source.load(Some(revision))).await } else { Ok(None) }
+        };
         let (compiled, next) = tokio::join!(compiling, next);
         gathered.add(&*tracked.source, compiled?);
         next

@@ -40,6 +40,8 @@ pub struct RegistryLimits {
     pub window: Duration,
     /// How often a source is asked how many definitions it has, for changes that its revision does not tell.
     pub recount: Duration,
+    /// How long a source is given to answer one question. Stores give up earlier by themselves.
+    pub patience: Duration,
 }
 
 impl Default for RegistryLimits {
@@ -51,6 +53,7 @@ impl Default for RegistryLimits {
             settle: Duration::from_millis(100),
             window: Duration::from_millis(300),
             recount: Duration::from_secs(30),
+            patience: Duration::from_secs(30),
         }
     }
 }

@@ -14,20 +14,15 @@ use toolrail_core::{
 use crate::header_params::HeaderParam;
 use crate::lazy_executor::ToolExecutor;
 use crate::usage::UseCount;
-use crate::validator::LazyValidator;
+use crate::validator::{LazyValidator, Ready};
 
 /// The most violations one error message names.
 const MOST_VIOLATIONS: usize = 8;
 
 /// Who looks at the arguments of a tool.
 pub(crate) enum Arguments {
-    /// We do.
-    Checked {
-        /// What they must fit.
-        input: LazyValidator,
-        /// What a call that leaves them out gets.
-        defaults: Vec<(Box<str>, Value)>,
-    },
+    /// We do; they must fit this.
+    Checked(LazyValidator),
     /// Whoever carries the call out; they are passed on as the client wrote them.
     PassedOn,
 }
@@ -88,8 +83,8 @@ impl Tool {
     fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
         let invalid = |message: String| CallError::new(ErrorCode::InvalidArguments, message);
         let no_object = || invalid("the arguments must be a JSON object".to_owned());
-        let (input, defaults) = match &self.arguments {
-            Arguments::Checked { input, defaults } => (input, defaults),
+        let Ready { validator: input, defaults } = match &self.arguments {
+            Arguments::Checked(input) => input.get()?,
             Arguments::PassedOn if raw.is_some_and(|raw| !raw.get().starts_with('{')) => {
                 return Err(no_object());
             }
@@ -106,7 +101,6 @@ impl Tool {
                 members.insert(name.to_string(), value.clone());
             }
         }
-        let input = input.get()?;
         if !input.is_valid(&arguments) {
             let violations = listed(&input.violations(&arguments, MOST_VIOLATIONS));
             let name = &self.name;
@@ -122,7 +116,7 @@ impl Tool {
         let Some(output) = self.output.as_ref().filter(|_| !result.is_error) else {
             return Ok(result);
         };
-        let output = output.get()?;
+        let output = &output.get()?.validator;
         let value = match &result.payload {
             Payload::Json(json) => json.to_value(),
             Payload::Text(text) => Value::String(text.clone()),

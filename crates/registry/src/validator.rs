@@ -10,7 +10,14 @@ use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator};
 /// A schema that is known to compile.
 pub(crate) struct LazyValidator {
     schema: Bytes,
-    compiled: OnceLock<Option<Box<Validator>>>,
+    compiled: OnceLock<Option<Box<Ready>>>,
+}
+
+/// A schema in use.
+pub(crate) struct Ready {
+    pub(crate) validator: Validator,
+    /// What a call that leaves them out gets.
+    pub(crate) defaults: Vec<(Box<str>, Value)>,
 }
 
 impl LazyValidator {
@@ -26,14 +33,25 @@ impl LazyValidator {
     }
 
     /// The compiled schema.
-    pub(crate) fn get(&self) -> Result<&Validator, CallError> {
+    pub(crate) fn get(&self) -> Result<&Ready, CallError> {
         let compile = || {
             let schema: Value = serde_json::from_slice(&self.schema).ok()?;
-            SchemaCompiler::default().compile(&schema).ok().map(Box::new)
+            let validator = SchemaCompiler::default().compile(&schema).ok()?;
+            Some(Box::new(Ready { validator, defaults: defaults_of(&schema) }))
         };
-        let validator = self.compiled.get_or_init(compile).as_deref();
-        validator.ok_or_else(|| {
+        let ready = self.compiled.get_or_init(compile).as_deref();
+        ready.ok_or_else(|| {
             CallError::new(ErrorCode::Internal, "a schema that was checked does not compile any more")
         })
     }
+}
+
+/// The defaults of the top-level arguments; a call that leaves one out gets it.
+pub(crate) fn defaults_of(schema: &Value) -> Vec<(Box<str>, Value)> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, property)| Some((name.as_str().into(), property.get("default")?.clone())))
+        .collect()
 }

@@ -29,6 +29,8 @@ pub enum BatchMode {
 pub struct Registered {
     /// The name, if it has one.
     pub name: Option<String>,
+    /// Whose it is; everybody's if absent.
+    pub tenant: Option<String>,
     /// What was done.
     pub written: Written,
     /// What is wrong with it, warnings included.
@@ -97,8 +99,9 @@ pub struct Done {
 }
 
 /// Registrations on their way into the store.
-#[derive(Default)]
 struct Batch {
+    /// What there is before.
+    snapshot: Arc<Snapshot>,
     seen: HashSet<ToolKey>,
     /// Each with the place of its registration.
     changes: Vec<(usize, Change)>,
@@ -114,7 +117,7 @@ impl Registry {
         author: &Author,
     ) -> Result<(Vec<Registered>, Revision), WriteError> {
         self.store()?;
-        let mut batch = Batch::default();
+        let mut batch = Batch { snapshot: self.snapshot(), seen: HashSet::new(), changes: Vec::new() };
         let mut results = tokio::task::block_in_place(|| {
             let check = |(index, registration)| self.check_registration(index, registration, &mut batch);
             registrations.into_iter().enumerate().map(check).collect::<Vec<_>>()
@@ -184,13 +187,13 @@ impl Registry {
             self.compiler.compile(&registration.document, &Arc::from(""), SourceId::Store);
         problems.extend(found);
         let name = registration.document.get("name").and_then(Value::as_str).map(str::to_owned);
+        let tenant = registration.tenant.clone();
         let mut replaced = false;
         if let Some(name) = &name {
-            let tenant = registration.tenant.as_deref();
-            let snapshot = self.catalogue(tenant);
-            let existing = own_entry(&snapshot, tenant, name);
+            let existing = batch.snapshot.entry_of(tenant.as_deref(), name);
+            let existing = existing.filter(|entry| entry.source == SourceId::Store);
             replaced = existing.is_some();
-            let key = ToolKey { tenant: registration.tenant.clone(), name: ToolName::fold(name) };
+            let key = ToolKey { tenant: tenant.clone(), name: ToolName::fold(name) };
             problems.extend(clash(name, existing, batch.seen.insert(key)));
         }
         let refused = problems.iter().any(|problem| problem.severity == Severity::Error);
@@ -198,17 +201,18 @@ impl Registry {
             problem.pointer = format!("{}{}", registration.base, problem.pointer);
         }
         let (Some(finished), false) = (compiled, refused) else {
-            return Registered { name, written: Written::Refused, problems };
+            return Registered { name, tenant, written: Written::Refused, problems };
         };
         let enabled = registration.settle_switch();
         let change = Change {
-            tenant: registration.tenant,
+            tenant: tenant.clone(),
             name: finished.name.to_string(),
             expected: registration.expected,
             action: Action::Put { enabled, config_json: registration.document.to_string() },
         };
         batch.changes.push((index, change));
-        Registered { name, written: if replaced { Written::Updated } else { Written::Created }, problems }
+        let written = if replaced { Written::Updated } else { Written::Created };
+        Registered { name, tenant, written, problems }
     }
 
     /// Switches a tool on or off. Where it is so already, nothing is written.
@@ -282,12 +286,6 @@ impl Registry {
             (Some(_) | None, _) => WriteError::NotFound(name.clone()),
         })
     }
-}
-
-/// The definition of that name that the store has for exactly that tenant.
-fn own_entry<'a>(snapshot: &'a Snapshot, tenant: Option<&str>, name: &str) -> Option<&'a Arc<Entry>> {
-    let own = |entry: &&Arc<Entry>| entry.source == SourceId::Store && entry.tenant.as_deref() == tenant;
-    snapshot.entry(name).filter(own)
 }
 
 /// Names are unique by folded case: another spelling is a mistake more often than a wish to rename.

@@ -81,6 +81,14 @@ pub enum SourceError {
         #[source]
         source: std::io::Error,
     },
+    /// It did not answer in time.
+    #[error("{source_words} did not answer within {within:?}")]
+    Slow {
+        /// Which source.
+        source_words: String,
+        /// How long it was given.
+        within: Duration,
+    },
     /// Definitions could not be compiled, for a reason that is not in them.
     #[error("compiling was interrupted; this is a fault of the program: {0}")]
     Interrupted(#[from] tokio::task::JoinError),

@@ -30,6 +30,57 @@ async fn a_broken_file_keeps_its_last_good_definitions_and_says_so() {
     assert_eq!(names(&registry), ["a2"]);
 }
 
+/// Every problem of a definition in a file says where it stands: its value, or what would hold it.
+#[tokio::test(flavor = "multi_thread")]
+async fn problems_name_the_line_and_the_column_in_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("one.yaml", "# first\nname: one\ndescription: d\necho:\n  needz: x\n");
+    write("more.yaml", "tools:\n- name: two\n  description: d\n  echo: {}\n  tgas: [a]\n");
+    write("same.yaml", "- name: ONE\n  echo: {}\n");
+    write("wrapped.json", "{\"name\": \"three\",\n \"configJson\": {\"name\": \"three\", \"echo\": 7}}");
+    write("broken.yaml", "name: x\necho: [1\n");
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    let errors = snapshot.problems().filter(|problem| problem.severity == toolrail_core::Severity::Error);
+    let mut told: Vec<String> = errors
+        .map(|problem| format!("{} {}", problem.spot.as_ref().unwrap(), problem.pointer))
+        .filter(|told| !told.starts_with("broken"))
+        .collect();
+    told.sort();
+    told.dedup();
+    assert_eq!(
+        told,
+        [
+            "more.yaml:5:9 /tgas",
+            "one.yaml:5:10 /echo/needz",
+            "same.yaml:1:9 /name",
+            "wrapped.json:2:42 /echo"
+        ]
+    );
+    let broken =
+        snapshot.problems().find(|problem| problem.origin.as_deref() == Some("broken.yaml")).unwrap();
+    assert_eq!(broken.spot.as_ref().map(|spot| spot.line), Some(2), "{broken}");
+}
+
+/// R74: a catalogue of RegistryTools is read as it is; what has no kind here is told where it stands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_catalogue_of_registry_tools_is_a_file_of_definitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let text =
+        "{\"a.b\": {\"name\": \"a.b\", \"description\": \"d\",\n  \"input_schema\": {\"type\": \"array\"}}}";
+    fs::write(folder.path().join("tools.json"), text).unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    let entry = snapshot.entry("a.b").unwrap();
+    assert_eq!(entry.origin, "tools.json#/a.b");
+    let places: Vec<_> =
+        entry.problems.iter().map(|problem| problem.spot.as_ref().unwrap().to_string()).collect();
+    assert!(places.contains(&"tools.json:2:28".to_owned()), "{places:?} {:?}", entry.problems);
+}
+
 /// An editor empties a file before it writes it; only deleting it removes its tools.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_emptied_file_keeps_its_last_good_definitions_and_says_so() {

@@ -102,6 +102,22 @@ async fn a_store_that_hangs_holds_up_nothing_else() {
     follower.abort();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_never_answers_is_failing() {
+    let rows = Arc::new(Rows::default());
+    let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
+    let limits = RegistryLimits { patience: Duration::from_millis(20), ..RegistryLimits::default() };
+    let source = Arc::new(StoreSource::new(rows.clone()));
+    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], limits);
+    rows.commit(&[described("a")]);
+    registry.refresh().await;
+    rows.set(Health::Hanging);
+    tokio::time::timeout(DEADLINE, registry.refresh()).await.unwrap();
+    let failure = registry.snapshot().sources[0].failure.clone().unwrap();
+    assert_eq!(failure, "rows did not answer within 20ms");
+    assert_eq!(names(&registry), ["a"]);
+}
+
 /// R128: what was written is there when the write is answered, however many write at once.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_write_is_there_when_it_is_answered() {

@@ -17,6 +17,8 @@ mod incremental;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod measured;
+#[cfg(test)]
 mod others;
 #[cfg(test)]
 mod paging;

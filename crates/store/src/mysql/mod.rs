@@ -118,7 +118,8 @@ impl Store for MysqlStore {
     }
 
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
-        bounded!(self, WRITING, |connection| write::write(connection, changes, author))
+        let limit = pool::writing(changes.len());
+        bounded!(self, limit, |connection| write::write(connection, changes, author))
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {

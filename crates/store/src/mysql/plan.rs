@@ -100,6 +100,22 @@ fn standing(row: &Row) -> Standing<'_> {
 }
 
 impl Step<'_> {
+    /// Whether the definition may be called from then on.
+    pub(super) fn enabled(&self) -> bool {
+        match self.change.action {
+            Action::Put { enabled, .. } | Action::SetEnabled(enabled) => enabled,
+            Action::Purge => false,
+        }
+    }
+
+    /// The definition that is put; empty if none is.
+    pub(super) fn config_json(&self) -> &str {
+        match &self.change.action {
+            Action::Put { config_json, .. } => config_json,
+            Action::SetEnabled(_) | Action::Purge => "",
+        }
+    }
+
     /// Its entry in the audit record, not chained yet.
     pub(super) fn entry(&self, author: &Author, at: &str) -> AuditEntry {
         let action = match (self.deed, &self.change.action) {

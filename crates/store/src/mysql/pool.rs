@@ -18,6 +18,11 @@ pub(super) const READING: Duration = Duration::from_secs(5);
 /// How long writing may take, with getting a connection.
 pub(super) const WRITING: Duration = Duration::from_secs(10);
 
+/// How long writing so many changes may take: as long again for every thousand of them.
+pub(super) fn writing(changes: usize) -> Duration {
+    WRITING * u32::try_from(1 + changes / 1_000).unwrap_or(u32::MAX).min(60)
+}
+
 const CONNECTIONS: u32 = 8;
 const IDLE: Duration = Duration::from_secs(30);
 /// How long to try while the server takes no more connections.

@@ -75,7 +75,8 @@ async fn create_database(url: &Url, options: &MySqlConnectOptions) -> Result<(),
             tracing::info!(database, "created the database");
             Ok(())
         }
-        Err(_) => Err(no_right(url, options)),
+        Err(error) if number_of(&error) == Some(number::NO_RIGHT_TO_DATABASE) => Err(no_right(url, options)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Writing: all changes or none, in one transaction that holds the revision locked from its first step, so that versions
 //! become visible in the order of their numbers.
 
+use std::collections::HashSet;
+
 use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder, Row as _};
-use toolrail_core::{Action, Author, Change, Revision, ToolKey};
+use toolrail_core::{Author, Change, Revision, ToolKey};
 
 use super::failure::{Failure, number};
 use super::pieces::pieces;
@@ -62,8 +64,10 @@ async fn write_once(
         }
     };
     let after = steps.last().map_or(before, |step| step.revision);
-    for alike in steps.chunk_by(|one, next| one.deed == next.deed && one.deed == Deed::Create) {
-        apply(&mut transaction, alike).await?;
+    for steps in runs(&steps) {
+        for piece in pieces(steps, |step| step.config_json().len()) {
+            apply(&mut transaction, piece).await?;
+        }
     }
     let reached: Revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
     if reached != after {
@@ -98,10 +102,8 @@ async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Row
     keys.dedup();
     let mut found = Rows::with_capacity(keys.len());
     for keys in pieces(&keys, |_| 0) {
-        let mut select = QueryBuilder::<MySql>::new(select_rows!("WHERE (tenant_key, name_key) IN "));
-        select.push_tuples(keys, |mut tuple, key| {
-            tuple.push_bind(tenant_bytes(key)).push_bind(key.name.as_bytes());
-        });
+        let mut select = QueryBuilder::<MySql>::new(select_rows!("WHERE "));
+        of_keys(&mut select, keys.iter());
         for row in select.build().fetch_all(&mut **transaction).await? {
             let row = row_of(&row)?;
             let key = ToolKey { tenant: row.tenant.clone(), name: toolrail_core::ToolName::fold(&row.name) };
@@ -111,58 +113,114 @@ async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Row
     Ok(found)
 }
 
-async fn apply(transaction: &mut Begun<'_>, alike: &[Step<'_>]) -> Result<(), sqlx::Error> {
-    let Some(step) = alike.first() else { return Ok(()) };
-    let (tenant, name) = (tenant_bytes(&step.key), step.key.name.as_bytes());
-    match (step.deed, &step.change.action) {
-        (Deed::Create, _) => create(transaction, alike).await?,
-        (Deed::Replace, Action::Put { enabled, config_json }) => {
-            sqlx::query("UPDATE mcp_tool SET name = ?, enabled = ?, config_json = ? WHERE tenant_key = ? AND name_key = ?")
-                .bind(&step.change.name)
-                .bind(enabled)
-                .bind(config_json)
-                .bind(tenant)
-                .bind(name)
-                .execute(&mut **transaction)
-                .await?;
+/// Steps that can be made by one statement: all of one kind, and no two on one row.
+fn runs<'s, 'c>(steps: &'s [Step<'c>]) -> Vec<&'s [Step<'c>]> {
+    let (mut runs, mut begin) = (Vec::new(), 0);
+    let mut keys = HashSet::new();
+    for (place, step) in steps.iter().enumerate() {
+        if steps[begin].deed != step.deed || !keys.insert(&step.key) {
+            runs.push(&steps[begin..place]);
+            begin = place;
+            keys.clear();
+            keys.insert(&step.key);
         }
-        (Deed::Switch, Action::SetEnabled(enabled)) => {
-            sqlx::query("UPDATE mcp_tool SET enabled = ? WHERE tenant_key = ? AND name_key = ?")
-                .bind(enabled)
-                .bind(tenant)
-                .bind(name)
-                .execute(&mut **transaction)
-                .await?;
+    }
+    if begin < steps.len() {
+        runs.push(&steps[begin..]);
+    }
+    runs
+}
+
+async fn apply(transaction: &mut Begun<'_>, steps: &[Step<'_>]) -> Result<(), sqlx::Error> {
+    let Some(first) = steps.first() else { return Ok(()) };
+    let mut sql = QueryBuilder::<MySql>::new("");
+    match first.deed {
+        Deed::Create => create(&mut sql, steps),
+        Deed::Replace | Deed::Switch => change(&mut sql, steps),
+        Deed::Remove => {
+            sql.push("DELETE FROM mcp_tool");
+            of_these(&mut sql, steps);
+            in_their_order(&mut sql, steps);
         }
-        (Deed::Replace | Deed::Switch | Deed::Remove, _) => {
-            for sql in [
-                "DELETE FROM mcp_tool WHERE tenant_key = ? AND name_key = ?",
-                "DELETE FROM mcp_tool_use WHERE tenant_key = ? AND name_key = ?",
-            ] {
-                sqlx::query(sql).bind(tenant).bind(name).execute(&mut **transaction).await?;
-            }
-        }
+    }
+    sql.build().execute(&mut **transaction).await?;
+    if first.deed == Deed::Remove {
+        let mut sql = QueryBuilder::<MySql>::new("DELETE FROM mcp_tool_use");
+        of_these(&mut sql, steps);
+        sql.build().execute(&mut **transaction).await?;
     }
     Ok(())
 }
 
-async fn create(transaction: &mut Begun<'_>, steps: &[Step<'_>]) -> Result<(), sqlx::Error> {
-    let bytes = |step: &Step<'_>| match &step.change.action {
-        Action::Put { config_json, .. } => config_json.len(),
-        Action::SetEnabled(_) | Action::Purge => 0,
-    };
-    for piece in pieces(steps, bytes) {
-        let mut insert =
-            QueryBuilder::<MySql>::new("INSERT INTO mcp_tool (tenant_id, name, enabled, config_json) ");
-        insert.push_values(piece, |mut row, step| {
-            if let Action::Put { enabled, config_json } = &step.change.action {
-                row.push_bind(&step.key.tenant).push_bind(&step.change.name);
-                row.push_bind(enabled).push_bind(config_json);
-            }
+fn create(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
+    sql.push("INSERT INTO mcp_tool (tenant_id, name, enabled, config_json) ");
+    sql.push_values(steps, |mut row, step| {
+        row.push_bind(step.key.tenant.clone()).push_bind(step.name.clone());
+        row.push_bind(step.enabled()).push_bind(step.config_json().to_owned());
+    });
+}
+
+fn change(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
+    sql.push("UPDATE mcp_tool SET enabled = ");
+    each(sql, steps, |sql, step| {
+        sql.push_bind(step.enabled());
+    });
+    if steps.iter().all(|step| step.deed == Deed::Replace) {
+        sql.push(", name = ");
+        each(sql, steps, |sql, step| {
+            sql.push_bind(step.name.clone());
         });
-        insert.build().execute(&mut **transaction).await?;
+        sql.push(", config_json = ");
+        each(sql, steps, |sql, step| {
+            sql.push_bind(step.config_json().to_owned());
+        });
     }
-    Ok(())
+    of_these(sql, steps);
+    in_their_order(sql, steps);
+}
+
+/// What tells one row from another, in one value.
+const WHICH: &str = "CONCAT(tenant_key, x'00', name_key)";
+
+fn which(step: &Step<'_>) -> Vec<u8> {
+    [tenant_bytes(&step.key), b"\0", step.key.name.as_bytes()].concat()
+}
+
+/// A value of its own for each row.
+fn each(
+    sql: &mut QueryBuilder<MySql>,
+    steps: &[Step<'_>],
+    value: impl Fn(&mut QueryBuilder<MySql>, &Step<'_>),
+) {
+    sql.push("CASE ").push(WHICH);
+    for step in steps {
+        sql.push(" WHEN ").push_bind(which(step)).push(" THEN ");
+        value(sql, step);
+    }
+    sql.push(" END");
+}
+
+// Written out, since not every server finds a list of pairs in an index.
+fn of_these(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
+    sql.push(" WHERE ");
+    of_keys(sql, steps.iter().map(|step| &step.key));
+}
+
+fn of_keys<'k>(sql: &mut QueryBuilder<MySql>, keys: impl Iterator<Item = &'k ToolKey>) {
+    for (place, key) in keys.enumerate() {
+        sql.push(if place == 0 { "(tenant_key = " } else { " OR (tenant_key = " });
+        sql.push_bind(tenant_bytes(key).to_vec()).push(" AND name_key = ");
+        sql.push_bind(key.name.clone().into_bytes()).push(")");
+    }
+}
+
+// The triggers number the rows as they come.
+fn in_their_order(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
+    sql.push(" ORDER BY FIELD(").push(WHICH);
+    for step in steps {
+        sql.push(", ").push_bind(which(step));
+    }
+    sql.push(")");
 }
 
 /// Says who made the versions that the triggers have just entered.

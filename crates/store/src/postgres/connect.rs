@@ -68,9 +68,10 @@ pub(super) async fn first(options: &PgConnectOptions) -> Result<PgConnection, Fa
             Err(error) => error,
         };
         match error.code().as_deref() {
+            _ if Instant::now() > deadline => return Err(error),
             Some("3D000") => create(options).await?,
             // Too many connections, or the server is starting.
-            Some("53300" | "57P03") if Instant::now() < deadline => {}
+            Some("53300" | "57P03") => {}
             _ => return Err(error),
         }
         sleep(Duration::from_millis(50)).await;
@@ -97,8 +98,9 @@ async fn create(options: &PgConnectOptions) -> Result<(), Fault> {
     };
     let mut connection =
         connect(&options.clone().database("postgres")).await.map_err(|error| missing(error.to_string()))?;
-    let created = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection).await;
-    connection.close().await.ok();
+    let creating = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection);
+    let created = timeout(CONNECT, creating).await.map_err(|_| Fault::slow(CONNECT))?;
+    timeout(CONNECT, connection.close()).await.ok();
     match created {
         Ok(_) => Ok(()),
         // Another process was quicker, or is at it.
@@ -107,34 +109,41 @@ async fn create(options: &PgConnectOptions) -> Result<(), Fault> {
     }
 }
 
-/// The pool for everything but listening.
-pub(super) fn pool(options: &PgConnectOptions, schema: &str) -> PgPool {
-    with_settings(schema).max_connections(MOST_CONNECTIONS).connect_lazy_with(options.clone())
+/// A migrated database, and where its tables are.
+#[derive(Clone)]
+pub(super) struct Server {
+    pub(super) options: PgConnectOptions,
+    pub(super) schema: String,
 }
 
-/// One connection to listen on.
-pub(super) fn pool_of_one(options: &PgConnectOptions, schema: &str) -> PgPool {
-    with_settings(schema)
-        .max_connections(1)
-        .max_lifetime(None)
-        .idle_timeout(None)
-        .connect_lazy_with(options.clone())
-}
+impl Server {
+    /// The pool for everything but listening.
+    pub(super) fn pool(&self) -> PgPool {
+        self.pool_of(MOST_CONNECTIONS)
+            .idle_timeout(Duration::from_mins(5))
+            .max_lifetime(Duration::from_mins(30))
+            .connect_lazy_with(self.options.clone())
+    }
 
-fn with_settings(schema: &str) -> PgPoolOptions {
-    let settings = format!("{SETTINGS}; SET search_path TO {}", quoted(schema));
-    PgPoolOptions::new()
-        .acquire_timeout(ACQUIRE)
-        .test_before_acquire(true)
-        .idle_timeout(Duration::from_mins(5))
-        .max_lifetime(Duration::from_mins(30))
-        .after_connect(move |connection, _| {
-            let settings = settings.clone();
-            Box::pin(async move {
-                sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
-                Ok(())
+    /// One connection to listen on.
+    pub(super) fn pool_of_one(&self) -> PgPool {
+        self.pool_of(1).idle_timeout(None).max_lifetime(None).connect_lazy_with(self.options.clone())
+    }
+
+    fn pool_of(&self, connections: u32) -> PgPoolOptions {
+        let settings = format!("{SETTINGS}; SET search_path TO {}", quoted(&self.schema));
+        PgPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(ACQUIRE)
+            .test_before_acquire(true)
+            .after_connect(move |connection, _| {
+                let settings = settings.clone();
+                Box::pin(async move {
+                    sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
+                    Ok(())
+                })
             })
-        })
+    }
 }
 
 /// A name as SQL has it.

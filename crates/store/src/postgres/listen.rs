@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Executor;
-use sqlx::postgres::{PgListener, PgPool};
+use sqlx::postgres::PgListener;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
+use super::connect::Server;
 use super::fault::Fault;
 
 const CHANNEL: &str = "mcp_tool_changed";
@@ -22,11 +23,11 @@ const ANSWER: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// Rings `bell` for every change and after every gap, for ever. `pool` has one connection, for this alone.
-pub(super) async fn ring(pool: PgPool, bell: Arc<Notify>, store: String) {
+/// Rings `bell` for every change and after every gap, for ever.
+pub(super) async fn ring(server: Server, bell: Arc<Notify>, store: String) {
     let mut pause = FIRST_PAUSE;
     loop {
-        match connect(&pool).await {
+        match connect(&server).await {
             Ok(listener) => {
                 bell.notify_one();
                 pause = FIRST_PAUSE;
@@ -40,9 +41,11 @@ pub(super) async fn ring(pool: PgPool, bell: Arc<Notify>, store: String) {
     }
 }
 
-async fn connect(pool: &PgPool) -> Result<PgListener, Fault> {
+async fn connect(server: &Server) -> Result<PgListener, Fault> {
+    // Each in a pool of its own: one that hangs would keep its place until the network gives it up.
+    let pool = server.pool_of_one();
     let connecting = async {
-        let mut listener = PgListener::connect_with(pool).await?;
+        let mut listener = PgListener::connect_with(&pool).await?;
         // A lost connection ends the listener: the next one starts with a ring.
         listener.eager_reconnect(false);
         listener.listen(CHANNEL).await?;

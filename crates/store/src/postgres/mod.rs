@@ -62,11 +62,12 @@ impl PostgresStore {
         let options = connect::options(url)?;
         let mut first = connect::first(&options).await?;
         let schema = schema::migrate(&mut first, &name).await?;
-        first.close().await.ok();
-        let bell = Arc::new(Notify::new());
-        let listener = listen::ring(connect::pool_of_one(&options, &schema), Arc::clone(&bell), name.clone());
+        timeout(CLOSE, first.close()).await.ok();
+        let server = connect::Server { options, schema };
+        let (pool, bell) = (server.pool(), Arc::new(Notify::new()));
+        let listener = listen::ring(server, Arc::clone(&bell), name.clone());
         let listening = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self { name, pool: connect::pool(&options, &schema), bell, listening })
+        Ok(Self { name, pool, bell, listening })
     }
 
     async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {

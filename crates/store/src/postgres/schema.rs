@@ -1,8 +1,11 @@
 //! The schema's versions and how a database gets from one to the next. Append to `MIGRATIONS`; never change what has been
 //! released. The tables are in the schema that has them already, otherwise in the first of the search path.
 
+use std::time::Duration;
+
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
+use tokio::time::timeout;
 use toolrail_core::StoreError;
 
 use super::adopt::{self, Shape};
@@ -39,17 +42,26 @@ const SCHEMA: &str = "SELECT coalesce( \
     (SELECT relnamespace::regnamespace::oid FROM pg_class WHERE oid = to_regclass('toolrail_schema')), \
     (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))";
 
+/// How long it may take to see what there is.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// How long everything else may take: more than the server allows for one statement.
+const CHANGE: Duration = Duration::from_mins(6);
+
 /// Brings the database to the newest version and returns the schema that the tables are in. Processes that start at once
 /// take turns, and what one cannot finish is not begun.
 pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Result<String, Fault> {
-    let schema = find_schema(connection).await?;
-    // Temporary tables come last: nobody's may stand for ours.
-    let path = format!("{PATIENCE}; SET search_path TO {}, pg_temp", quoted(&schema));
-    sqlx::raw_sql(AssertSqlSafe(path)).execute(&mut *connection).await?;
-    if is_current(connection, store).await? {
+    let looking = timeout(LOOK, look(connection, store)).await;
+    let Found { schema, current, settled } = looking.unwrap_or(Err(Fault::slow(LOOK)))?;
+    if settled {
         return Ok(schema);
     }
-    match apply_in_turn(connection, store).await {
+    let changing = timeout(CHANGE, apply_in_turn(connection, store)).await;
+    match changing.unwrap_or(Err(Fault::slow(CHANGE))) {
+        Err(Fault::Sql(error)) if current && code(&error).as_deref() == Some("42501") => {
+            tracing::warn!(%store, %error, "another program made its trigger of mcp_tool anew, and it cannot be dropped");
+            Ok(schema)
+        }
         Err(Fault::Sql(error)) if code(&error).as_deref() == Some("42501") => {
             let user: String = sqlx::query_scalar("SELECT current_user::text").fetch_one(connection).await?;
             let (schema, user) = (quoted(&schema), quoted(&user));
@@ -62,6 +74,24 @@ pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Resul
     }
 }
 
+struct Found {
+    schema: String,
+    /// It has the newest version.
+    current: bool,
+    /// There is nothing to do.
+    settled: bool,
+}
+
+async fn look(connection: &mut PgConnection, store: &str) -> Result<Found, Fault> {
+    let schema = find_schema(connection).await?;
+    // Temporary tables come last: nobody's may stand for ours.
+    let path = format!("{PATIENCE}; SET search_path TO {}, pg_temp", quoted(&schema));
+    sqlx::raw_sql(AssertSqlSafe(path)).execute(&mut *connection).await?;
+    let current = applied(connection, store).await? == MIGRATIONS.len();
+    let settled = current && adopt::foreign_triggers(connection).await?.is_empty();
+    Ok(Found { schema, current, settled })
+}
+
 async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
     let query = AssertSqlSafe(format!("SELECT nspname::text FROM pg_namespace WHERE oid = ({SCHEMA})"));
     let found: Option<String> = sqlx::query_scalar(query).fetch_optional(connection).await?;
@@ -70,11 +100,6 @@ async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
             "no schema of its search_path exists; create one, or name another by ?options[search_path]=NAME",
         )
     })
-}
-
-async fn is_current(connection: &mut PgConnection, store: &str) -> Result<bool, Fault> {
-    let current = applied(connection, store).await? == MIGRATIONS.len();
-    Ok(current && adopt::foreign_triggers(connection).await?.is_empty())
 }
 
 /// One process at a time. The turn is taken before the transaction begins: the names of tables that were looked up in

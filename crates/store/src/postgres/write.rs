@@ -11,7 +11,7 @@ use toolrail_core::{
 
 use super::audit;
 use super::connect::{Lease, quoted};
-use super::fault::{Fault, code};
+use super::fault::Fault;
 use super::rows::{self, REVISION};
 
 /// How long a write that gave way to others is tried again; the last try may take the rest of a write's time.
@@ -23,7 +23,7 @@ const APPLY: &str = "SELECT place, coalesce(refused, FALSE), at_revision, at, st
 // A constraint of an adopted table that knows no tenants: unique over the name alone.
 const UNIQUE_NAME: &str = "SELECT pg_class.relname::text, pg_constraint.conname::text FROM pg_index \
     JOIN pg_class ON pg_class.oid = indexrelid LEFT JOIN pg_constraint ON conindid = indexrelid AND contype = 'u' \
-    WHERE indrelid = to_regclass('mcp_tool') AND indisunique AND NOT indisprimary AND indnatts = 1 \
+    WHERE indrelid = to_regclass('mcp_tool') AND pg_class.relname = $1 AND indisunique AND NOT indisprimary AND indnatts = 1 \
     AND indkey[0] = (SELECT attnum FROM pg_attribute WHERE attrelid = indrelid AND attname = 'name')";
 
 /// Makes all the changes or none. Whoever is in the way for a moment is given way to, and the write made again.
@@ -41,7 +41,7 @@ pub(super) async fn write(pool: &PgPool, changes: &[Change], author: &Author) ->
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_millis(200));
             }
-            Some("23505") if drop_unique_name(pool).await? => {}
+            Some("23505") if drop_unique_name(pool, &fault).await? => {}
             _ => return Err(fault),
         }
     }
@@ -167,27 +167,26 @@ fn expectation(expected: Expected) -> Option<i64> {
     }
 }
 
-/// Drops what keeps two tenants of an adopted table from using one name; `false` if there is no such thing.
-async fn drop_unique_name(pool: &PgPool) -> Result<bool, Fault> {
+/// Drops what keeps two tenants of an adopted table from using one name, if that is what was in the way.
+async fn drop_unique_name(pool: &PgPool, fault: &Fault) -> Result<bool, Fault> {
     let mut lease = Lease::take(pool).await?;
     let connection = lease.connection()?;
-    let found: Vec<(String, Option<String>)> =
-        sqlx::query_as(UNIQUE_NAME).fetch_all(&mut *connection).await?;
-    for (index, constraint) in &found {
+    let query = sqlx::query_as(UNIQUE_NAME).bind(fault.constraint().unwrap_or_default());
+    let found: Option<(String, Option<String>)> = query.fetch_optional(&mut *connection).await?;
+    if let Some((index, constraint)) = &found {
         let sql = match constraint {
             Some(constraint) => {
                 format!("ALTER TABLE mcp_tool DROP CONSTRAINT IF EXISTS {}", quoted(constraint))
             }
             None => format!("DROP INDEX IF EXISTS {}", quoted(index)),
         };
-        if let Err(error) = sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(&mut *connection).await {
-            let why = code(&error).unwrap_or_default().into_owned();
-            return Err(Fault::told(format!(
-                "another tenant has that name, and the table mcp_tool allows each name once; run: {sql} ({why}: {error})"
-            )));
-        }
+        sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(connection).await.map_err(|error| {
+            Fault::told(format!(
+                "another tenant has that name, and the table mcp_tool allows each name once; run: {sql} ({error})"
+            ))
+        })?;
         tracing::warn!(%index, "dropped the constraint of mcp_tool that allowed each name once: tenants have names of their own");
     }
     lease.give_back();
-    Ok(!found.is_empty())
+    Ok(found.is_some())
 }

@@ -179,6 +179,15 @@ async fn a_thousand_definitions_are_written_and_replaced_at_once() {
         let revision = store.write(&batch(round), &by("ann")).await.unwrap();
         println!("1,000 definitions in {:?}", begun.elapsed());
         assert_eq!(revision, i64::from(round + 1) * 1_000);
+        let rows = store.changes_since(revision - 1_000).await.unwrap().rows;
+        let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        let expected: Vec<String> = (0..1_000).map(|number| format!("t{number}")).collect();
+        assert_eq!(names, expected, "numbered in the order of the changes");
     }
-    assert_eq!(store.count().await.unwrap(), 1_000);
+    let mixed = [put("t9", "1"), put("T9", "2"), put("new", "1"), put("NEW", "2"), put("t1", "1")];
+    store.write(&mixed, &by("ann")).await.unwrap();
+    let rows = store.changes_since(2_000).await.unwrap().rows;
+    let told: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.version - 2_000)).collect();
+    assert_eq!(told, [("T9", 2), ("NEW", 4), ("t1", 5)]);
+    assert_eq!(store.count().await.unwrap(), 1_001);
 }

@@ -42,6 +42,7 @@ pub(super) async fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
         existing: if args.overwrite { Existing::Replace } else { Existing::Keep },
         others: Others::Keep,
         extent: if args.dry_run { Extent::Plan } else { Extent::Apply },
+        via: "import",
     };
     let sent = transfer::send(&target, &incoming.tools, wishes).await;
     target.close().await;

@@ -17,6 +17,7 @@ use crate::print;
 #[command(after_help = "Examples:
   toolrail sync tools/ --dry-run --exit-code
   toolrail sync tools/ --prune")]
+#[expect(clippy::struct_excessive_bools, reason = "these are flags of the command line")]
 pub(super) struct SyncArgs {
     #[command(flatten)]
     target: TargetArgs,
@@ -75,7 +76,7 @@ pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
 async fn carry_out(args: &SyncArgs, target: &Target, incoming: &mut Incoming) -> anyhow::Result<Transferred> {
     let unread = std::mem::take(&mut incoming.problems);
     let others = if args.prune && unread.is_empty() { Others::Remove } else { Others::Keep };
-    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan };
+    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: "sync" };
     let mut plan = transfer::send(target, &incoming.tools, wishes).await?;
     plan.refusals += unread.len();
     plan.refused.splice(0..0, unread.iter().cloned());

@@ -17,6 +17,8 @@ pub(super) struct Wishes {
     pub(super) existing: Existing,
     pub(super) others: Others,
     pub(super) extent: Extent,
+    /// By what way it is recorded to come.
+    pub(super) via: &'static str,
 }
 
 /// What becomes of a definition that is there and differs.
@@ -103,7 +105,8 @@ pub(super) async fn send(target: &Target, tools: &[Arriving], wishes: Wishes) ->
             Others::Keep => portion(rest),
         };
         let (now, later) = rest.split_at(count);
-        let mut reply = target.ask(&Ask::post("/admin/sync", &request(now, wishes), "plan")).await?;
+        let body = request(now, wishes);
+        let mut reply = target.ask(&Ask::post("/admin/sync", &body, "plan").by(wishes.via)).await?;
         if !reply.body["plan"].is_array() {
             target.accepted(reply)?;
             anyhow::bail!("the server answered without a plan");

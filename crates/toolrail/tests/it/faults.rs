@@ -1,6 +1,8 @@
 //! Databases and replicas that fail under load: what was acknowledged is kept, calls go on, `/readyz` says how things stand,
 //! and once the database is back nothing that was switched off is callable, on any replica.
 
+#![expect(clippy::print_stdout, reason = "how long things took is worth seeing")]
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,12 +66,28 @@ impl Scene {
         let lost: Vec<&String> =
             acknowledged.iter().filter(|name| !stored.contains(*name) || !served.contains(*name)).collect();
         assert!(lost.is_empty(), "acknowledged, but lost: {lost:?}");
+        check_record(&self.fleet.replicas[0], &acknowledged).await;
         println!(
             "{}: {} writes kept, {calls} calls answered, revision {revision}",
             self.kind,
             acknowledged.len()
         );
     }
+}
+
+/// R118: the audit record is whole, and has everything that was acknowledged.
+async fn check_record(replica: &Gateway, acknowledged: &[String]) {
+    let report = replica.get("/admin/audit/verify").await.unwrap().json().unwrap();
+    let strays = report["strays"].as_array().unwrap();
+    // That one was switched off behind our back.
+    let is_explained = strays.iter().all(|stray| stray["name"] == "switched");
+    assert!(report["broken"].is_null() && is_explained, "{report:#}");
+    let record = replica.get("/admin/audit?limit=1000").await.unwrap().json().unwrap();
+    let entries = record["entries"].as_array().unwrap();
+    let recorded: HashSet<&str> = entries.iter().filter_map(|entry| entry["name"].as_str()).collect();
+    let missing: Vec<&String> =
+        acknowledged.iter().filter(|name| !recorded.contains(name.as_str())).collect();
+    assert!(missing.is_empty(), "acknowledged, but not in the audit record: {missing:?}");
 }
 
 /// Tools registered one after the other, on all replicas in turn, whatever happens.

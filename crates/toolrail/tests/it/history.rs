@@ -1,13 +1,17 @@
 //! What definitions were before, and the way back: versions, differences, rollback of one and of all (R121).
 
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolrail_testkit::Gateway;
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use toolrail_testkit::{Gateway, Upstream, wait_until};
 
 use crate::support::{
-    Ran, assert_failed, call, echo_tool, gateway_and_upstream, listed, register, register_all, run_in, send,
+    BINARY, Ran, assert_failed, call, echo_tool, gateway_and_upstream, listed, register, register_all,
+    run_in, send,
 };
 
 /// Runs `toolrail … --url URL`.
@@ -177,6 +181,57 @@ async fn a_tenant_has_a_history_of_its_own_and_goes_back_alone() -> Result<()> {
     assert_eq!(back["plan"], json!([{"action": "create", "name": "t", "tenant": "acme"}]));
     assert_eq!(listed(&gateway).await?, ["t", "u"], "what is shared stays");
     assert_eq!(of("GET /admin/export").await?["tools"][0]["tenant"], "acme");
+    let every = get(&gateway, "/admin/tools?allTenants=true").await?;
+    assert_eq!(column(&every, "tools", "tenant"), [&Value::Null, &Value::Null, &json!("acme")]);
+    assert_eq!(column(&get(&gateway, "/admin/tools").await?, "tools", "name"), ["t", "u"]);
+    let shared = send(&gateway, "DELETE /admin/tools/u", &acme, &Value::Null).await?;
+    assert_failed(&shared, 409, "CONFLICT", "only the shared one");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_version_that_has_errors_is_no_way_back_for_one_tool() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let tool = echo_tool("t", &upstream);
+    register(&gateway, &tool).await;
+    let options = SqliteConnectOptions::new().filename(gateway.data().join("toolrail.db"));
+    let mut other = SqliteConnection::connect_with(&options).await?;
+    sqlx::query("UPDATE mcp_tool SET config_json = '{\"name\":\"t\",\"htpp\":{}}'")
+        .execute(&mut other)
+        .await?;
+    register(&gateway, &tool).await;
+    let history = get(&gateway, "/admin/tools/t/history").await?;
+    assert_eq!(column(&history, "versions", "version"), [3, 2, 1]);
+    assert_eq!(history["versions"][1]["via"], Value::Null, "another program's write has no way");
+    let refused = gateway.post_json("/admin/tools/t/rollback", &json!({"to": 2})).await?;
+    assert_failed(&refused, 422, "INVALID_DEFINITION", "htpp");
+    let back = post(&gateway, "/admin/rollback", json!({"toRevision": 2})).await?;
+    assert_eq!(back["counts"]["update"], 1, "all of them go back to exactly what was");
+    assert_eq!(get(&gateway, "/admin/tools/t").await?["state"], "broken");
+    Ok(())
+}
+
+#[tokio::test]
+async fn history_is_kept_as_long_as_it_was_asked_for() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let upstream = Upstream::start().await?;
+    let gateway = Gateway::builder(BINARY).data(folder.path()).start().await?;
+    for number in 1..=4 {
+        let mut tool = echo_tool("t", &upstream);
+        tool["description"] = json!(format!("number {number}"));
+        register(&gateway, &tool).await;
+    }
+    drop(gateway);
+    let flags = ["--history-versions", "2"];
+    let gateway = Gateway::builder(BINARY).data(folder.path()).args(flags).start().await?;
+    wait_until("old versions to be forgotten", Duration::from_secs(5), async || {
+        let history = get(&gateway, "/admin/tools/t/history").await.ok()?;
+        (column(&history, "versions", "version") == [4, 3]).then_some(())
+    })
+    .await?;
+    let gone = gateway.post_json("/admin/rollback", &json!({"toRevision": 1})).await?;
+    assert_failed(&gone, 404, "NOT_FOUND", "forgotten");
+    assert_eq!(post(&gateway, "/admin/tools/t/rollback", json!({"to": 3})).await?["status"], "restored");
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! Three replicas on one store of every kind: what is written on one, or by another program, holds on all within the bound,
 //! and no call fails because of it.
 
-use std::time::Instant;
+#![expect(clippy::print_stdout, reason = "how long things took is worth seeing")]
+
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolrail_testkit::{Connection, Database, DatabaseKind, wait_until};
@@ -9,6 +11,9 @@ use toolrail_testkit::{Connection, Database, DatabaseKind, wait_until};
 use crate::fleet::{Fleet, SOON, call, insert, switch};
 use crate::support::{listed, plain, register};
 
+/// Ten times what is promised (the polling interval of these replicas and 100 ms): a machine that runs tests does much else.
+/// The promise itself is measured by `cargo xtask bench store`.
+const BOUND: Duration = Duration::from_millis(10 * (250 + 100));
 /// How many changes stream through under load.
 const CHANGES: usize = 1_000;
 
@@ -24,6 +29,12 @@ async fn shared(kind: DatabaseKind) -> Shared {
     let fleet = Fleet::start(database.url()).await;
     let program = database.connect().await.unwrap();
     Shared { fleet, database, program }
+}
+
+#[track_caller]
+fn within_bound(kind: DatabaseKind, what: &str, took: Duration) {
+    println!("{kind}: {what} everywhere after {took:?}");
+    assert!(took < BOUND, "{kind}: {what} everywhere only after {took:?}");
 }
 
 /// One test of each kind of store.
@@ -49,10 +60,10 @@ async fn a_write_on_one_replica_holds_on_all(kind: DatabaseKind) {
     for writer in &fleet.replicas {
         let name = format!("of-{}", writer.pid().unwrap());
         register(writer, &fleet.tool(&name)).await;
-        println!("{kind}: a new tool is served everywhere after {:?}", fleet.all_serve(&name).await);
+        within_bound(kind, "a new tool is served", fleet.all_serve(&name).await);
         let reply = writer.post_json(&format!("/admin/tools/{name}/disable"), &Value::Null).await.unwrap();
         assert_eq!(reply.status, 200, "{}", reply.text());
-        println!("{kind}: a disabled tool is refused everywhere after {:?}", fleet.all_refuse(&name).await);
+        within_bound(kind, "a disabled tool is refused", fleet.all_refuse(&name).await);
     }
     fleet.converge(&mut program).await;
 }
@@ -60,9 +71,9 @@ async fn a_write_on_one_replica_holds_on_all(kind: DatabaseKind) {
 async fn what_another_program_writes_holds_on_all(kind: DatabaseKind) {
     let Shared { fleet, mut program, database: _database } = shared(kind).await;
     program.execute(&insert("plain", &fleet.tool("plain"))).await.unwrap();
-    println!("{kind}: a row is served everywhere after {:?}", fleet.all_serve("plain").await);
+    within_bound(kind, "a row is served", fleet.all_serve("plain").await);
     program.execute(&switch("plain", "FALSE")).await.unwrap();
-    println!("{kind}: a disabled row is refused everywhere after {:?}", fleet.all_refuse("plain").await);
+    within_bound(kind, "a disabled row is refused", fleet.all_refuse("plain").await);
     program.execute(&switch("plain", "TRUE")).await.unwrap();
     fleet.all_serve("plain").await;
     program.execute("DELETE FROM mcp_tool WHERE name = 'plain'").await.unwrap();
@@ -107,7 +118,7 @@ async fn calls_under_way_finish_on_the_snapshot_they_began_with(kind: DatabaseKi
         took
     };
     let (answers, took) = tokio::join!(under_way, change);
-    println!("{kind}: unlisted everywhere after {took:?}");
+    within_bound(kind, "a disabled row is no longer listed", took);
     assert!(answers.iter().all(|answer| *answer == Some(200)), "{answers:?}");
 }
 

@@ -10,6 +10,7 @@ CREATE TABLE IF NOT EXISTS mcp_config_version (
     truncated BOOLEAN NOT NULL DEFAULT FALSE
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 
+-- When what was here last went. It may have come back since: readers look.
 CREATE TABLE IF NOT EXISTS mcp_tool_tombstone (
     tenant_key VARBINARY(800) NOT NULL,
     name_key VARBINARY(2000) NOT NULL,

@@ -2,7 +2,6 @@ CREATE TRIGGER toolrail_inserted AFTER INSERT ON mcp_tool FOR EACH ROW
 BEGIN
     DECLARE replaced BOOLEAN DEFAULT FALSE;
     UPDATE mcp_config_version SET live = live + 1 WHERE id = 1;
-    DELETE FROM mcp_tool_tombstone WHERE tenant_key = NEW.tenant_key AND name_key = NEW.name_key;
     -- REPLACE removes the old row after the new one got its number. Whatever is newer than that was done by this very
     -- statement, since the revision is locked.
     SET replaced = EXISTS (SELECT 1 FROM mcp_tool_history

@@ -13,7 +13,6 @@ BEGIN
             COALESCE(OLD.enabled, 0) <> 0, OLD.config_json, UTC_TIMESTAMP(6),
             COALESCE(NEW.updated_by, SUBSTRING_INDEX(USER(), '@', 1)));
     END IF;
-    DELETE FROM mcp_tool_tombstone WHERE tenant_key = NEW.tenant_key AND name_key = NEW.name_key;
     INSERT INTO mcp_tool_history
         (revision, tenant_key, name_key, tenant, name, kind, enabled, config_json, at, who)
     VALUES (NEW.version, NEW.tenant_key, NEW.name_key, NEW.tenant_id, COALESCE(NEW.name, ''),

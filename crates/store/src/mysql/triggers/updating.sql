@@ -2,7 +2,8 @@ CREATE TRIGGER toolrail_updating BEFORE UPDATE ON mcp_tool FOR EACH ROW
 BEGIN
     -- A rename, or a move to another tenant, is two changes: a removal and a creation.
     DECLARE steps INT DEFAULT 1;
-    IF {name_key} <> OLD.name_key OR {tenant_key} <> OLD.tenant_key THEN
+    IF NOT (CAST(NEW.name AS BINARY) <=> CAST(OLD.name AS BINARY) AND CAST(NEW.tenant_id AS BINARY) <=> CAST(OLD.tenant_id AS BINARY))
+        AND ({name_key} <> OLD.name_key OR {tenant_key} <> OLD.tenant_key) THEN
         SET steps = 2;
     END IF;
     UPDATE mcp_config_version SET version = version + steps WHERE id = 1;

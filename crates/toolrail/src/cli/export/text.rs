@@ -52,10 +52,11 @@ fn yaml(value: &Value) -> Option<String> {
     serde_saphyr::to_string_with_options(value, options).ok()
 }
 
-/// Whether that is what the text says, numbers and the order of members included.
+/// Whether that is what the text says, numbers and the order of members included: equal values may be written differently.
 fn reads_back(text: &str, value: &Value) -> bool {
+    let written = |value: &Value| serde_json::to_vec(value).ok();
     let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(text);
-    documents.is_ok_and(|read| matches!(&read[..], [one] if one.to_string() == value.to_string()))
+    documents.is_ok_and(|read| matches!(&read[..], [one] if written(one) == written(value)))
 }
 
 /// A definition of the store as a file has it: bare, with its switch inside if it is off; under `configJson` where somebody
@@ -101,16 +102,11 @@ pub(super) fn list(tools: &[Value]) -> Value {
 
 /// What a file that `export` wrote is called: the name, with everything that a file system may not like written out.
 pub(super) fn file_stem(name: &str) -> String {
-    let mut stem = String::with_capacity(name.len());
-    for (index, byte) in name.bytes().enumerate() {
+    let written = |(index, byte): (usize, u8)| {
         let plain = byte.is_ascii_alphanumeric() || b"_-".contains(&byte) || (byte == b'.' && index > 0);
-        if plain {
-            stem.push(char::from(byte));
-        } else {
-            stem.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    stem
+        if plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    name.bytes().enumerate().map(written).collect()
 }
 
 /// The definition in a file, if it has just one.
