@@ -21,7 +21,7 @@ const ACQUIRE: Duration = Duration::from_millis(4500);
 const CONNECT: Duration = Duration::from_secs(10);
 
 // Below the limits of the driver, so that the server gives up first and says why. What is acknowledged is durable.
-const SETTINGS: &str = "SET statement_timeout = '9s'; SET lock_timeout = '8s'; \
+const SETTINGS: &str = "SET client_min_messages = warning; SET statement_timeout = '9s'; SET lock_timeout = '8s'; \
     SET idle_in_transaction_session_timeout = '20s'; SET TIME ZONE 'UTC'; SET jit = off; \
     SELECT set_config('synchronous_commit', 'on', FALSE) WHERE current_setting('synchronous_commit') = 'off'";
 

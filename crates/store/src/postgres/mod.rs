@@ -39,6 +39,11 @@ const READ: Duration = Duration::from_secs(5);
 /// The most that a write takes.
 const WRITE: Duration = Duration::from_secs(10);
 
+/// The most that a write of so many changes takes: as long again for every thousand of them.
+fn writing(changes: usize) -> Duration {
+    WRITE * u32::try_from(1 + changes / 1_000).unwrap_or(u32::MAX).min(60)
+}
+
 /// How long work under way may take while the store is closed.
 const CLOSE: Duration = Duration::from_secs(5);
 
@@ -122,7 +127,7 @@ impl Store for PostgresStore {
         if changes.is_empty() {
             return self.revision().await;
         }
-        self.change(write::write(&self.pool, changes, author)).await
+        self.within(writing(changes.len()), write::write(&self.pool, changes, author)).await
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {

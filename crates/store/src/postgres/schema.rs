@@ -33,7 +33,8 @@ const MIGRATIONS: &[&[Step]] = &[&[
 ]];
 
 // Whoever finds another at it waits for that one to finish, which may take as long as a large table takes.
-const PATIENCE: &str = "SET statement_timeout = '5min'; SET lock_timeout = '60s'";
+const PATIENCE: &str =
+    "SET client_min_messages = warning; SET statement_timeout = '5min'; SET lock_timeout = '60s'";
 const TAKE_TURN: &str = "SELECT pg_advisory_lock(8390891584273738092)";
 const END_TURN: &str = "SELECT pg_advisory_unlock(8390891584273738092)";
 

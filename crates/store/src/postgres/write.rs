@@ -13,6 +13,7 @@ use super::audit;
 use super::connect::{Lease, quoted};
 use super::fault::Fault;
 use super::rows::{self, REVISION};
+use super::{WRITE, writing};
 
 /// How long a write that gave way to others is tried again; the last try may take the rest of a write's time.
 const PATIENCE: Duration = Duration::from_secs(7);
@@ -50,6 +51,14 @@ pub(super) async fn write(pool: &PgPool, changes: &[Change], author: &Author) ->
 async fn attempt(pool: &PgPool, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
+    if writing(changes.len()) > WRITE {
+        // One statement makes all of them; the driver's own limit is a little longer.
+        let limit = (writing(changes.len()) - Duration::from_secs(1)).as_millis().to_string();
+        sqlx::query("SELECT set_config('statement_timeout', $1, TRUE)")
+            .bind(limit)
+            .execute(&mut *transaction)
+            .await?;
+    }
     let made = apply(&mut transaction, changes, author).await?;
     if let Some(refused) = made.iter().find(|made| made.refused) {
         let change = refused.change;

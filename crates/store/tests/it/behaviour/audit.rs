@@ -85,7 +85,7 @@ pub(crate) async fn a_large_batch_of_new_and_old_is_entered_in_order(subject: &d
     let batch = |numbers: &mut dyn Iterator<Item = u32>, config: &str| -> Vec<_> {
         numbers.map(|number| put(&format!("t{number}"), config)).collect()
     };
-    let is_old = |number: &u32| number / 20 % 3 == 0;
+    let is_old = |number: &u32| (number / 20).is_multiple_of(3);
     store.write(&batch(&mut (0..600).filter(is_old), "1"), &by("ann")).await.unwrap();
     // Backwards, so that no order but that of the batch will do for the new ones.
     store.write(&batch(&mut (0..600).rev(), "2"), &by("bob")).await.unwrap();
