@@ -53,7 +53,7 @@ async fn attempt(pool: &PgPool, changes: &[Change], author: &Author) -> Result<R
     let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
     if writing(changes.len()) > WRITE {
         // One statement makes all of them; the driver's own limit is a little longer.
-        let limit = (writing(changes.len()) - Duration::from_secs(1)).as_millis().to_string();
+        let limit = writing(changes.len()).saturating_sub(Duration::from_secs(1)).as_millis().to_string();
         sqlx::query("SELECT set_config('statement_timeout', $1, TRUE)")
             .bind(limit)
             .execute(&mut *transaction)
