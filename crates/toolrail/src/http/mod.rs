@@ -6,6 +6,7 @@ mod cors;
 mod guard;
 mod listen;
 mod revision;
+mod starting;
 mod tenant;
 
 use std::convert::Infallible;
@@ -38,6 +39,7 @@ pub(crate) use guard::Guard;
 use guard::{Refusal, Shape};
 pub(crate) use listen::{Listen, Socket};
 use revision::Named;
+pub(crate) use starting::answer_while;
 pub(crate) use tenant::{TENANT, Tenants};
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use hyper::Method;
 use serde_json::json;
-use toolrail_testkit::{Database, DatabaseKind, Server, wait_until};
+use toolrail_testkit::{Database, DatabaseKind, HttpClient, Server, wait_until};
 use url::Url;
 
 use crate::support::{BINARY, assert_failed, gateway, get_tool, listed, register, run_in};
@@ -54,6 +55,29 @@ async fn help_does_not_show_the_password_of_the_environment() {
         .unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(help.contains("TOOLRAIL_STORE") && !help.contains("pa55word"), "{help}");
+}
+
+/// A probe must not hang while a slow database is waited for, nor take the gateway for dead.
+#[tokio::test]
+async fn while_the_store_is_waited_for_the_server_says_that_it_lives_and_is_not_ready() {
+    // Takes connections and says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = format!("postgres://anna@{}/tools", silent.local_addr().unwrap());
+    let _gateway = tokio::process::Command::new(BINARY)
+        .args(["serve", "--listen", &free.to_string(), "--store", &store])
+        .current_dir(folder.path())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let client = HttpClient::new();
+    let get = async |path: &str| client.send_json(Method::GET, &format!("http://{free}{path}"), None).await;
+    let alive = wait_until("an answer", Duration::from_secs(8), async || get("/healthz").await.ok());
+    assert_eq!(alive.await.unwrap().status, 200);
+    let ready = get("/readyz").await.unwrap();
+    assert_eq!((ready.status, ready.json().unwrap()["status"].as_str()), (503, Some("starting")));
+    assert_eq!(get("/mcp/tools").await.unwrap().status, 503);
 }
 
 /// The same URL without its password, and the password.

@@ -1,0 +1,74 @@
+//! While definitions are loaded for the first time: whoever asks is told so at once, rather than kept waiting.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use ::http::{Request, Response, StatusCode, header};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+use crate::identity;
+
+/// The most connections that are answered at once; more wait.
+const MOST_CONNECTIONS: usize = 64;
+/// How long a client may take over its request, and how long answers under way are waited for at the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Does the work, and meanwhile answers that the server lives but is not ready.
+pub(crate) async fn answer_while<T>(listener: &TcpListener, work: impl Future<Output = T>) -> T {
+    let mut connections = JoinSet::new();
+    let done = tokio::select! {
+        done = work => done,
+        never = answer_all(listener, &mut connections) => match never {},
+    };
+    let _ = tokio::time::timeout(PATIENCE, async { while connections.join_next().await.is_some() {} }).await;
+    done
+}
+
+async fn answer_all(listener: &TcpListener, connections: &mut JoinSet<()>) -> Infallible {
+    loop {
+        while connections.len() >= MOST_CONNECTIONS {
+            connections.join_next().await;
+        }
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                connections.spawn(answer_one(stream));
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn answer_one(stream: TcpStream) {
+    let answer = service_fn(async |request| Ok::<_, Infallible>(answer(&request)));
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .serve_connection(TokioIo::new(stream), answer);
+    let _ = tokio::time::timeout(PATIENCE * 2, connection).await;
+}
+
+fn answer(request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let (status, body) = if request.uri().path() == "/healthz" {
+        (StatusCode::OK, json!({"status": "ok", "version": identity::version()}))
+    } else {
+        let message = "the definitions are being loaded; ask again in a moment";
+        let error = json!({"code": "STARTING", "message": message});
+        (StatusCode::SERVICE_UNAVAILABLE, json!({"ok": false, "status": "starting", "error": error}))
+    };
+    let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    headers.insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+    response
+}
