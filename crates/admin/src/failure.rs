@@ -101,6 +101,7 @@ impl From<WriteError> for Failure {
             WriteError::Elsewhere { .. } | WriteError::Shared { .. } | WriteError::NoStore => {
                 ErrorCode::Conflict
             }
+            WriteError::Store(StoreError::Refused { .. }) => ErrorCode::InvalidDefinition,
             WriteError::Store(store) => {
                 tracing::error!(error = %store, "store failed");
                 ErrorCode::StoreUnavailable

@@ -14,7 +14,7 @@ pub enum ErrorCode {
     InvalidArguments,
     /// The request itself is malformed.
     InvalidRequest,
-    /// A definition has errors; the problems say which.
+    /// A definition has errors, and the problems say which; or a rule of the database forbids it.
     InvalidDefinition,
     /// The change contradicts what is there.
     Conflict,
@@ -36,7 +36,7 @@ pub enum ErrorCode {
     ToolFailed,
     /// A secret the definition names has no value here.
     SecretMissing,
-    /// The store cannot be reached or refused the change.
+    /// The store cannot be reached, or fails.
     StoreUnavailable,
     /// A fault of ours.
     Internal,

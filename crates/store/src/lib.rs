@@ -5,6 +5,7 @@ mod foreign;
 mod mysql;
 mod postgres;
 mod sqlite;
+mod unfilled;
 mod url;
 
 use std::path::{Path, PathBuf};

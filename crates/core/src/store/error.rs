@@ -14,6 +14,16 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// It does not take what was to be written: a rule of its table, or of its database, forbids it.
+    #[error(
+        "the store {store} refused the change: {reason}; change the definition, or that rule of the table mcp_tool"
+    )]
+    Refused {
+        /// Which store, without credentials.
+        store: String,
+        /// What the database said.
+        reason: String,
+    },
     /// It was written by something newer.
     #[error(
         "the store {store} has schema version {found}, this program knows up to {known}; run the newer program, or restore a backup"

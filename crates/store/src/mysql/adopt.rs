@@ -1,15 +1,16 @@
 //! The table of definitions: made if there is none; otherwise taken over as another program made it (id, name, enabled,
-//! config_json, updated_at). Columns are added, none is removed or changed, and every row stays. Each step looks at what is
+//! config_json, updated_at). Columns are added, none is removed, and every row stays. Each step looks at what is
 //! there, so that all of it can be repeated.
 
 use std::collections::HashMap;
 
-use sqlx::mysql::MySqlConnection;
+use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::failure::Failure;
-use super::rows::text;
+use super::rows::{optional, text};
 use super::triggers::{name_key, tenant_key};
+use crate::unfilled::unfilled_columns;
 
 const TABLE: &str = include_str!("migrations/tools.sql");
 
@@ -26,7 +27,8 @@ const ADDED: [(&str, &str); 6] = [
 
 const ENGINE: &str = "SELECT engine, row_format FROM information_schema.tables \
     WHERE table_schema = DATABASE() AND table_name = ?";
-const COLUMNS: &str = "SELECT lower(column_name), lower(data_type), CAST(datetime_precision AS SIGNED), is_nullable \
+const COLUMNS: &str = "SELECT lower(column_name), lower(data_type), CAST(datetime_precision AS SIGNED), is_nullable, \
+    column_type, column_default IS NOT NULL OR extra <> '', character_set_name, collation_name \
     FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?";
 const INDEXES: &str = "SELECT DISTINCT index_name FROM information_schema.statistics \
     WHERE table_schema = DATABASE() AND table_name = 'mcp_tool'";
@@ -45,21 +47,75 @@ struct Column {
     data_type: String,
     precision: Option<i64>,
     is_nullable: bool,
+    /// With its size, as in a statement.
+    full_type: String,
+    /// Whether a row that does not name it has a value there.
+    is_filled: bool,
+    /// Of text only.
+    charset: Option<String>,
+    collation: Option<String>,
+}
+
+impl Column {
+    fn of(row: &MySqlRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            data_type: text(row, 1)?,
+            precision: row.try_get(2)?,
+            is_nullable: text(row, 3)?.eq_ignore_ascii_case("yes"),
+            full_type: text(row, 4)?,
+            is_filled: row.try_get::<i64, _>(5)? != 0,
+            charset: optional(row, 6)?,
+            collation: optional(row, 7)?,
+        })
+    }
+
+    /// Whether a row of ours would leave it empty although it may not be.
+    fn is_unfilled(&self, name: &str) -> bool {
+        match name {
+            "name" | "enabled" | "config_json" => false,
+            // These are written, and may be nothing.
+            "tenant_id" | "updated_by" => !self.is_nullable,
+            _ => !self.is_nullable && !self.is_filled,
+        }
+    }
+
+    /// The part of ALTER TABLE after which it may be left out.
+    fn let_it_be(&self, name: &str) -> String {
+        let (quoted, kind) = (format!("`{}`", name.replace('`', "``")), &self.full_type);
+        let is_number = self.data_type.ends_with("int") || self.data_type == "decimal";
+        let is_short_text = matches!(self.data_type.as_str(), "char" | "varchar");
+        match name {
+            "tenant_id" | "updated_by" => format!("MODIFY COLUMN {quoted} {kind} NULL"),
+            "id" if is_number => format!("MODIFY COLUMN {quoted} {kind} NOT NULL AUTO_INCREMENT"),
+            "id" if is_short_text => format!("MODIFY COLUMN {quoted} {kind} NOT NULL DEFAULT (UUID())"),
+            _ if is_number => format!("ALTER COLUMN {quoted} SET DEFAULT 0"),
+            _ if is_short_text => format!("ALTER COLUMN {quoted} SET DEFAULT ''"),
+            _ => format!("MODIFY COLUMN {quoted} {kind} NULL"),
+        }
+    }
 }
 
 impl Columns {
     async fn of(connection: &mut MySqlConnection, table: &str) -> Result<Self, sqlx::Error> {
         let rows = sqlx::query(COLUMNS).bind(table).fetch_all(connection).await?;
-        let column = |row: &sqlx::mysql::MySqlRow| {
-            let precision: Option<i64> = row.try_get(2)?;
-            let is_nullable = text(row, 3)?.eq_ignore_ascii_case("yes");
-            Ok((text(row, 0)?, Column { data_type: text(row, 1)?, precision, is_nullable }))
-        };
+        let column = |row: &MySqlRow| Ok((text(row, 0)?, Column::of(row)?));
         Ok(Self(rows.iter().map(column).collect::<Result<_, sqlx::Error>>()?))
     }
 
     fn has(&self, column: &str) -> bool {
         self.0.contains_key(column)
+    }
+
+    /// What to say about columns that our rows would leave empty.
+    fn unfilled(&self) -> Option<String> {
+        let mut unfilled: Vec<(String, String)> = self
+            .0
+            .iter()
+            .filter(|(name, column)| column.is_unfilled(name))
+            .map(|(name, column)| (name.clone(), column.let_it_be(name)))
+            .collect();
+        unfilled.sort_unstable();
+        unfilled_columns(unfilled.into_iter())
     }
 
     /// How many digits of a second a column of time has; nothing if it is not one.
@@ -70,17 +126,27 @@ impl Columns {
     }
 }
 
-/// Makes the table, or brings the one that is there into the form that the triggers need.
-pub(super) async fn prepare(connection: &mut MySqlConnection) -> Result<Columns, Failure> {
-    connection.execute(TABLE).await?;
+/// Refuses a table that cannot be used, before anything is changed.
+pub(super) async fn check(connection: &mut MySqlConnection) -> Result<(), Failure> {
     let columns = Columns::of(connection, "mcp_tool").await?;
+    if columns.0.is_empty() {
+        return Ok(());
+    }
     if let Some(column) = REQUIRED.iter().find(|column| !columns.has(column)) {
         return Err(Failure::Told(format!(
             "its table mcp_tool has no column {column}; rename that table or use another database, and register the tools anew"
         )));
     }
+    columns.unfilled().map_or(Ok(()), |told| Err(Failure::Told(told)))
+}
+
+/// Makes the table, or brings the one that is there into the form that the triggers need.
+pub(super) async fn prepare(connection: &mut MySqlConnection) -> Result<Columns, Failure> {
+    connection.execute(TABLE).await?;
+    let columns = Columns::of(connection, "mcp_tool").await?;
     convert(connection, "mcp_tool").await?;
     convert(connection, "mcp_config_version").await?;
+    widen_texts(connection, &columns).await?;
     add_columns(connection, &columns).await?;
     add_counters(connection).await?;
     rename_duplicates(connection).await?;
@@ -98,6 +164,29 @@ async fn convert(connection: &mut MySqlConnection, table: &'static str) -> Resul
     tracing::info!(table, %engine, "converting an adopted table to InnoDB, which has transactions");
     let sql = format!("ALTER TABLE {table} ENGINE = InnoDB, ROW_FORMAT = DYNAMIC");
     connection.execute(AssertSqlSafe(sql)).await?;
+    Ok(())
+}
+
+/// Every text that we may have to write must fit, whatever its letters.
+async fn widen_texts(connection: &mut MySqlConnection, columns: &Columns) -> Result<(), Failure> {
+    let mut changes = Vec::new();
+    for name in ["name", "config_json", "tenant_id", "updated_by"] {
+        let Some(column) = columns.0.get(name) else { continue };
+        let Some(charset) = column.charset.as_deref().filter(|charset| *charset != "utf8mb4") else {
+            continue;
+        };
+        tracing::warn!(column = name, charset, "converting a column of an adopted table to utf8mb4");
+        // The same letters take more bytes.
+        let kind = if column.data_type.ends_with("text") { "LONGTEXT" } else { &column.full_type };
+        let is_exact = column.collation.as_deref().is_some_and(|collation| collation.ends_with("_bin"));
+        let collation = if is_exact { "utf8mb4_bin" } else { "utf8mb4_general_ci" };
+        let null = if column.is_nullable { "NULL" } else { "NOT NULL" };
+        changes.push(format!("MODIFY COLUMN {name} {kind} CHARACTER SET utf8mb4 COLLATE {collation} {null}"));
+    }
+    if !changes.is_empty() {
+        let sql = format!("ALTER TABLE mcp_tool {}", changes.join(", "));
+        connection.execute(AssertSqlSafe(sql)).await?;
+    }
     Ok(())
 }
 

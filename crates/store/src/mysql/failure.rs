@@ -1,9 +1,10 @@
 //! What goes wrong with a server, in words that say what to do; which failures are worth another try.
 
-use sqlx::mysql::MySqlDatabaseError;
+use sqlx::mysql::{MySqlConnection, MySqlDatabaseError};
 use toolrail_core::StoreError;
 
 use super::keys::KeyError;
+use super::rows::text;
 
 /// Numbers of the server's errors (<https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
 pub(super) mod number {
@@ -11,6 +12,7 @@ pub(super) mod number {
     pub(in crate::mysql) const NO_RIGHT_TO_DATABASE: u16 = 1044;
     pub(in crate::mysql) const UNKNOWN_DATABASE: u16 = 1049;
     pub(in crate::mysql) const DUPLICATE: u16 = 1062;
+    pub(in crate::mysql) const ROW_TOO_LARGE: u16 = 1118;
     pub(in crate::mysql) const NO_RIGHT_TO_TABLE: u16 = 1142;
     pub(in crate::mysql) const NO_TABLE: u16 = 1146;
     pub(in crate::mysql) const UNKNOWN_SYSTEM_VARIABLE: u16 = 1193;
@@ -19,7 +21,11 @@ pub(super) mod number {
     pub(in crate::mysql) const DEADLOCK: u16 = 1213;
     pub(in crate::mysql) const LIMIT_OF_THIS_USER: u16 = 1226;
     pub(in crate::mysql) const NO_RIGHT: u16 = 1227;
+    pub(in crate::mysql) const CUT_OFF: u16 = 1265;
+    pub(in crate::mysql) const NO_DEFAULT: u16 = 1364;
+    pub(in crate::mysql) const WRONG_TEXT: u16 = 1366;
     pub(in crate::mysql) const TRIGGERS_NOT_TRUSTED: u16 = 1419;
+    pub(in crate::mysql) const CHECK: u16 = 3819;
 }
 
 /// Why something could not be done.
@@ -45,6 +51,10 @@ impl Failure {
         match self {
             Self::Store(error) => error,
             Self::TooNew { found, known } => StoreError::TooNew { store, found, known },
+            Self::Sql(error) if is_about_data(&error) => {
+                let answer = error.as_database_error().map(|answer| answer.message().to_owned());
+                StoreError::Refused { store, reason: answer.unwrap_or_default() }
+            }
             other => StoreError::Unavailable { store, source: Box::new(other) },
         }
     }
@@ -68,6 +78,20 @@ impl Failure {
     }
 }
 
+/// That the user lacks a right on the database, with the statement that grants it.
+pub(super) async fn missing_right(
+    connection: &mut MySqlConnection,
+    right: &str,
+    error: &sqlx::Error,
+) -> Failure {
+    let names = sqlx::query("SELECT DATABASE(), CURRENT_USER()").fetch_one(connection).await;
+    let told = |column| names.as_ref().ok().and_then(|row| text(row, column).ok()).unwrap_or_default();
+    let (database, user) = (told(0).replace('`', "``"), told(1).replace('@', "'@'"));
+    Failure::Told(format!(
+        "its user lacks a right there ({error}); as an administrator run: GRANT {right} ON `{database}`.* TO '{user}'"
+    ))
+}
+
 /// Whether the server takes no more connections just now.
 pub(super) fn is_full(error: &sqlx::Error) -> bool {
     use number::{LIMIT_OF_THIS_USER, TOO_MANY_CONNECTIONS, TOO_MANY_OF_THIS_USER};
@@ -78,4 +102,13 @@ pub(super) fn is_full(error: &sqlx::Error) -> bool {
 pub(super) fn number_of(error: &sqlx::Error) -> Option<u16> {
     let error = error.as_database_error()?.try_downcast_ref::<MySqlDatabaseError>()?;
     Some(error.number())
+}
+
+/// Whether the server took offence at what was to be written: a value (22), a constraint (23), a trigger's own rule (45).
+/// Some of these have no class of their own.
+fn is_about_data(error: &sqlx::Error) -> bool {
+    use number::{CHECK, CUT_OFF, NO_DEFAULT, ROW_TOO_LARGE, WRONG_TEXT};
+    let state = error.as_database_error().and_then(sqlx::error::DatabaseError::code).unwrap_or_default();
+    ["22", "23", "45"].iter().any(|class| state.starts_with(class))
+        || matches!(number_of(error), Some(CHECK | CUT_OFF | NO_DEFAULT | ROW_TOO_LARGE | WRONG_TEXT))
 }

@@ -7,7 +7,7 @@ use sqlx::mysql::{MySqlConnectOptions, MySqlConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 use url::Url;
 
-use super::failure::{Failure, number, number_of};
+use super::failure::{Failure, missing_right, number, number_of};
 use super::{adopt, pool, triggers, truncated};
 
 const TABLES: &str = include_str!("migrations/0001_tables.sql");
@@ -40,10 +40,22 @@ pub(super) async fn migrate(url: &Url, options: &MySqlConnectOptions) -> Result<
     pool::within(TURN + pool::READING, take_turn(&mut connection)).await?;
     // Another gateway may have been quicker while this one waited.
     if !pool::within(pool::READING, is_current(&mut connection)).await? {
-        pool::within(MIGRATING, bring(&mut connection)).await?;
+        let brought = pool::within(MIGRATING, bring(&mut connection)).await;
+        match brought {
+            Err(Failure::Sql(error)) if is_missing_right(&error) => {
+                let told = missing_right(&mut connection, "ALL", &error);
+                return Err(told.await);
+            }
+            brought => brought?,
+        }
     }
     // The lock goes with the connection.
     Ok(connection.close().await?)
+}
+
+fn is_missing_right(error: &sqlx::Error) -> bool {
+    use number::{NO_RIGHT, NO_RIGHT_TO_DATABASE, NO_RIGHT_TO_TABLE};
+    matches!(number_of(error), Some(NO_RIGHT_TO_TABLE | NO_RIGHT_TO_DATABASE | NO_RIGHT))
 }
 
 async fn connect(url: &Url, options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
@@ -117,6 +129,7 @@ async fn take_turn(connection: &mut MySqlConnection) -> Result<(), Failure> {
 }
 
 async fn bring(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    adopt::check(connection).await?;
     sqlx::raw_sql(TABLES).execute(&mut *connection).await?;
     let columns = adopt::prepare(connection).await?;
     triggers::install(connection, &columns).await?;

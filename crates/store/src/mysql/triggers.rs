@@ -5,8 +5,7 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::adopt::Columns;
-use super::failure::{Failure, number, number_of};
-use super::rows::text;
+use super::failure::{Failure, missing_right, number, number_of};
 
 // What comes before a row is written stands before what comes after it.
 const TRIGGERS: [(&str, &str); 5] = [
@@ -106,14 +105,7 @@ async fn refused(connection: &mut MySqlConnection, error: sqlx::Error) -> Failur
                 .into(),
         ),
         Some(number::NO_RIGHT_TO_TABLE | number::NO_RIGHT_TO_DATABASE | number::NO_RIGHT) => {
-            let names = sqlx::query("SELECT DATABASE(), CURRENT_USER()").fetch_one(connection).await;
-            let told =
-                |column| names.as_ref().ok().and_then(|row| text(row, column).ok()).unwrap_or_default();
-            let (database, user) = (told(0).replace('`', "``"), told(1).replace('@', "'@'"));
-            Failure::Told(format!(
-                "its user may not create triggers ({error}); as an administrator run: \
-                 GRANT TRIGGER ON `{database}`.* TO '{user}'"
-            ))
+            missing_right(connection, "TRIGGER", &error).await
         }
         _ => error.into(),
     }

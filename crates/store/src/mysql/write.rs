@@ -246,7 +246,11 @@ async fn release_names(connection: &mut MySqlConnection) -> Result<bool, Failure
     let indexes = sqlx::query(UNIQUE_NAMES).fetch_all(&mut *connection).await?;
     for index in &indexes {
         let index = text(index, 0)?;
-        tracing::warn!(%index, "dropped a unique index of mcp_tool: names are unique within a tenant only");
+        tracing::warn!(
+            %index,
+            "dropped a unique index of mcp_tool, because names are unique within a tenant only; \
+             ON DUPLICATE KEY UPDATE and REPLACE of other programs find the shared tools only from now on"
+        );
         let index = index.replace('`', "``");
         let sql = format!("ALTER TABLE mcp_tool DROP INDEX `{index}`, ADD INDEX `{index}` (name)");
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *connection).await?;

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use super::fault::{Fault, code};
+use super::fault::{Fault, code, told};
 
 /// One more listens.
 const MOST_CONNECTIONS: u32 = 7;
@@ -105,7 +105,7 @@ async fn create(options: &PgConnectOptions) -> Result<(), Fault> {
         Ok(_) => Ok(()),
         // Another process was quicker, or is at it.
         Err(error) if matches!(code(&error).as_deref(), Some("42P04" | "23505" | "55006")) => Ok(()),
-        Err(error) => Err(missing(error.to_string())),
+        Err(error) => Err(missing(told(&error))),
     }
 }
 

@@ -52,7 +52,12 @@ impl Fault {
                 "no connection could be had in time; the server does not answer, or it has none left to give",
             )
             .of(store),
-            Self::Sql(error) => StoreError::Unavailable { store: store.to_owned(), source: error.into() },
+            Self::Sql(error) if is_about_data(&error) => {
+                StoreError::Refused { store: store.to_owned(), reason: told(&error) }
+            }
+            Self::Sql(error) => {
+                StoreError::Unavailable { store: store.to_owned(), source: told(&error).into() }
+            }
             Self::Slow(_) | Self::Told(_) => {
                 StoreError::Unavailable { store: store.to_owned(), source: self.to_string().into() }
             }
@@ -75,7 +80,7 @@ impl From<StoreError> for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Sql(error) => error.fmt(formatter),
+            Self::Sql(error) => formatter.write_str(&told(error)),
             Self::Slow(limit) => write!(formatter, "the server did not answer within {} s", limit.as_secs()),
             Self::Told(words) => formatter.write_str(words),
             Self::Store(error) => error.fmt(formatter),
@@ -86,4 +91,19 @@ impl fmt::Display for Fault {
 /// The SQLSTATE of an error (https://www.postgresql.org/docs/current/errcodes-appendix.html).
 pub(super) fn code(error: &sqlx::Error) -> Option<Cow<'_, str>> {
     error.as_database_error().and_then(sqlx::error::DatabaseError::code)
+}
+
+/// What the server said. The driver would add a line number, which is one of the server's own source.
+pub(super) fn told(error: &sqlx::Error) -> String {
+    match error.as_database_error() {
+        Some(answer) => answer.message().to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// Whether the server took offence at what was to be written: a value (22), a constraint (23), its size (54), or a
+/// trigger's own rule.
+fn is_about_data(error: &sqlx::Error) -> bool {
+    let code = code(error).unwrap_or_default();
+    ["22", "23", "54"].iter().any(|class| code.starts_with(class)) || code == "P0001"
 }

@@ -10,7 +10,7 @@ use toolrail_core::StoreError;
 
 use super::adopt::{self, Shape};
 use super::connect::quoted;
-use super::fault::{Fault, code};
+use super::fault::{Fault, code, told};
 
 enum Step {
     Always(&'static str),
@@ -43,6 +43,14 @@ const SCHEMA: &str = "SELECT coalesce( \
     (SELECT relnamespace::regnamespace::oid FROM pg_class WHERE oid = to_regclass('toolrail_schema')), \
     (SELECT oid FROM pg_namespace WHERE nspname = current_schema()))";
 
+// What the user lacks: the right to make tables, and to be one of those who own the tables that are there.
+const GRANTS: &str = "SELECT format('GRANT CREATE ON SCHEMA %I TO %I', nspname, current_user) FROM pg_namespace \
+    WHERE nspname = $1 AND NOT has_schema_privilege(oid, 'CREATE') \
+    UNION ALL SELECT DISTINCT format('GRANT %I TO %I', pg_get_userbyid(relowner), current_user) FROM pg_class \
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relkind = 'r' \
+    AND (relname LIKE 'mcp\\_tool%' OR relname LIKE 'toolrail\\_%' OR relname = 'mcp_config_version') \
+    AND NOT pg_has_role(relowner, 'USAGE')";
+
 /// How long it may take to see what there is.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -60,16 +68,17 @@ pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Resul
     let changing = timeout(CHANGE, apply_in_turn(connection, store)).await;
     match changing.unwrap_or(Err(Fault::slow(CHANGE))) {
         Err(Fault::Sql(error)) if current && code(&error).as_deref() == Some("42501") => {
-            tracing::warn!(%store, %error, "another program made its trigger of mcp_tool anew, and it cannot be dropped");
+            let error = told(&error);
+            tracing::warn!(%store, error, "another program made its trigger of mcp_tool anew, and it cannot be dropped");
             Ok(schema)
         }
         Err(Fault::Sql(error)) if code(&error).as_deref() == Some("42501") => {
-            let user: String = sqlx::query_scalar("SELECT current_user::text").fetch_one(connection).await?;
-            let (schema, user) = (quoted(&schema), quoted(&user));
-            Err(Fault::told(format!(
-                "its tables cannot be made or adopted: {error}; run as an administrator: \
-                 GRANT CREATE ON SCHEMA {schema} TO {user}, and if there is a table mcp_tool, make {user} a member of its owner"
-            )))
+            let grants: Vec<String> = sqlx::query_scalar(GRANTS).bind(&schema).fetch_all(connection).await?;
+            let way_out = match grants.as_slice() {
+                [] => "see to the rights of its user".to_owned(),
+                grants => format!("run as an administrator: {}", grants.join("; ")),
+            };
+            Err(Fault::told(format!("its tables cannot be made or adopted: {}; {way_out}", told(&error))))
         }
         other => other.map(|()| schema),
     }

@@ -11,7 +11,7 @@ use toolrail_core::{
 
 use super::audit;
 use super::connect::{Lease, quoted};
-use super::fault::Fault;
+use super::fault::{Fault, told};
 use super::rows::{self, REVISION};
 use super::{WRITE, writing};
 
@@ -72,7 +72,7 @@ async fn attempt(pool: &PgPool, changes: &[Change], author: &Author) -> Result<R
     audit::append(&mut transaction, author, entries).await?;
     let revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
     // Told in words, so that nobody takes it for a write that certainly was not made and makes it again.
-    let unknown = |error| Fault::told(format!("whether the change was made is not known: {error}"));
+    let unknown = |error| Fault::told(format!("whether the change was made is not known: {}", told(&error)));
     transaction.commit().await.map_err(unknown)?;
     lease.give_back();
     Ok(revision)
@@ -191,10 +191,15 @@ async fn drop_unique_name(pool: &PgPool, fault: &Fault) -> Result<bool, Fault> {
         };
         sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(connection).await.map_err(|error| {
             Fault::told(format!(
-                "another tenant has that name, and the table mcp_tool allows each name once; run: {sql} ({error})"
+                "another tenant has that name, and the table mcp_tool allows each name once; run: {sql} ({})",
+                told(&error)
             ))
         })?;
-        tracing::warn!(%index, "dropped the constraint of mcp_tool that allowed each name once: tenants have names of their own");
+        tracing::warn!(
+            %index,
+            "dropped the constraint of mcp_tool that allowed each name once, because two tenants use one name; \
+             ON CONFLICT (name) of other programs no longer works there"
+        );
     }
     lease.give_back();
     Ok(found.is_some())

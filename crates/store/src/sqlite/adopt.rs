@@ -9,6 +9,12 @@ const COLUMNS: &str = "SELECT lower(name) FROM pragma_table_info('mcp_tool')";
 
 const REQUIRED: &[&str] = &["id", "name", "config_json"];
 
+// Columns that a row of ours would leave empty and that may not be empty. A whole number as the key is the row's number.
+const UNFILLED: &str = "SELECT lower(name) FROM pragma_table_info('mcp_tool') \
+    WHERE \"notnull\" AND lower(name) NOT IN ('name', 'enabled', 'config_json') \
+    AND (dflt_value IS NULL OR lower(name) IN ('tenant_id', 'updated_by')) \
+    AND NOT (upper(type) = 'INTEGER' AND pk = 1 AND (SELECT max(pk) FROM pragma_table_info('mcp_tool')) = 1)";
+
 const ADDED: &[(&str, &str)] = &[
     ("enabled", "ALTER TABLE mcp_tool ADD COLUMN enabled BOOLEAN NOT NULL DEFAULT 1"),
     ("version", "ALTER TABLE mcp_tool ADD COLUMN version BIGINT NOT NULL DEFAULT 0"),
@@ -34,11 +40,16 @@ const NORMALISE_TIMES: &str = "UPDATE mcp_tool SET updated_at = coalesce( \
 
 /// The table has another shape than any this program knows.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "its table mcp_tool has no column {column}; rename that table or start with another data folder, and register the tools anew"
-)]
-pub(super) struct UnusableTable {
-    column: &'static str,
+pub(super) enum UnusableTable {
+    #[error(
+        "its table mcp_tool has no column {column}; rename that table or start with another data folder, and register the tools anew"
+    )]
+    Lacks { column: &'static str },
+    #[error(
+        "its table mcp_tool demands values of {columns} that no tool has, so that none could be registered; \
+         make the table anew with NULL allowed there"
+    )]
+    Demands { columns: String },
 }
 
 /// Brings an existing table into the form that the first migration expects; does nothing if there is none.
@@ -49,7 +60,11 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Mig
     }
     let missing = |column: &str| !columns.iter().any(|found| found == column);
     if let Some(column) = REQUIRED.iter().find(|column| missing(column)) {
-        return Err(UnusableTable { column }.into());
+        return Err(UnusableTable::Lacks { column }.into());
+    }
+    let unfilled: Vec<String> = sqlx::query_scalar(UNFILLED).fetch_all(&mut *connection).await?;
+    if !unfilled.is_empty() {
+        return Err(UnusableTable::Demands { columns: unfilled.join(" and ") }.into());
     }
     for (_, sql) in ADDED.iter().filter(|(column, _)| missing(column)) {
         sqlx::query(*sql).execute(&mut *connection).await?;

@@ -129,7 +129,7 @@ impl Store for SqliteStore {
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
         self.place.check()?;
         self.write_once(changes, author).await.map_err(|error| match error {
-            WriteError::Sql(error) => self.place.failed(error),
+            WriteError::Sql(error) => self.place.refused_or_failed(error),
             WriteError::Conflict { name, expected, found } => StoreError::Conflict { name, expected, found },
         })
     }

@@ -91,6 +91,57 @@ async fn a_table_of_another_shape_is_left_alone() {
     database.run("INSERT INTO mcp_tool (title) VALUES ('still works')").await;
 }
 
+/// It would be refused at every registration; what is to be run is told, and is enough.
+#[tokio::test]
+async fn a_table_that_we_could_not_add_to_is_refused_until_what_is_told_is_run() {
+    for (change, told) in [
+        ("ADD COLUMN owner VARCHAR(20) NOT NULL", "ALTER COLUMN `owner` SET DEFAULT ''"),
+        ("MODIFY COLUMN id BIGINT NOT NULL", "`id` bigint(20) NOT NULL AUTO_INCREMENT"),
+        ("MODIFY COLUMN id CHAR(36) NOT NULL", "`id` char(36) NOT NULL DEFAULT (UUID())"),
+        (
+            "ADD COLUMN tenant_id VARCHAR(9) NOT NULL DEFAULT '', ADD COLUMN cost INT NOT NULL",
+            "`cost` SET DEFAULT 0",
+        ),
+    ] {
+        let database = database().await;
+        database.run(&format!("{LITE}; ALTER TABLE mcp_tool {change}")).await;
+        let error = toolrail_store::open(&StoreUrl::Mysql(database.url())).await.err().unwrap().to_string();
+        assert!(error.contains(&told.replace("(20)", "")) || error.contains(told), "{error}");
+        // Nothing was made.
+        database.run("CREATE TABLE mcp_config_version (id INT); DROP TABLE mcp_config_version").await;
+        database.run(error.split_once("run: ").unwrap().1).await;
+        let store = database.store().await;
+        store.write(&[put("a", "{}")], &by("ann")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn any_letters_may_be_written_to_a_table_of_another_character_set() {
+    let database = database().await;
+    database.run(&format!("{LITE}; {ROWS}")).await;
+    database.run("ALTER TABLE mcp_tool MODIFY COLUMN config_json TEXT NOT NULL").await;
+    database.run("ALTER TABLE mcp_tool CONVERT TO CHARACTER SET latin1").await;
+    database.run("INSERT INTO mcp_tool (name, config_json) VALUES ('é', '\"ü\"')").await;
+    let store = database.store().await;
+    assert_eq!(store.find(None, "é").await.unwrap().unwrap().config_json, "\"ü\"");
+    store.write(&[put("天气", "\"天气\"")], &by("安")).await.unwrap();
+    assert_eq!(store.find(None, "天气").await.unwrap().unwrap().config_json, "\"天气\"");
+}
+
+#[tokio::test]
+async fn what_a_rule_of_the_table_forbids_is_refused_with_the_rule() {
+    let database = database().await;
+    database
+        .run(&format!("{LITE}; ALTER TABLE mcp_tool ADD CONSTRAINT short CHECK (length(name) < 3)"))
+        .await;
+    let store = database.store().await;
+    let error = store.write(&[put("long", "{}")], &by("ann")).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Refused { reason, .. } if reason.contains("short")), "{error}");
+    let error = store.write(&[put("a", "no JSON")], &by("ann")).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Refused { .. }), "{error}");
+    assert_eq!(store.write(&[put("a", "{}")], &by("ann")).await.unwrap(), 1);
+}
+
 /// R105, R116: the other program, as a user with rights on that one table, goes on with its own statements.
 #[tokio::test]
 async fn another_user_goes_on_writing_with_its_own_statements() {

@@ -83,13 +83,19 @@ async fn a_user_without_the_right_is_told_which_one_is_missing() {
     for host in ["%", "127.0.0.1"] {
         let sql = format!(
             "CREATE USER '{user}'@'{host}' IDENTIFIED BY 'vanpass'; \
-             GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON {user}.* TO '{user}'@'{host}'"
+             GRANT SELECT, INSERT, UPDATE, DELETE ON {user}.* TO '{user}'@'{host}'"
         );
         run(&server(), &sql).await.unwrap();
     }
     let mut url = database.url();
     url.set_username(user).unwrap();
     url.set_password(Some("vanpass")).unwrap();
+    let error = open(&url).await.err().unwrap().to_string();
+    assert!(error.contains(&format!("GRANT ALL ON `{user}`.* TO '{user}'@'")), "{error}");
+    for host in ["%", "127.0.0.1"] {
+        let sql = format!("GRANT CREATE, ALTER, INDEX, DROP ON {user}.* TO '{user}'@'{host}'");
+        run(&server(), &sql).await.unwrap();
+    }
     let error = open(&url).await.err().unwrap().to_string();
     assert!(error.contains("GRANT TRIGGER"), "{error}");
     for host in ["%", "127.0.0.1"] {

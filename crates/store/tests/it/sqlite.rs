@@ -218,6 +218,22 @@ async fn a_table_of_another_shape_is_left_alone() {
 }
 
 #[tokio::test]
+async fn a_table_that_we_could_not_add_to_is_refused() {
+    let table = "CREATE TABLE mcp_tool (id INTEGER PRIMARY KEY NOT NULL, name TEXT NOT NULL, config_json TEXT NOT NULL";
+    let folder = folder().await;
+    folder.run(&format!("{table}, owner TEXT NOT NULL)")).await;
+    let error = open_sqlite(folder.0.path()).await.unwrap_err();
+    assert!(error.to_string().contains("demands values of owner"), "{error}");
+    let allowed =
+        format!("DROP TABLE mcp_tool; {table} CHECK (length(name) < 3), owner TEXT NOT NULL DEFAULT '')");
+    folder.run(&allowed).await;
+    let store = open_sqlite(folder.0.path()).await.unwrap();
+    store.write(&[put("a", "{}")], &by("ann")).await.unwrap();
+    let error = store.write(&[put("long", "{}")], &by("ann")).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Refused { reason, .. } if reason.contains("length")), "{error}");
+}
+
+#[tokio::test]
 async fn processes_that_start_and_write_at_once_lose_nothing() {
     let folder = folder().await;
     let mut children: Vec<Child> = (0..4).map(|number| writer(folder.0.path(), number, "40")).collect();
