@@ -33,7 +33,7 @@ pub(crate) async fn acquire<DB: Database>(pool: &Pool<DB>) -> Result<PoolConnect
     }
     tokio::select! {
         acquired = &mut acquiring => acquired,
-        Some(refused) = refusal(pool) => Err(refused),
+        Some(refused) = Box::pin(refusal(pool)) => Err(refused),
         else => Err(sqlx::Error::PoolTimedOut),
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn unite(document: &mut Map<String, Value>) -> Spelling {
         if let Some(Value::String(kind)) = mapping.get_mut("type")
             && kind.eq_ignore_ascii_case("jsonPath")
         {
-            *kind = "jsonPath".to_owned();
+            "jsonPath".clone_into(kind);
         }
     }
     if let Some(Value::Object(auth)) = document.get_mut("auth") {
