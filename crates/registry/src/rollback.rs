@@ -4,6 +4,7 @@ use toolrail_core::{
     Action, Author, Change, Expected, Problem, Revision, Row, Severity, Version, VersionKind,
 };
 
+use crate::compile_drafts::with_name;
 use crate::entry::SourceId;
 use crate::plan::{Covers, Desired, Plan, PlanMode};
 use crate::registry::Registry;
@@ -82,7 +83,8 @@ impl Registry {
 
     /// A version that would be broken now is no way back.
     fn check_restored(&self, version: &Version) -> Result<Vec<Problem>, WriteError> {
-        let document = document_of(&version.config_json);
+        // A row's document may leave the name out: the column has it. What is restored is the text as it was.
+        let document = with_name(document_of(&version.config_json), &version.name);
         let problems = tokio::task::block_in_place(|| self.compiler.check(&document, SourceId::Store));
         if problems.iter().any(|problem| problem.severity == Severity::Error) {
             return Err(WriteError::Refused(problems));
