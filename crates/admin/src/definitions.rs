@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
@@ -17,6 +18,9 @@ use crate::asker::Asker;
 use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
 use crate::unknown::{Sought, unknown};
+
+/// How long use counts are waited for.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -145,10 +149,14 @@ struct Beside {
 impl Beside {
     /// What the store counted (R75). Definitions are shown without it rather than not at all.
     async fn of(admin: &Admin) -> Self {
-        let usage = admin.registry.usage().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "use counts cannot be read");
-            Vec::new()
-        });
+        let usage = match tokio::time::timeout(PATIENCE, admin.registry.usage()).await {
+            Ok(Ok(usage)) => usage,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "use counts cannot be read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
         let kinds = admin.registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
         Self {
             usage: usage.into_iter().map(|usage| (usage.tool.clone(), usage)).collect(),

@@ -4,7 +4,8 @@ use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolrail_registry::{Snapshot, SourceId};
+use toolrail_core::{Problem, Severity};
+use toolrail_registry::{Snapshot, SourceId, SourceStatus};
 
 use crate::Admin;
 use crate::asker::Asker;
@@ -33,11 +34,29 @@ pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
 /// Those that a tenant can see, or all.
 pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let snapshot = admin.registry.catalogue(principal.tenant());
-    let problems: Vec<_> = match principal.tenant() {
+    let failing: Vec<Problem> = snapshot.sources.iter().filter_map(failing).collect();
+    let of_definitions: Vec<&Problem> = match principal.tenant() {
         Some(_) => snapshot.problems().collect(),
         None => snapshot.all_problems().collect(),
     };
+    let problems: Vec<&Problem> = failing.iter().chain(of_definitions).collect();
     json_answer(StatusCode::OK, &json!({"problems": problems}))
+}
+
+/// A source that cannot be read is a problem too.
+fn failing(source: &SourceStatus) -> Option<Problem> {
+    let failure = source.failure.as_ref()?;
+    let since = source.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
+    let message = format!("cannot be read{since}, its last good definitions stay in place: {failure}");
+    let origin = Some(source.description.clone());
+    Some(Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin,
+        pointer: String::new(),
+        message,
+        spot: None,
+    })
 }
 
 /// Whether the store could be read the last time, for those who look after databases only.

@@ -5,6 +5,7 @@ mod audit;
 mod changes;
 mod compile;
 mod compile_drafts;
+mod contradictions;
 mod entry;
 mod entry_key;
 mod feed;
@@ -57,6 +58,7 @@ mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
 pub use compile::{Compiler, Wrap};
+pub use contradictions::{Contradiction, HistoryFault};
 pub use entry::{Entry, SourceId};
 pub use feed::{Feed, Lists};
 pub use header_params::HeaderParam;

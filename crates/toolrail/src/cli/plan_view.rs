@@ -13,9 +13,14 @@ const MOST_DIFFERENCES: usize = 20;
 
 /// Writes each step on a line, with what it changes below.
 pub(super) fn steps(done: &Transferred) {
+    let several = concerns_tenants(&done.steps);
     for step in &done.steps {
         let text = |field: &str| step[field].as_str().unwrap_or_default();
-        let tenant = step["tenant"].as_str().map(|tenant| format!(" (tenant {tenant})")).unwrap_or_default();
+        let tenant = match step["tenant"].as_str() {
+            Some(tenant) => format!(" (tenant {tenant})"),
+            None if several => " (shared)".to_owned(),
+            None => String::new(),
+        };
         let (sign, more) = match text("action") {
             "create" => ("+", ""),
             "update" => ("~", ""),
@@ -30,6 +35,11 @@ pub(super) fn steps(done: &Transferred) {
             differences(&step["differences"]);
         }
     }
+}
+
+/// Whether any of the steps is about a definition of a tenant, so that the shared ones must be told from them.
+pub(super) fn concerns_tenants(steps: &[Value]) -> bool {
+    steps.iter().any(|step| step["tenant"].is_string())
 }
 
 fn differences(list: &Value) {

@@ -117,8 +117,10 @@ async fn pruning_touches_only_the_tenants_that_are_meant() -> Result<()> {
     let all =
         json!({"tools": [echo_tool("s", &upstream), of("acme", "x"), of("acme", "y"), of("bolt", "x")]});
     assert_eq!(sync(&gateway, all).await?.json()?["written"], 4);
-    let shared = sync(&gateway, json!({"tools": [], "prune": true, "dryRun": true})).await?.json()?;
-    assert_eq!(actions(&shared), [("remove", "s")]);
+    let nobody = sync(&gateway, json!({"tools": [], "prune": true, "dryRun": true})).await?.json()?;
+    assert_eq!(actions(&nobody), [], "an empty list speaks for nobody");
+    let only = json!({"tools": [of("acme", "x")], "prune": true, "dryRun": true});
+    assert_eq!(actions(&sync(&gateway, only).await?.json()?), [("remove", "y")], "shared ones do not occur");
     let named = json!({"tools": [echo_tool("s", &upstream), of("acme", "x")], "prune": true, "dryRun": true});
     assert_eq!(actions(&sync(&gateway, named).await?.json()?), [("remove", "y")]);
     let every = json!({"tools": [], "prune": true, "dryRun": true, "allTenants": true});
