@@ -20,8 +20,20 @@ pub enum InvalidName {
     #[error("a tool name has at most 64 characters, this one has {0}; shorten it")]
     TooLong(usize),
     /// A character some client would refuse.
-    #[error("{0:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -, for example {1:?}")]
+    #[error("{0:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -{advice}", advice = advice(*.0, .1))]
     Character(char, String),
+}
+
+/// A name that would do, if something is left of the one that was written, and where its letters may stand instead.
+fn advice(refused: char, suggestion: &str) -> String {
+    let useful = suggestion.contains(|c: char| c.is_ascii_alphanumeric());
+    let example = if useful { format!(", for example {suggestion:?}") } else { String::new() };
+    let elsewhere = if refused.is_alphabetic() {
+        "; other letters may stand in \"title\" and \"description\""
+    } else {
+        ""
+    };
+    format!("{example}{elsewhere}")
 }
 
 impl ToolName {
@@ -95,6 +107,17 @@ mod tests {
         assert_eq!(refused, InvalidName::Character(' ', "get_user__".into()));
         assert_eq!(ToolName::parse("").unwrap_err(), InvalidName::Empty);
         assert_eq!(ToolName::parse(&"x".repeat(65)).unwrap_err(), InvalidName::TooLong(65));
+    }
+
+    #[test]
+    fn other_letters_are_sent_where_they_may_stand() {
+        let told = |name: &str| ToolName::parse(name).unwrap_err().to_string();
+        assert_eq!(
+            told("天气.查询"),
+            "'天' is not allowed in a tool name; use A-Z a-z 0-9 _ . -; other letters may stand in \"title\" and \"description\""
+        );
+        assert!(told("weather/now").ends_with(". -, for example \"weather_now\""));
+        assert!(told("get天气").contains("for example \"get__\"; other letters"));
     }
 
     #[test]

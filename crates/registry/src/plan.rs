@@ -110,14 +110,17 @@ pub struct Step {
     pub differences: Vec<Difference>,
     /// The change to write; none for what is kept.
     change: Option<Change>,
+    /// What was desired instead of what is kept.
+    desired: Option<String>,
 }
 
 impl Step {
-    /// The definition that would be written, if one would.
+    /// The definition that was sent, if it is another than the one in the store.
     pub fn document(&self) -> Option<&str> {
-        match &self.change.as_ref()?.action {
-            Action::Put { config_json, .. } => Some(config_json),
-            Action::SetEnabled(_) | Action::Purge => None,
+        match self.change.as_ref().map(|change| &change.action) {
+            Some(Action::Put { config_json, .. }) => Some(config_json),
+            Some(Action::SetEnabled(_) | Action::Purge) => None,
+            None => self.desired.as_deref(),
         }
     }
 }
@@ -156,11 +159,11 @@ impl Plan {
             kind_of(before.as_ref(), &after, row)
         };
         let differences = before.as_ref().map(|before| differences(Some(before), Some(&after)));
-        let action = match kind {
-            StepKind::Create | StepKind::Update => Some(Action::Put { enabled, config_json }),
-            StepKind::Enable => Some(Action::SetEnabled(true)),
-            StepKind::Disable => Some(Action::SetEnabled(false)),
-            StepKind::Remove | StepKind::Keep => None,
+        let (action, desired) = match kind {
+            StepKind::Create | StepKind::Update => (Some(Action::Put { enabled, config_json }), None),
+            StepKind::Enable => (Some(Action::SetEnabled(true)), None),
+            StepKind::Disable => (Some(Action::SetEnabled(false)), None),
+            StepKind::Remove | StepKind::Keep => (None, Some(config_json)),
         };
         let change = action.map(|action| Change {
             tenant: tenant.clone(),
@@ -168,7 +171,8 @@ impl Plan {
             expected: expected(row),
             action,
         });
-        self.steps.push(Step { tenant, name, kind, differences: differences.unwrap_or_default(), change });
+        let differences = differences.unwrap_or_default();
+        self.steps.push(Step { tenant, name, kind, differences, change, desired });
     }
 
     fn remove(&mut self, row: &Row) {
@@ -179,9 +183,14 @@ impl Plan {
             expected: expected(Some(row)),
             action: Action::Purge,
         };
-        let step =
-            Step { tenant, name, kind: StepKind::Remove, differences: Vec::new(), change: Some(change) };
-        self.steps.push(step);
+        self.steps.push(Step {
+            tenant,
+            name,
+            kind: StepKind::Remove,
+            differences: Vec::new(),
+            change: Some(change),
+            desired: None,
+        });
     }
 }
 

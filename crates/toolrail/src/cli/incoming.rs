@@ -1,7 +1,7 @@
 //! Definitions on their way into the store, from wherever they are: files and folders, catalogues of RegistryTools, and
 //! the databases of other systems. Each knows where it came from, so that a problem can be told there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +18,10 @@ use crate::print;
 #[derive(Default)]
 pub(super) struct Incoming {
     pub(super) tools: Vec<Arriving>,
-    /// Files that cannot be read, and names that come twice.
-    pub(super) problems: Vec<Problem>,
+    /// Files that cannot be read.
+    pub(super) unreadable: Vec<Problem>,
+    /// Definitions whose name another has too, one problem each.
+    pub(super) doubles: Vec<Problem>,
     /// Where they came from.
     pub(super) sources: Vec<Origin>,
 }
@@ -98,7 +100,7 @@ impl Incoming {
         let (files, before) = (read.len(), self.tools.len());
         for ReadFile { file, found } in read {
             match found {
-                Err(fault) => self.problems.push(unreadable(&file, fault)),
+                Err(fault) => self.unreadable.push(unreadable(&file, fault)),
                 Ok(found) => self.tools.extend(found.into_iter().map(arriving)),
             }
         }
@@ -125,24 +127,25 @@ impl Incoming {
         Ok(())
     }
 
-    /// Of two with one name the first stays; the store could not tell which is meant.
+    /// Those with one name are all left out: nobody knows which is meant.
     fn leave_out_doubles(&mut self) {
-        let mut first: HashMap<(String, Option<String>), String> = HashMap::new();
-        let mut doubles = Vec::new();
-        self.tools.retain(|tool| {
-            let Some((name, tenant)) = tool.key() else {
-                return true;
-            };
-            let key = (name.clone(), tenant.map(str::to_owned));
-            if let Some(first) = first.get(&key) {
-                let message = format!("the name {name:?} is used in {first} too; rename one of them");
-                doubles.push(tool.placed(about(&name, message), ""));
-                return false;
+        let mut keys: HashMap<(String, Option<&str>), Vec<usize>> = HashMap::new();
+        for (index, tool) in self.tools.iter().enumerate() {
+            if let Some(key) = tool.key() {
+                keys.entry(key).or_default().push(index);
             }
-            first.insert(key, tool.origin());
-            true
-        });
-        self.problems.extend(doubles);
+        }
+        let mut doubles = BTreeMap::new();
+        for ((name, _), places) in keys.into_iter().filter(|(_, places)| places.len() > 1) {
+            for (nth, index) in places.iter().enumerate() {
+                let other = self.tools[places[usize::from(nth == 0)]].origin();
+                let message = format!("the name {name:?} is used in {other} too; rename one of them");
+                doubles.insert(*index, self.tools[*index].placed(about(&name, message), ""));
+            }
+        }
+        let mut index = 0..;
+        self.tools.retain(|_| index.next().is_none_or(|index| !doubles.contains_key(&index)));
+        self.doubles = doubles.into_values().collect();
     }
 }
 

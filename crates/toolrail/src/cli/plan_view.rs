@@ -90,8 +90,25 @@ pub(super) fn counts(done: &Transferred, tense: Tense) -> String {
         (count > 0).then(|| format!("{count} {word}"))
     });
     let unchanged = format!("{} unchanged", done.unchanged);
+    counted.chain([unchanged]).chain(refused_counts(done)).collect::<Vec<_>>().join(", ")
+}
+
+/// `3 refused`, and `1 file unreadable`.
+fn refused_counts(done: &Transferred) -> impl Iterator<Item = String> {
     let refused = (done.refusals > 0).then(|| format!("{} refused", done.refusals));
-    counted.chain([unchanged]).chain(refused).collect::<Vec<_>>().join(", ")
+    refused.into_iter().chain(unreadable(done.unreadable))
+}
+
+/// `1 file unreadable`, if there is one.
+pub(super) fn unreadable(files: usize) -> Option<String> {
+    (files > 0).then(|| format!("{} unreadable", print::counted(files, "file")))
+}
+
+/// `3 definitions refused, 1 file unreadable`.
+pub(super) fn refused_things(done: &Transferred) -> String {
+    let refused =
+        (done.refusals > 0).then(|| format!("{} refused", print::counted(done.refusals, "definition")));
+    refused.into_iter().chain(unreadable(done.unreadable)).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether it was done or would be.
