@@ -74,8 +74,9 @@ pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use snapshot::Snapshot;
 pub use source::{
-    Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source, SourceError,
-    StoreSource, read_documents, registry_tools_definition,
+    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source,
+    SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
+    registry_tools_definition,
 };
 pub use status::{SourceStatus, UpstreamStatus};
 pub use stored_form::{document_of, stored_form};

@@ -147,8 +147,8 @@ impl Plan {
 
     fn add(&mut self, desired: Desired, row: Option<&Row>, mode: PlanMode) {
         let Desired { tenant, name, enabled, config_json } = desired;
-        let after = stored_form(enabled, &config_json);
-        let before = row.map(form_of_row);
+        let after = named(stored_form(enabled, &config_json), &name);
+        let before = row.map(|row| named(form_of_row(row), &row.name));
         if before.as_ref() == Some(&after) {
             self.unchanged += 1;
             return;
@@ -192,6 +192,14 @@ impl Plan {
             desired: None,
         });
     }
+}
+
+/// A document in a table need not repeat the name that stands beside it; one in a file must.
+fn named(mut form: Value, name: &str) -> Value {
+    if let Some(members) = form.as_object_mut().filter(|members| !members.contains_key("definition")) {
+        members.entry("name").or_insert_with(|| name.into());
+    }
+    form
 }
 
 /// The column alone can only switch what the document itself does not switch off.
@@ -300,5 +308,34 @@ impl Registry {
             self.refresh_store().await;
         }
         Ok(applied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_does_not_repeat_its_name_is_the_same_as_a_file_that_does() {
+        let row = Row {
+            tenant: None,
+            name: "a".into(),
+            enabled: true,
+            config_json: r#"{"http":{"url":"x"}}"#.into(),
+            version: 1,
+            updated_at: String::new(),
+            updated_by: None,
+        };
+        let desired = |config_json: &str| Desired {
+            tenant: None,
+            name: "a".into(),
+            enabled: true,
+            config_json: config_json.into(),
+        };
+        let mut plan = Plan::default();
+        plan.add(desired(r#"{"name":"a","http":{"url":"x"}}"#), Some(&row), PlanMode::Exactly);
+        assert_eq!((plan.unchanged, plan.steps.len()), (1, 0));
+        plan.add(desired(r#"{"name":"a","http":{"url":"y"}}"#), Some(&row), PlanMode::Exactly);
+        assert_eq!((plan.unchanged, plan.count(StepKind::Update)), (1, 1));
     }
 }

@@ -48,12 +48,17 @@ const PARAMETERS: &[&str] = &[
     "options",
 ];
 
+/// What to say of a URL with a parameter that is not known.
+pub(crate) fn wrong_parameter(url: &Url) -> Option<String> {
+    let known = |key: &str| PARAMETERS.contains(&key) || (key.starts_with("options[") && key.ends_with(']'));
+    let (key, _) = url.query_pairs().find(|(key, _)| !known(key))?;
+    Some(format!("its URL has an unknown parameter {key:?}; known are {}", PARAMETERS.join(", ")))
+}
+
 /// Reads the URL. Our name is there for whoever looks at the server's sessions, unless the URL has another.
 pub(super) fn options(url: &Url) -> Result<PgConnectOptions, Fault> {
-    let known = |key: &str| PARAMETERS.contains(&key) || (key.starts_with("options[") && key.ends_with(']'));
-    if let Some((key, _)) = url.query_pairs().find(|(key, _)| !known(key)) {
-        let known = PARAMETERS.join(", ");
-        return Err(Fault::told(format!("its URL has an unknown parameter {key:?}; known are {known}")));
+    if let Some(fault) = wrong_parameter(url) {
+        return Err(Fault::told(fault));
     }
     let options = PgConnectOptions::from_url(url)?.disable_statement_logging();
     let named = url.query_pairs().any(|(key, _)| key == "application_name");

@@ -11,6 +11,7 @@ use toolrail_core::{Problem, Severity, ToolName};
 use toolrail_registry::registry_tools_definition;
 use toolrail_store::{ForeignForm, ForeignTool, StoreUrl, read_foreign};
 
+use super::Hinted;
 use super::definition_files::{self, FileText, Found, ReadFile, unreadable};
 use crate::print;
 
@@ -188,7 +189,20 @@ fn database(place: &str) -> anyhow::Result<Option<StoreUrl>> {
     if schemes.iter().any(|scheme| lower.starts_with(scheme)) && !Path::new(place).exists() {
         return Ok(Some(place.parse()?));
     }
+    // Not repeated: it may hold a password.
+    if may_hold_password(&lower) && !Path::new(place).exists() {
+        return Err(Hinted::error(
+            "what was named is no file that is there, and no URL of a store",
+            "write postgres://user:password@host:5432/database, mysql://…, sqlite:FILE, or the name of a file",
+        ));
+    }
     Ok(is_sqlite(Path::new(place)).then(|| StoreUrl::Sqlite(place.into())))
+}
+
+/// Whether it looks like a way to a server, however written.
+fn may_hold_password(place: &str) -> bool {
+    let user = place.split_once('@').is_some_and(|(user, _)| user.contains(':'));
+    user || place.contains("://") || place.contains("password=")
 }
 
 /// Whether the file begins as those of SQLite do.

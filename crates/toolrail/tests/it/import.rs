@@ -250,3 +250,49 @@ async fn files_are_imported_at_the_start() -> Result<()> {
     assert!(banner.contains("1 new, 0 changed, 0 as they were, 1 refused"), "{banner}");
     Ok(())
 }
+
+#[tokio::test]
+async fn no_password_is_repeated() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for place in [
+        "postgrs://u:s3cret@127.0.0.1:9/x",
+        "jdbc:mysql://127.0.0.1:9/x?user=u&password=s3cret",
+        "postgresql+asyncpg://u:s3cret@127.0.0.1:9/x",
+        " postgres://u:s3cret@127.0.0.1:9/x",
+        "'postgres://u:s3cret@127.0.0.1:9/x'",
+        "u:s3cret@tcp(127.0.0.1:9)/x",
+        "postgres://127.0.0.1:9/x?Password=s3cret",
+    ] {
+        let ran = run_in(folder.path(), &["--log-level", "debug", "import", place, "--data", "d"]).await?;
+        assert_eq!(ran.code, Some(1), "{place}");
+        assert!(ran.stderr.contains("error: ") && !ran.stderr.contains("s3cret"), "{place}: {}", ran.stderr);
+        assert!(!ran.stdout.contains("s3cret"), "{place}: {}", ran.stdout);
+    }
+    let url = "http://u:s3cret@127.0.0.1:9";
+    let ran = run_in(folder.path(), &["tools", "list", "-v", "--url", url]).await?;
+    assert!(ran.stderr.contains("no server answers at http://127.0.0.1:9"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    Ok(())
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_with_pipes_devices_and_links_in_circles_is_read_to_its_end() -> Result<()> {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir()?;
+    let tools = folder.path().join("tools");
+    std::fs::create_dir(&tools)?;
+    std::fs::write(tools.join("a.json"), plain("a", "http://127.0.0.1:9/").to_string())?;
+    symlink("/dev/zero", tools.join("zero.yaml"))?;
+    for link in ["x", "y", "z"] {
+        symlink(&tools, tools.join(link))?;
+    }
+    let made = std::process::Command::new("mkfifo").arg(tools.join("pipe.yaml")).status()?;
+    assert!(made.success());
+    let ran = run_in(folder.path(), &["import", "tools", "--data", "d"]).await?;
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("1 created"), "{said}");
+    assert_eq!(said.matches("is not a regular file").count(), 2, "{said}");
+    Ok(())
+}
