@@ -174,6 +174,10 @@ pub(crate) async fn list(
     if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
     }
+    if let Some(tenant) = principal.tenant().filter(|_| query.all_tenants) {
+        let message = format!("allTenants=true is not for a request of one tenant, {tenant:?}");
+        return Err(Failure::bad_request(message));
+    }
     let beside = Beside::of(&admin).await;
     let snapshot = admin.registry.catalogue(principal.tenant());
     let all: Box<dyn Iterator<Item = &Arc<Entry>>> =
