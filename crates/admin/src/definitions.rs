@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use crate::Admin;
 use crate::asker::Asker;
 use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
+use crate::path::Path;
 use crate::unknown::{Sought, unknown};
 
 #[derive(Deserialize)]

@@ -15,6 +15,7 @@ mod history;
 mod index;
 mod list;
 mod metrics;
+mod path;
 mod preview;
 mod refresh;
 mod register;
