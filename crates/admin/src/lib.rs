@@ -20,6 +20,7 @@ mod preview;
 mod refresh;
 mod register;
 mod rollback;
+mod room;
 mod sync;
 mod unknown;
 
