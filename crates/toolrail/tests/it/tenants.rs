@@ -213,7 +213,7 @@ async fn the_command_line_works_for_a_tenant_with_a_server_and_without() {
 #[tokio::test]
 async fn a_tenant_hears_of_no_other_tenant_from_lists_and_readiness() {
     let (gateway, _upstream) = shared_and_own().await;
-    let server = json!({"name": "theirs", "description": "d", "mcp": {"command": "/nowhere/at-all"}});
+    let server = json!({"name": "theirs", "description": "d", "mcp": {"url": "http://127.0.0.1:1/mcp"}});
     register_for(&gateway, Some("acme"), &server).await;
     let asked = async |method: Method, path: &str, tenant: &str| {
         send(&gateway, (method, path), &[("toolrail-tenant", tenant)], &Value::Null).await
