@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,7 @@ use crate::Admin;
 use crate::asker::Asker;
 use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
+use crate::path::Path;
 use crate::unknown::{Sought, unknown};
 
 /// How long use counts are waited for.
@@ -181,6 +182,10 @@ pub(crate) async fn list(
     let state = query.state.as_deref();
     if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
+    }
+    if let Some(tenant) = principal.tenant().filter(|_| query.all_tenants) {
+        let message = format!("allTenants=true is not for a request of one tenant, {tenant:?}");
+        return Err(Failure::bad_request(message));
     }
     let beside = Beside::of(&admin).await;
     let snapshot = admin.registry.catalogue(principal.tenant());

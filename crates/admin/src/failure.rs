@@ -143,7 +143,11 @@ impl IntoResponse for Failure {
             problems: &self.problems,
             conflict: self.conflict.as_deref(),
         };
-        json(self.status, &body)
+        let mut answer = json(self.status, &body);
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            answer.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
+        answer
     }
 }
 

@@ -16,8 +16,9 @@ use tokio::time::Instant;
 use toolrail_core::ErrorCode;
 use toolrail_registry::{Entry, Registry, Snapshot, SourceId};
 
+use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
-use crate::health::{merge, summary};
+use crate::health::{Seen, merge};
 use crate::{Admin, body};
 
 /// The most bytes of a message.
@@ -34,6 +35,7 @@ pub(crate) struct RefreshQuery {
 
 pub(crate) async fn refresh(
     State(admin): State<Admin>,
+    Asker(principal): Asker,
     query: Result<Query<RefreshQuery>, QueryRejection>,
     request: Body,
 ) -> Result<Response, Failure> {
@@ -51,7 +53,7 @@ pub(crate) async fn refresh(
     tracing::debug!(message = message.kind, full = sort == Sort::Full, changed, took, "refresh asked for");
     let mut body = json!({"ok": true, "changed": changed, "tookMs": (took * 10.0).round() / 10.0});
     let snapshot = admin.registry.snapshot();
-    merge(&mut body, summary(&snapshot));
+    merge(&mut body, Seen::by(&admin, &principal).summary());
     let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
     let Some(failure) = store.and_then(|store| store.failure.as_ref()) else {
         return Ok(json_answer(StatusCode::OK, &body));

@@ -1,7 +1,7 @@
 //! Going back to how one definition, or all of them, were (R121).
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use toolrail_registry::{Covers, RollbackOutcome, RolledBack};
 
 use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
+use crate::path::Path;
 use crate::sync::{Counts, steps};
 use crate::{Admin, body};
 

@@ -153,7 +153,7 @@ pub(crate) async fn sync(
     asking.unconditional()?;
     let bytes = body::read(request, LARGEST).await?;
     let request: SyncRequest = body::parse_object(&bytes)?;
-    drop(bytes);
+    let _room = bytes.into_room();
     let wishes = Wishes::of(&request, &asking)?;
     let sent = registrations(request.tools, &asking)?;
     let planned = admin.registry.plan_sync(sent, wishes.covers, wishes.plan).await?;

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::difference::step;
+
 const TOP: &[(&str, &str)] = &[
     ("transport", "type"),
     ("http_spec", "http"),
@@ -94,10 +96,10 @@ fn lift_config(auth: &mut Map<String, Value>, spelling: &mut Spelling) {
     let base = spelling.as_written("/auth");
     for (key, value) in config.clone() {
         if auth.contains_key(&key) {
-            spelling.twice.push((format!("{base}/config/{key}"), key));
+            spelling.twice.push((step(&format!("{base}/config"), &key), key));
             continue;
         }
-        spelling.renamed.push((format!("/auth/{key}"), format!("{base}/config/{key}")));
+        spelling.renamed.push((step("/auth", &key), step(&format!("{base}/config"), &key)));
         auth.insert(key, value);
     }
     auth.shift_remove("config");

@@ -220,3 +220,22 @@ async fn the_command_line_works_for_a_tenant_with_a_server_and_without() {
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.stderr.contains("1 to 64 letters"), "{}", wrong.stderr);
 }
+
+#[tokio::test]
+async fn a_tenant_hears_of_no_other_tenant_from_lists_and_readiness() {
+    let (gateway, _upstream) = shared_and_own().await;
+    let server = json!({"name": "theirs", "description": "d", "mcp": {"url": "http://127.0.0.1:1/mcp"}});
+    register_for(&gateway, Some("acme"), &server).await;
+    let asked = async |method: Method, path: &str, tenant: &str| {
+        send(&gateway, (method, path), &[("toolrail-tenant", tenant)], &Value::Null).await
+    };
+    let all = asked(Method::GET, "/admin/tools?allTenants=true", "globex").await;
+    assert_failed(&all, 400, "INVALID_REQUEST", "not for a request of one tenant");
+    for (method, path) in [(Method::GET, "/readyz"), (Method::POST, "/admin/refresh")] {
+        for (tenant, tools, upstreams) in [("globex", 2, 0), ("acme", 3, 1)] {
+            let told = asked(method.clone(), path, tenant).await.json().unwrap();
+            let seen = told["upstreams"].as_array().unwrap().len();
+            assert_eq!((&told["tools"], seen), (&json!(tools), upstreams), "{tenant} {told}");
+        }
+    }
+}
