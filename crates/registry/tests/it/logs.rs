@@ -102,8 +102,8 @@ async fn a_problem_of_a_file_is_logged_once() {
     assert!(first.len() == 1 && first[0].contains("source has a problem"), "{first:#?}");
     fs::write(folder.path().join("b.json"), tool("b", "d").to_string()).unwrap();
     registry.refresh().await;
-    assert_eq!(log.take(), [" INFO definition created name=\"b\" origin=\"b.json\""]);
+    assert_eq!(log.take(), [" INFO definition created name=\"b\" origin=\"b.json\" revision=0"]);
     fs::remove_file(folder.path().join("b.json")).unwrap();
     registry.refresh().await;
-    assert_eq!(log.take(), [" INFO definition removed name=\"b\" origin=\"b.json\""]);
+    assert_eq!(log.take(), [" INFO definition removed name=\"b\" origin=\"b.json\" revision=0"]);
 }
