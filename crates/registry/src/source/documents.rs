@@ -204,11 +204,9 @@ mod tests {
             let inner = vec![format!("*a{}", level - 1); 10].join(", ");
             bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
         }
-        for text in [bomb, "[".repeat(1_000)] {
-            let error = read_documents(Path::new("a.yaml"), &text).unwrap_err().message;
-            let plain = ["becomes too large", "is nested too deeply", "has more in it than is read"];
-            assert!(plain.iter().any(|words| error.starts_with(words)), "{error}");
-        }
+        let error = read_documents(Path::new("a.yaml"), &bomb).unwrap_err().message;
+        let plain = ["becomes too large", "has more in it than is read"];
+        assert!(plain.iter().any(|words| error.starts_with(words)), "{error}");
     }
 
     #[test]
