@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::Value;
+use toolrail_core::{Problem, repeated_key};
 
 use super::registry_tools;
 
@@ -35,6 +36,9 @@ impl From<String> for FileFault {
 /// of RegistryTools. The error says what is wrong and, where the parser knows it, in which line and column.
 pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, FileFault> {
     let roots: Vec<Value> = if is_json(path) {
+        if let Some(Problem { pointer, message, .. }) = repeated_key(text.as_bytes()) {
+            return Err(FileFault::from(format!("{pointer} {message}")));
+        }
         vec![serde_json::from_str(text).map_err(|error| FileFault {
             place: place(error.line() as u64, error.column() as u64),
             message: format!("not valid JSON: {error}"),
