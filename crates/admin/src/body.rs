@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
-use toolrail_core::ErrorCode;
+use toolrail_core::{ErrorCode, repeated_key};
 
 use crate::failure::Failure;
 use crate::room::{NoRoom, Room};
@@ -93,6 +93,11 @@ pub(crate) fn parse_object<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T,
         None | Some(b'{') => parse(bytes),
         Some(_) => Err(Failure::bad_request("the body must be a JSON object")),
     }
+}
+
+/// Refuses definitions in which a key stands twice.
+pub(crate) fn refuse_repeated_keys(bytes: &[u8]) -> Result<(), Failure> {
+    repeated_key(bytes).map_or(Ok(()), |problem| Err(Failure::bad_definition(vec![problem], "")))
 }
 
 /// Reads JSON out of a body. An empty one is told as such, since forgetting it is the commonest mistake with curl.

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, Expected, Problem, Revision, Severity};
+use toolrail_core::{CallError, ErrorCode, Expected, Problem, Revision, Severity, repeated_key};
 use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
 use crate::asking::{Asking, with_version};
@@ -23,6 +23,7 @@ pub(crate) async fn one(
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
     let body: Value = body::parse(&bytes)?;
+    body::refuse_repeated_keys(&bytes)?;
     if is_list(&body) {
         let message = "a definition is a JSON object; POST /admin/tools/batch takes a list of them";
         return Err(Failure::new(ErrorCode::InvalidDefinition, message));
@@ -142,6 +143,7 @@ pub(crate) async fn batch(
     asking.unconditional()?;
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
+    body::refuse_repeated_keys(&bytes)?;
     let _room = bytes.into_room();
     let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
@@ -292,13 +294,14 @@ pub(crate) async fn validate(State(admin): State<Admin>, request: Body) -> Resul
     } else {
         (vec![body], None)
     };
-    let problems: Vec<Problem> = tokio::task::block_in_place(|| {
+    let mut problems: Vec<Problem> = repeated_key(&bytes).into_iter().collect();
+    problems.extend(tokio::task::block_in_place(|| -> Vec<Problem> {
         let check = |(index, item)| {
             let base = base.map(|base| format!("{base}/{index}")).unwrap_or_default();
             check(&admin.registry, item, &base)
         };
         items.into_iter().enumerate().flat_map(check).collect()
-    });
+    }));
     let valid = problems.iter().all(|problem| problem.severity != Severity::Error);
     Ok(json_answer(StatusCode::OK, &json!({"ok": true, "valid": valid, "problems": problems})))
 }

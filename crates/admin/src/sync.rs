@@ -153,6 +153,7 @@ pub(crate) async fn sync(
     asking.unconditional()?;
     let bytes = body::read(request, LARGEST).await?;
     let request: SyncRequest = body::parse_object(&bytes)?;
+    body::refuse_repeated_keys(&bytes)?;
     let _room = bytes.into_room();
     let wishes = Wishes::of(&request, &asking)?;
     let sent = registrations(request.tools, &asking)?;

@@ -1,6 +1,7 @@
 //! JSON that is known to be valid but that nobody needs to look into: it travels as the bytes it came in.
 
 mod escape;
+mod repeated;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(not(target_arch = "x86_64"))]
@@ -11,6 +12,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 pub use escape::write_json_string;
+pub use repeated::repeated_key;
 
 /// Below this, checking and quoting in one pass gains nothing.
 const QUOTED_FROM: usize = 256;

@@ -132,7 +132,11 @@ fn the_kind_may_be_left_to_its_block() {
 fn an_odd_unknown_field_has_a_pointer_that_leads_to_it() {
     check_faults(
         json!({"name": "a", "a/b~c": 1, "http": {"url": "http://x", "/": 2}, "auth": {"type": "none", "config": {"x/y": 1}}}),
-        &[("/a~1b~0c", "unknown field"), ("/auth/config/x~1y", "unknown field"), ("/http/~1", "unknown field")],
+        &[
+            ("/a~1b~0c", "unknown field"),
+            ("/auth/config/x~1y", "unknown field"),
+            ("/http/~1", "unknown field"),
+        ],
     );
 }
 

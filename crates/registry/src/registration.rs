@@ -1,7 +1,7 @@
 //! A definition to register, as an administrator sent it: bare, or wrapped with what belongs beside it (R82, R83).
 
 use serde_json::{Map, Value};
-use toolrail_core::{Expected, Principal, Problem, Severity};
+use toolrail_core::{Expected, Principal, Problem, Severity, repeated_key};
 
 /// A definition to register, as it was given.
 #[derive(Clone, Debug)]
@@ -35,8 +35,14 @@ impl Registration {
             return Ok(Self::bare(Value::Object(members), base));
         };
         let document = match members.shift_remove(key).unwrap_or_default() {
-            Value::String(text) => serde_json::from_str(&text)
-                .map_err(|error| fault(&format!("/{key}"), format!("is a text that is not JSON: {error}")))?,
+            Value::String(text) => {
+                if let Some(Problem { pointer, message, .. }) = repeated_key(text.as_bytes()) {
+                    return Err(fault(&format!("/{key}{pointer}"), message));
+                }
+                serde_json::from_str(&text).map_err(|error| {
+                    fault(&format!("/{key}"), format!("is a text that is not JSON: {error}"))
+                })?
+            }
             document => document,
         };
         let mut registration = Self::bare(document, &format!("{base}/{key}"));

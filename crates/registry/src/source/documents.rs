@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use serde_saphyr::Error as YamlError;
 use serde_saphyr::budget::BudgetBreach;
+use toolrail_core::{Problem, repeated_key};
 
 use super::registry_tools;
 
@@ -39,6 +40,9 @@ pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, File
     // Editors of Windows write it; to JSON it would be a fault.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let roots: Vec<Value> = if is_json(path) {
+        if let Some(Problem { pointer, message, .. }) = repeated_key(text.as_bytes()) {
+            return Err(FileFault::from(format!("{pointer} {message}")));
+        }
         vec![serde_json::from_str(text).map_err(|error| FileFault {
             place: place(error.line() as u64, error.column() as u64),
             message: format!("not valid JSON: {}", json_fault(&error)),

@@ -161,7 +161,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64);
         let activity = Arc::new(Activity::default());
         let mut watched = Watched::new(ours, Arc::clone(&activity));
-        let writing = watched.write_all(&[7; 1024]);
+        let writing = watched.write_all(&[7; 4096]);
         let reading = async {
             for _ in 0..15 {
                 let before = activity.now();

@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn families_stand_in_order_of_their_names() {
-        let (a, b) = ("# TYPE a gauge\na 1\n\n", "# HELP b Second\n# TYPE b counter\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n\n");
+        let (a, b) =
+            ("# TYPE a gauge\na 1\n\n", "# HELP b Second\n# TYPE b counter\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n\n");
         assert_eq!(in_order(&format!("{b}{a}")), format!("{a}{b}"));
         assert_eq!(in_order(""), "");
     }
