@@ -53,11 +53,6 @@ impl Registration {
     /// Reads what stands in a file: the same, but for what only a store can have.
     pub(crate) fn from_file(value: Value) -> Result<Self, Vec<Problem>> {
         let registration = Self::from_request(value, "")?;
-        if registration.tenant.is_some() {
-            let message =
-                "definitions in watched files are for everybody; put those of a tenant into the store";
-            return Err(vec![error_at("/tenant", message.into())]);
-        }
         if registration.expected != Expected::Anything {
             let message = "has a meaning in requests only; remove it";
             return Err(vec![error_at("/version", message.into())]);

@@ -100,7 +100,9 @@ fn scan_url<'u>(url: &'u str, pointer: &str, compiler: &mut Compiler<'_>) -> Opt
         let name = inside.split('}').next().unwrap_or_default();
         compiler
             .problems
-            .error(pointer, format!("{{{name}}} is not a template here; write {{{{args.{name}}}}}"));
+            .error(pointer, format!(
+                "{{{name}}} is not a template here; write {{{{args.{name}}}}} for an argument, or {{{{secrets.{name}}}}}"
+            ));
         return None;
     }
     Some(pieces)

@@ -223,18 +223,20 @@ impl Source for FileSource {
     }
 }
 
-/// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, configJson}`.
+/// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, tenant, configJson}`.
 fn draft_of(value: serde_json::Value, origin: String) -> Draft {
     let written = value.to_string();
-    let (text, fault, enabled, name) = match Registration::from_file(value) {
-        Ok(Registration { document, enabled, name, .. }) => (document.to_string(), None, enabled, name),
+    let (text, fault, enabled, name, tenant) = match Registration::from_file(value) {
+        Ok(Registration { document, enabled, name, tenant, .. }) => {
+            (document.to_string(), None, enabled, name, tenant)
+        }
         Err(problems) => {
             let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-            (written, Some(told.join("; ")), None, None)
+            (written, Some(told.join("; ")), None, None, None)
         }
     };
     Draft {
-        tenant: None,
+        tenant: tenant.map(Into::into),
         name,
         text: text.into(),
         fault,

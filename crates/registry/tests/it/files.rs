@@ -30,6 +30,24 @@ async fn a_broken_file_keeps_its_last_good_definitions_and_says_so() {
     assert_eq!(names(&registry), ["a2"]);
 }
 
+/// What `export --all-tenants` writes can be watched.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_of_a_tenant_may_stand_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("shared.json"), tool("a", "for everybody").to_string()).unwrap();
+    let own = json!({"tenant": "acme", "configJson": tool("a", "for acme")});
+    let only = json!({"name": "b", "tenant": "acme", "configJson": tool("b", "d")});
+    fs::write(folder.path().join("acme.json"), json!([own, only]).to_string()).unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["a"]);
+    let told = |tenant: Option<&str>| registry.catalogue(tenant).find("a").unwrap().description.clone();
+    assert_eq!(told(None).as_deref(), Some("for everybody"));
+    assert_eq!(told(Some("acme")).as_deref(), Some("for acme"));
+    assert!(registry.catalogue(Some("acme")).find("b").is_some());
+    assert!(registry.catalogue(Some("other")).find("b").is_none());
+}
+
 /// Every problem of a definition in a file says where it stands: its value, or what would hold it.
 #[tokio::test(flavor = "multi_thread")]
 async fn problems_name_the_line_and_the_column_in_their_file() {

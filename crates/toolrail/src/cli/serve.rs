@@ -82,7 +82,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         None => None,
     };
     let metrics = Metrics::start();
-    let assembly = http::answer_while(&listener, assemble::assemble(&settings, built_in)).await?;
+    let assembly = http::answer_while(&listener, Box::pin(assemble::assemble(&settings, built_in))).await?;
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
