@@ -27,6 +27,7 @@ const MIGRATIONS: &[&[Step]] = &[&[
         lite: include_str!("migrations/0001_document_lite.sql"),
         full: include_str!("migrations/0001_document_full.sql"),
     },
+    Step::Always(include_str!("migrations/0001_page.sql")),
     Step::Always(include_str!("migrations/0001_rows.sql")),
     Step::Always(include_str!("migrations/0001_triggers.sql")),
     Step::Always(include_str!("migrations/0001_apply.sql")),

@@ -8,7 +8,7 @@ use sqlx::Connection;
 use sqlx::postgres::{PgConnection, PgListener};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
-use toolrail_core::{Store, StoreError};
+use toolrail_core::{Changes, Store, StoreError};
 use toolrail_store::{StoreUrl, open};
 
 use crate::behaviour::{Subject, by, of, put};
@@ -258,6 +258,20 @@ async fn a_closed_store_is_of_no_more_use() {
     let deadline = Instant::now() + SOON;
     while sessions(&database).await != "0" {
         assert!(Instant::now() < deadline, "its sessions end");
+    }
+}
+
+#[tokio::test]
+async fn a_definition_larger_than_a_page_is_a_page_by_itself() {
+    let database = database().await;
+    let store = database.open().await;
+    let large = format!("\"{}\"", "x".repeat(Changes::MOST_BYTES));
+    for (name, definition) in [("a", large.as_str()), ("b", "{}"), ("c", large.as_str())] {
+        store.write(&[put(name, definition)], &by("ann")).await.unwrap();
+    }
+    for (since, more) in [(0, true), (1, true), (2, false)] {
+        let page = store.changes_since(since).await.unwrap();
+        assert_eq!((page.rows.len(), page.revision, page.more), (1, since + 1, more));
     }
 }
 
