@@ -129,6 +129,7 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
     adopt::drop_foreign_triggers(&mut transaction).await?;
     if applied == 0 {
         adopt::prepare(&mut transaction).await?;
+        adopt::widen_counter(&mut transaction).await?;
     }
     let mut shape = None;
     for step in steps_after(applied) {
