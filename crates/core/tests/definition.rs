@@ -156,6 +156,16 @@ fn a_boolean_in_place_of_a_text_is_to_be_quoted() {
 }
 
 #[test]
+fn the_type_of_a_mapping_may_be_written_in_any_case() {
+    for kind in ["jsonpath", "JSONPath", "jsonPath"] {
+        let mapping = json!({"type": kind, "expression": "$.a"});
+        let definition =
+            definition(json!({"name": "a", "http_spec": {"url": "http://x"}, "response_mapping": mapping}));
+        assert_eq!(definition.response_mapping, ResponseMapping::JsonPath { path: "$.a".into() });
+    }
+}
+
+#[test]
 fn faults_of_the_split_form_point_into_the_split_form() {
     check_faults(
         json!({"name": "a", "transport": "http", "http_spec": {"url": "ftp", "queryTp": 1}, "auth_spec": {"type": "basic", "config": {"username": 5}}}),

@@ -74,6 +74,11 @@ pub(super) fn unite(document: &mut Map<String, Value>) -> Spelling {
     }
     if let Some(Value::Object(mapping)) = document.get_mut("responseMapping") {
         spelling.rename(mapping, "/responseMapping", MAPPING);
+        if let Some(Value::String(kind)) = mapping.get_mut("type")
+            && kind.eq_ignore_ascii_case("jsonPath")
+        {
+            "jsonPath".clone_into(kind);
+        }
     }
     if let Some(Value::Object(auth)) = document.get_mut("auth") {
         lift_config(auth, &mut spelling);

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
 use super::fault::{Fault, code, told};
+use crate::acquire::{acquire, quiet};
 
 /// One more listens.
 const MOST_CONNECTIONS: u32 = 7;
@@ -132,17 +133,13 @@ impl Server {
 
     fn pool_of(&self, connections: u32) -> PgPoolOptions {
         let settings = format!("{SETTINGS}; SET search_path TO {}", quoted(&self.schema));
-        PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(ACQUIRE)
-            .test_before_acquire(true)
-            .after_connect(move |connection, _| {
-                let settings = settings.clone();
-                Box::pin(async move {
-                    sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
-                    Ok(())
-                })
+        quiet().max_connections(connections).acquire_timeout(ACQUIRE).after_connect(move |connection, _| {
+            let settings = settings.clone();
+            Box::pin(async move {
+                sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
+                Ok(())
             })
+        })
     }
 }
 
@@ -157,7 +154,7 @@ pub(super) struct Lease(Option<PoolConnection<Postgres>>);
 
 impl Lease {
     pub(super) async fn take(pool: &PgPool) -> Result<Self, sqlx::Error> {
-        Ok(Self(Some(pool.acquire().await?)))
+        Ok(Self(Some(acquire(pool).await?)))
     }
 
     pub(super) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
