@@ -93,7 +93,7 @@ pub struct PeerAddress(pub std::net::IpAddr);
 pub struct Changes {
     /// The revision that these changes lead to.
     pub revision: Revision,
-    /// Rows that were created or changed, at most [`Changes::MOST`].
+    /// Rows that were created or changed, at most [`Changes::MOST`] and [`Changes::MOST_BYTES`] of them.
     pub rows: Vec<Row>,
     /// Definitions that were removed and have not come back.
     pub removed: Vec<ToolKey>,
@@ -106,6 +106,9 @@ pub struct Changes {
 impl Changes {
     /// The most rows that are read at once.
     pub const MOST: u32 = 2_000;
+
+    /// The most bytes of definitions that are read at once, unless a single one has more.
+    pub const MOST_BYTES: usize = 16 * 1024 * 1024;
 }
 
 /// Calls of one tool, to be added to its count.

@@ -81,6 +81,8 @@ const EMPTY_IN_FULL: &[&str] = &["description", "http_spec", "auth_spec", "respo
 const COLUMNS: &str = "SELECT attname::text, typname::text FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid \
     WHERE attrelid = to_regclass('mcp_tool') AND attnum > 0 AND NOT attisdropped";
 const IS_TABLE: &str = "SELECT relkind = 'r' FROM pg_class WHERE oid = to_regclass('mcp_tool')";
+const NARROW_COUNTER: &str = "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('mcp_config_version') \
+    AND attname = 'version' AND atttypid <> 'int8'::regtype)";
 const TRANSPORT_CHECKS: &str = "SELECT conname::text FROM pg_constraint \
     WHERE conrelid = to_regclass('mcp_tool') AND contype = 'c' AND conkey = ARRAY[(SELECT attnum FROM pg_attribute \
     WHERE attrelid = to_regclass('mcp_tool') AND attname = 'transport')]";
@@ -107,6 +109,16 @@ pub(super) async fn drop_foreign_triggers(connection: &mut PgConnection) -> Resu
     for name in foreign_triggers(connection).await? {
         tracing::warn!(trigger = %name, "dropped a trigger of mcp_tool: our own count and tell the changes");
         run(connection, format!("DROP TRIGGER {} ON mcp_tool", quoted(&name))).await?;
+    }
+    Ok(())
+}
+
+/// A revision that others kept may have been made for fewer changes.
+pub(super) async fn widen_counter(connection: &mut PgConnection) -> Result<(), Fault> {
+    let narrow: bool = sqlx::query_scalar(NARROW_COUNTER).fetch_one(&mut *connection).await?;
+    if narrow {
+        let widen = "ALTER TABLE mcp_config_version ALTER COLUMN version TYPE BIGINT USING version::bigint";
+        run(connection, widen.into()).await?;
     }
     Ok(())
 }

@@ -12,8 +12,9 @@ use url::Url;
 use super::fault::{Fault, code, told};
 use crate::acquire::{acquire, quiet};
 
-/// One more listens.
-const MOST_CONNECTIONS: u32 = 7;
+/// For writes of definitions, which may all wait for one lock. With these and one that listens there are eight.
+const FOR_WRITES: u32 = 4;
+const FOR_THE_REST: u32 = 3;
 
 /// How long a call waits for a connection. The rest of a read's or write's time is for the work.
 const ACQUIRE: Duration = Duration::from_millis(4500);
@@ -118,9 +119,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// The pool for everything but listening.
-    pub(super) fn pool(&self) -> PgPool {
-        self.pool_of(MOST_CONNECTIONS)
+    /// The pool for writes of definitions.
+    pub(super) fn pool_for_writes(&self) -> PgPool {
+        self.pool(FOR_WRITES)
+    }
+
+    /// The pool for everything else but listening: what a lock on the definitions does not concern.
+    pub(super) fn pool_for_the_rest(&self) -> PgPool {
+        self.pool(FOR_THE_REST)
+    }
+
+    fn pool(&self, connections: u32) -> PgPool {
+        self.pool_of(connections)
             .idle_timeout(Duration::from_mins(5))
             .max_lifetime(Duration::from_mins(30))
             .connect_lazy_with(self.options.clone())

@@ -6,6 +6,7 @@ mod audit;
 mod connect;
 mod fault;
 mod history;
+mod holder;
 mod keys;
 mod listen;
 mod mail;
@@ -57,6 +58,9 @@ pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
 struct PostgresStore {
     /// For people.
     name: String,
+    /// For writes of definitions.
+    writes: PgPool,
+    /// For everything else.
     pool: PgPool,
     bell: Arc<Notify>,
     listening: AbortOnDropHandle<()>,
@@ -69,10 +73,11 @@ impl PostgresStore {
         let schema = schema::migrate(&mut first, &name).await?;
         timeout(CLOSE, first.close()).await.ok();
         let server = connect::Server { options, schema };
-        let (pool, bell) = (server.pool(), Arc::new(Notify::new()));
+        let (writes, pool) = (server.pool_for_writes(), server.pool_for_the_rest());
+        let bell = Arc::new(Notify::new());
         let listener = listen::ring(server, Arc::clone(&bell), name.clone());
         let listening = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self { name, pool, bell, listening })
+        Ok(Self { name, writes, pool, bell, listening })
     }
 
     async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
@@ -88,13 +93,19 @@ impl PostgresStore {
         limit: Duration,
         work: impl Future<Output = Result<T, Fault>> + Send,
     ) -> Result<T, StoreError> {
-        let done = timeout(limit, work).await.unwrap_or(Err(Fault::slow(limit)));
-        done.map_err(|fault| fault.of(&self.name))
+        in_time(limit, work).await.map_err(|fault| fault.of(&self.name))
     }
 
     fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
         StoreError::Undelivered { store: self.name.clone(), topic: topic.to_owned(), reason }
     }
+}
+
+async fn in_time<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Fault>> + Send,
+) -> Result<T, Fault> {
+    timeout(limit, work).await.unwrap_or(Err(Fault::slow(limit)))
 }
 
 #[async_trait]
@@ -127,7 +138,8 @@ impl Store for PostgresStore {
         if changes.is_empty() {
             return self.revision().await;
         }
-        self.within(writing(changes.len()), write::write(&self.pool, changes, author)).await
+        let work = in_time(writing(changes.len()), write::write(&self.writes, changes, author));
+        holder::naming(&self.pool, work).await.map_err(|fault| fault.of(&self.name))
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
@@ -139,7 +151,7 @@ impl Store for PostgresStore {
     }
 
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
-        self.change(history::forget(&self.pool, retention)).await
+        self.change(history::forget(&self.writes, retention)).await
     }
 
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
@@ -187,6 +199,7 @@ impl Store for PostgresStore {
     async fn close(&self) {
         self.listening.abort();
         // Whoever does not finish in time is cut off when the store is dropped.
-        timeout(CLOSE, self.pool.close()).await.ok();
+        let closing = async { tokio::join!(self.writes.close(), self.pool.close()) };
+        timeout(CLOSE, closing).await.ok();
     }
 }

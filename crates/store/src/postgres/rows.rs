@@ -26,22 +26,23 @@ pub(super) use rfc3339;
 
 // `row_of` reads the columns in this order.
 macro_rules! select_rows {
-    ($condition:literal) => {
+    ($source:literal) => {
         concat!(
             "SELECT nullif(tool.tenant_id, '')::text, tool.name::text, coalesce(tool.enabled, FALSE), ",
             "mcp_tool_document(tool), tool.version, ",
             rfc3339!("tool.updated_at"),
             ", tool.updated_by::text, ",
             "extract(epoch FROM clock_timestamp() - tool.updated_at::timestamptz)::float8 ",
-            "FROM mcp_tool AS tool ",
-            $condition
+            "FROM ",
+            $source
         )
     };
 }
 
-const CHANGED_ROWS: &str = select_rows!("WHERE tool.version > $1 ORDER BY tool.version LIMIT $2");
-const ONE_ROW: &str =
-    select_rows!("WHERE coalesce(tool.tenant_id, '') = $1 AND lower(tool.name COLLATE \"C\") = $2");
+const CHANGED_ROWS: &str = select_rows!("mcp_tool_page($1, $2, $3) AS tool ORDER BY tool.version");
+const ONE_ROW: &str = select_rows!(
+    "mcp_tool AS tool WHERE coalesce(tool.tenant_id, '') = $1 AND lower(tool.name COLLATE \"C\") = $2"
+);
 const REMOVED: &str = "SELECT nullif(tenant, ''), name_key, version, \
     extract(epoch FROM clock_timestamp() - at)::float8 FROM mcp_tool_tombstone \
     WHERE version > $1 AND NOT EXISTS (SELECT 1 FROM mcp_tool AS tool \
@@ -103,7 +104,7 @@ pub(super) async fn changes_since(pool: &PgPool, since: Revision) -> Result<Chan
     Ok(page.up_to(revision))
 }
 
-/// Rows and removals with their ages in seconds, in the order of their versions; one more than is given out, if there is.
+/// Rows and removals with their ages in seconds, in the order of their versions; more than are given out, if there are.
 #[derive(Default)]
 struct Page {
     rows: Vec<(Row, f64)>,
@@ -113,7 +114,9 @@ struct Page {
 impl Page {
     async fn read(connection: &mut PgConnection, since: Revision) -> Result<Self, sqlx::Error> {
         let most = i64::from(Changes::MOST) + 1;
-        let rows = sqlx::query(CHANGED_ROWS).bind(since).bind(most).fetch_all(&mut *connection).await?;
+        let bytes = i64::try_from(Changes::MOST_BYTES).unwrap_or(i64::MAX);
+        let rows = sqlx::query(CHANGED_ROWS).bind(since).bind(most).bind(bytes).fetch_all(&mut *connection);
+        let rows = rows.await?;
         let rows =
             rows.iter().map(|row| Ok((row_of(row)?, age_of(row, 7)?))).collect::<Result<_, sqlx::Error>>()?;
         // Whoever knows nothing has nothing to remove.
@@ -128,11 +131,21 @@ impl Page {
         Ok(Self { rows, removed: removed.iter().map(one).collect::<Result<_, sqlx::Error>>()? })
     }
 
+    /// The version of the last row that is given out, if there are more.
+    fn last_row(&self, most: usize) -> Option<Revision> {
+        let mut bytes = 0;
+        let fitting = self.rows.iter().take(most).take_while(|(row, _)| {
+            bytes += row.config_json.len();
+            bytes <= Changes::MOST_BYTES
+        });
+        let given = fitting.count().max(1);
+        (self.rows.len() > given).then(|| self.rows[given - 1].0.version)
+    }
+
     fn up_to(mut self, revision: Revision) -> Changes {
         let most = usize::try_from(Changes::MOST).unwrap_or(usize::MAX);
-        let last_row = (self.rows.len() > most).then(|| self.rows[most - 1].0.version);
         let last_removed = (self.removed.len() > most).then(|| self.removed[most - 1].1);
-        let cut = [last_row, last_removed].into_iter().flatten().min();
+        let cut = [self.last_row(most), last_removed].into_iter().flatten().min();
         if let Some(cut) = cut {
             self.rows.retain(|(row, _)| row.version <= cut);
             self.removed.retain(|(_, version, _)| *version <= cut);

@@ -27,6 +27,7 @@ const MIGRATIONS: &[&[Step]] = &[&[
         lite: include_str!("migrations/0001_document_lite.sql"),
         full: include_str!("migrations/0001_document_full.sql"),
     },
+    Step::Always(include_str!("migrations/0001_page.sql")),
     Step::Always(include_str!("migrations/0001_rows.sql")),
     Step::Always(include_str!("migrations/0001_triggers.sql")),
     Step::Always(include_str!("migrations/0001_apply.sql")),
@@ -128,6 +129,7 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
     adopt::drop_foreign_triggers(&mut transaction).await?;
     if applied == 0 {
         adopt::prepare(&mut transaction).await?;
+        adopt::widen_counter(&mut transaction).await?;
     }
     let mut shape = None;
     for step in steps_after(applied) {

@@ -88,6 +88,7 @@ macro_rules! suite {
             of_writers_at_once_with_one_expectation_one_wins
             many_rows_come_in_pages_and_each_once
             pages_begin_behind_any_revision
+            pages_are_bounded_by_bytes
             whoever_reads_in_pages_while_others_write_misses_nothing
             every_version_of_a_definition_is_kept_with_its_author
             history_is_read_in_pages_from_the_newest

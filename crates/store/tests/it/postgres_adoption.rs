@@ -85,6 +85,19 @@ async fn a_lite_table_is_adopted_without_loss_and_its_program_goes_on() {
     assert_eq!(newest[0].who.as_deref(), Some(format!("{}_user", database.name).as_str()));
 }
 
+#[tokio::test]
+async fn a_revision_of_another_type_is_gone_on_from() {
+    for kind in ["INT", "SMALLINT", "NUMERIC", "TEXT"] {
+        let database = database().await;
+        let counter =
+            format!("CREATE TABLE mcp_config_version (id INT PRIMARY KEY, version {kind} NOT NULL)");
+        database.run(&format!("{LITE} {counter}; INSERT INTO mcp_config_version VALUES (1, '57')")).await;
+        let store = database.open().await;
+        assert_eq!(store.revision().await.unwrap(), 57, "{kind}");
+        assert_eq!(store.write(&[put("a", "{}")], &by("ann")).await.unwrap(), 58, "{kind}");
+    }
+}
+
 /// The program's UNIQUE (name) is what its ON CONFLICT needs; only tenants are in its way.
 #[tokio::test]
 async fn a_name_may_be_used_once_until_a_tenant_needs_it_again() {

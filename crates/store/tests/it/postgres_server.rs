@@ -8,7 +8,7 @@ use sqlx::Connection;
 use sqlx::postgres::{PgConnection, PgListener};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
-use toolrail_core::{Store, StoreError};
+use toolrail_core::{Changes, Store, StoreError};
 use toolrail_store::{StoreUrl, open};
 
 use crate::behaviour::{Subject, by, of, put};
@@ -200,19 +200,39 @@ async fn we_give_way_where_two_would_wait_for_each_other() {
     assert_eq!(store.find(None, "a").await.unwrap().unwrap().config_json, "2");
 }
 
+/// However many want to write, reading goes on; and who is in the way is told.
 #[tokio::test]
 async fn a_lock_that_is_never_released_makes_the_store_unavailable_for_writing_only() {
     let database = database().await;
     let store = database.open().await;
-    let mut other = database.connection().await;
+    let mut url = database.url();
+    url.set_query(Some("application_name=batch job"));
+    let mut other = connect(&url).await;
     let mut transaction = other.begin().await.unwrap();
     let hold = "INSERT INTO mcp_tool (name, config_json) VALUES ('held', '{}')";
     sqlx::raw_sql(hold).execute(&mut *transaction).await.unwrap();
+    let process: i32 =
+        sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut *transaction).await.unwrap();
     let began = Instant::now();
-    let error = store.write(&[put("a", "1")], &by("ann")).await.unwrap_err();
-    assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+    let mut writing = tokio::task::JoinSet::new();
+    for number in 0..24 {
+        let store = Arc::clone(&store);
+        writing.spawn(async move { store.write(&[put(&format!("t{number}"), "1")], &by("ann")).await });
+    }
+    while !writing.is_empty() {
+        let asked = Instant::now();
+        assert_eq!(store.revision().await.unwrap(), 0);
+        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+        let Ok(Some(written)) = timeout(Duration::from_millis(100), writing.join_next()).await else {
+            continue;
+        };
+        let error = written.unwrap().unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
+        let told = format!("{error}");
+        let holder = format!("(process {process}, idle in transaction, its transaction open for ");
+        assert!(told.contains("\"batch job\"") && told.contains(&holder), "{told}");
+    }
     assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
-    assert_eq!(store.revision().await.unwrap(), 0);
     transaction.rollback().await.unwrap();
     assert_eq!(store.write(&[put("a", "1")], &by("ann")).await.unwrap(), 1);
 }
@@ -258,6 +278,20 @@ async fn a_closed_store_is_of_no_more_use() {
     let deadline = Instant::now() + SOON;
     while sessions(&database).await != "0" {
         assert!(Instant::now() < deadline, "its sessions end");
+    }
+}
+
+#[tokio::test]
+async fn a_definition_larger_than_a_page_is_a_page_by_itself() {
+    let database = database().await;
+    let store = database.open().await;
+    let large = format!("\"{}\"", "x".repeat(Changes::MOST_BYTES));
+    for (name, definition) in [("a", large.as_str()), ("b", "{}"), ("c", large.as_str())] {
+        store.write(&[put(name, definition)], &by("ann")).await.unwrap();
+    }
+    for (since, more) in [(0, true), (1, true), (2, false)] {
+        let page = store.changes_since(since).await.unwrap();
+        assert_eq!((page.rows.len(), page.revision, page.more), (1, since + 1, more));
     }
 }
 

@@ -19,7 +19,7 @@ DECLARE
 BEGIN
     PERFORM set_config('toolrail.who', writer, TRUE);
     UPDATE mcp_config_version SET held_by = txid_current() WHERE id = 1 RETURNING version INTO STRICT counted;
-    PERFORM setval('mcp_tool_revision', counted);
+    PERFORM mcp_tool_draw_after(counted);
     PERFORM set_config('lock_timeout', '400ms', TRUE);
     FOR one IN
         SELECT given.*, coalesce(given.tenant, '') AS key_tenant, lower(given.name COLLATE "C") AS key_name
@@ -62,6 +62,6 @@ BEGIN
         RETURN NEXT;
     END LOOP;
     SELECT last_value INTO counted FROM mcp_tool_revision;
-    UPDATE mcp_config_version SET version = counted WHERE id = 1 AND version < counted;
+    UPDATE mcp_config_version SET version = greatest(version, counted), held_by = NULL WHERE id = 1;
 END
 $$;

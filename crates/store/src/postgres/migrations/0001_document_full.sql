@@ -92,3 +92,4 @@ $$;
 DROP TRIGGER IF EXISTS trg_mcp_tool_toolrail_1_agree ON mcp_tool;
 CREATE TRIGGER trg_mcp_tool_toolrail_1_agree BEFORE INSERT OR UPDATE ON mcp_tool
 FOR EACH ROW EXECUTE FUNCTION mcp_tool_agree();
+ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_1_agree;

@@ -24,15 +24,15 @@ CREATE TABLE IF NOT EXISTS mcp_config_version (
     version BIGINT NOT NULL
 );
 
--- The transaction that keeps the count itself until its end: a row that is updated ten thousand times in one
--- transaction takes ever longer to find.
+-- The transaction that keeps the count itself, while it does: a row that is updated ten thousand times in one transaction
+-- takes ever longer to find.
 ALTER TABLE mcp_config_version ADD COLUMN IF NOT EXISTS held_by BIGINT;
 
 INSERT INTO mcp_config_version (id, version)
 SELECT 1, 0 WHERE NOT EXISTS (SELECT 1 FROM mcp_config_version WHERE id = 1);
 
--- Numbers for the rows of one statement. Whoever draws one holds the row of mcp_config_version, from which each
--- statement sets this anew: a rollback leaves no gap, and no number is seen before a smaller one.
+-- Numbers for the rows of one transaction. Whoever draws one holds the row of mcp_config_version, from which each
+-- transaction sets this anew: a rollback leaves no gap, and no number is seen before a smaller one.
 CREATE SEQUENCE IF NOT EXISTS mcp_tool_revision MINVALUE 0 START 0;
 
 -- In what follows, a tenant '' is everybody.

@@ -2,22 +2,39 @@
 -- that revisions become visible in their order; then each row gets its number; then each is written down.
 -- As their owner, with a fixed search_path: whoever may write mcp_tool needs no right on anything else.
 
+-- Where the numbers go on from, for whoever holds the counter. One statement may have several parts that each begin, and
+-- others within it: what this transaction drew before may not be in the counter yet. Otherwise the counter says it, and
+-- where somebody set that back, the history.
+CREATE OR REPLACE FUNCTION mcp_tool_draw_after(counted bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    drawn bigint;
+BEGIN
+    IF current_setting('toolrail.drawing', TRUE) = txid_current()::text THEN
+        SELECT last_value INTO drawn FROM mcp_tool_revision;
+    ELSE
+        SELECT max(revision) INTO drawn FROM mcp_tool_history;
+        PERFORM set_config('toolrail.drawing', txid_current()::text, TRUE);
+    END IF;
+    RETURN setval('mcp_tool_revision', greatest(counted, drawn));
+END
+$$;
+
+-- Whether this transaction keeps the count itself: it must also have written that, whatever number stands there.
+CREATE OR REPLACE FUNCTION mcp_tool_held(held_by bigint, written_by xid) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+    SELECT coalesce(held_by = txid_current() AND written_by::text::bigint = (txid_current() & 4294967295), FALSE)
+$$;
+
 CREATE OR REPLACE FUNCTION mcp_tool_begin() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-    current_revision bigint;
+    counted bigint;
     held boolean;
 BEGIN
-    SELECT version, held_by = txid_current() INTO STRICT current_revision, held
+    SELECT version, mcp_tool_held(held_by, xmin) INTO STRICT counted, held
     FROM mcp_config_version WHERE id = 1 FOR UPDATE;
-    IF held THEN
-        RETURN NULL;
+    IF NOT held THEN
+        PERFORM mcp_tool_draw_after(counted);
     END IF;
-    -- Within another statement of this transaction, numbers may have been drawn that are not in the counter yet.
-    IF pg_trigger_depth() > 1 THEN
-        SELECT greatest(current_revision, last_value) INTO current_revision FROM mcp_tool_revision;
-    END IF;
-    PERFORM setval('mcp_tool_revision', current_revision);
     RETURN NULL;
 END
 $$;
@@ -29,7 +46,7 @@ DECLARE
 BEGIN
     SELECT last_value INTO drawn FROM mcp_tool_revision;
     UPDATE mcp_config_version SET version = drawn
-    WHERE id = 1 AND version < drawn AND held_by IS DISTINCT FROM txid_current();
+    WHERE id = 1 AND version < drawn AND NOT mcp_tool_held(held_by, xmin);
     RETURN NULL;
 END
 $$;
@@ -128,7 +145,7 @@ DECLARE
     drawn bigint;
 BEGIN
     SELECT version INTO STRICT drawn FROM mcp_config_version WHERE id = 1 FOR UPDATE;
-    PERFORM setval('mcp_tool_revision', drawn);
+    drawn := mcp_tool_draw_after(drawn);
     FOR tool IN SELECT * FROM mcp_tool ORDER BY version LOOP
         drawn := nextval('mcp_tool_revision');
         PERFORM mcp_tool_bury(tool, drawn, session_user);
@@ -150,3 +167,10 @@ CREATE TRIGGER trg_mcp_tool_toolrail_4_finish AFTER INSERT OR UPDATE OR DELETE O
 FOR EACH STATEMENT EXECUTE FUNCTION mcp_tool_finish();
 CREATE TRIGGER trg_mcp_tool_toolrail_5_clear BEFORE TRUNCATE ON mcp_tool
 FOR EACH STATEMENT EXECUTE FUNCTION mcp_tool_clear();
+
+-- Also for those who write as a replica does, whose changes would be seen by nobody.
+ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_0_begin;
+ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_2_number;
+ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_3_record;
+ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_4_finish;
+ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_5_clear;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolrail_core::{Change, Changes, Revision, Store, ToolKey, ToolName};
 
-use super::{Subject, by, of, purge, put, switch};
+use super::{Subject, by, of, purge, put, removed, switch};
 
 fn many(count: u32) -> Vec<Change> {
     (0..count)
@@ -77,6 +77,23 @@ pub(crate) async fn pages_begin_behind_any_revision(subject: &dyn Subject) {
         pages.iter().flat_map(|page| &page.removed).map(|key| key.name.as_str()).collect();
     assert!(gone.contains("t1"), "{gone:?}");
     assert_eq!(pages.last().unwrap().revision, before + 3);
+}
+
+/// Otherwise a page of large definitions is never read in time, and is asked for again and again.
+pub(crate) async fn pages_are_bounded_by_bytes(subject: &dyn Subject) {
+    let store = subject.open().await;
+    let large = format!("\"{}\"", "x".repeat(Changes::MOST_BYTES / 2));
+    store.write(&[put("small", "{}")], &by("ann")).await.unwrap();
+    for name in ["a", "b", "c"] {
+        store.write(&[put(name, &large)], &by("ann")).await.unwrap();
+    }
+    let revision = store.write(&[purge("small")], &by("ann")).await.unwrap();
+    let pages = all_pages(&*store, 1).await;
+    let rows: Vec<Vec<&str>> =
+        pages.iter().map(|page| page.rows.iter().map(|row| row.name.as_str()).collect()).collect();
+    assert_eq!(rows, [["a"], ["b"], ["c"]], "each once");
+    let last = pages.last().unwrap();
+    assert_eq!((last.revision, removed(last)), (revision, vec!["small"]));
 }
 
 pub(crate) async fn whoever_reads_in_pages_while_others_write_misses_nothing(subject: &dyn Subject) {
