@@ -22,7 +22,7 @@ const ADDED: [(&str, &str); 6] = [
     ("updated_at", "TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)"),
     ("updated_by", "TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"),
     ("created_at", "TIMESTAMP(6) NULL DEFAULT NULL"),
-    ("tenant_id", "VARCHAR(200) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"),
+    ("tenant_id", "VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"),
 ];
 
 const ENGINE: &str = "SELECT engine, row_format FROM information_schema.tables \
@@ -196,9 +196,13 @@ async fn add_columns(connection: &mut MySqlConnection, columns: &Columns) -> Res
         .filter(|(column, _)| !columns.has(column))
         .map(|(column, form)| format!("ADD COLUMN {column} {form}"))
         .collect();
-    let keys = [("tenant_key", 800, tenant_key("tenant_id")), ("name_key", 2000, name_key("name"))];
-    for (column, size, value) in keys.iter().filter(|(column, ..)| !columns.has(column)) {
-        changes.push(format!("ADD COLUMN {column} VARBINARY({size}) GENERATED ALWAYS AS ({value}) STORED"));
+    let made = [
+        ("tenant_key", "VARBINARY(1020)", tenant_key("tenant_id")),
+        ("name_key", "VARBINARY(2000)", name_key("name")),
+        ("config_bytes", "BIGINT", "LENGTH(config_json)".to_owned()),
+    ];
+    for (column, kind, value) in made.iter().filter(|(column, ..)| !columns.has(column)) {
+        changes.push(format!("ADD COLUMN {column} {kind} GENERATED ALWAYS AS ({value}) STORED"));
     }
     if let Some(version) = columns.0.get("version")
         && (version.data_type != "bigint" || version.is_nullable)
@@ -250,7 +254,7 @@ async fn add_indexes(connection: &mut MySqlConnection) -> Result<(), Failure> {
     let indexes = rows.iter().map(|row| text(row, 0)).collect::<Result<Vec<_>, _>>()?;
     for (index, sql) in [
         ("idx_mcp_tool_key", "CREATE UNIQUE INDEX idx_mcp_tool_key ON mcp_tool (tenant_key, name_key)"),
-        ("idx_mcp_tool_version", "CREATE INDEX idx_mcp_tool_version ON mcp_tool (version)"),
+        ("idx_mcp_tool_version", "CREATE INDEX idx_mcp_tool_version ON mcp_tool (version, config_bytes)"),
     ] {
         if !indexes.iter().any(|found| found.eq_ignore_ascii_case(index)) {
             connection.execute(sql).await?;

@@ -15,10 +15,12 @@ const OLDEST: &str = "SELECT CAST(value AS SIGNED) FROM toolrail_meta WHERE name
 const REMEMBER: &str = "REPLACE INTO toolrail_meta (name, value) VALUES ('history_from', ?)";
 const LOCK: &str = "SELECT version FROM mcp_config_version WHERE id = 1 FOR UPDATE";
 
-// Every version with its place from the newest of its definition, and what came after it.
-const PLACES: &str = "(SELECT revision, at, \
+// Every version with its place from the newest of its definition, and what came after it. A version counts until another
+// replaces it, so that is when its days begin.
+const PLACES: &str = "(SELECT revision, \
     ROW_NUMBER() OVER (PARTITION BY tenant_key, name_key ORDER BY revision DESC) AS place, \
-    LEAD(revision) OVER (PARTITION BY tenant_key, name_key ORDER BY revision) AS next \
+    LEAD(revision) OVER (PARTITION BY tenant_key, name_key ORDER BY revision) AS next, \
+    LEAD(at) OVER (PARTITION BY tenant_key, name_key ORDER BY revision) AS replaced \
     FROM mcp_tool_history) AS places";
 
 /// Versions, the newest first.
@@ -90,7 +92,7 @@ fn condition(sql: &mut QueryBuilder<MySql>, retention: &Retention) {
     if let Some(days) = retention.days {
         // So many that no time is older: the server refuses to reckon before its first year.
         let days = days.min(700_000);
-        sql.push(" OR places.at <= UTC_TIMESTAMP(6) - INTERVAL ").push_bind(days).push(" DAY");
+        sql.push(" OR places.replaced <= UTC_TIMESTAMP(6) - INTERVAL ").push_bind(days).push(" DAY");
     }
     sql.push(")");
 }

@@ -27,7 +27,9 @@ pub(super) use select_rows;
 const STATE: &str = "SELECT version, \
     CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
     FROM mcp_config_version WHERE id = 1";
-const CHANGED: &str = select_rows!("WHERE version > ? ORDER BY version LIMIT ?");
+const SIZES: &str = "SELECT version, CAST(coalesce(config_bytes, 0) AS SIGNED) FROM mcp_tool WHERE version > ? \
+    ORDER BY version LIMIT ?";
+const CHANGED: &str = select_rows!("WHERE version > ? AND version <= ? ORDER BY version");
 const ONE: &str = select_rows!("WHERE tenant_key = ? AND name_key = ?");
 const REMOVED: &str = "SELECT tenant_key, name_key FROM mcp_tool_tombstone AS gone \
     WHERE version > ? AND version <= ? AND NOT EXISTS (SELECT 1 FROM mcp_tool \
@@ -86,14 +88,17 @@ async fn read_page(
     since: Revision,
     changes: &mut Changes,
 ) -> Result<(), sqlx::Error> {
-    let rows = sqlx::query(CHANGED).bind(since).bind(Changes::MOST + 1).fetch_all(&mut **transaction).await?;
-    let most = usize::try_from(Changes::MOST).unwrap_or(usize::MAX);
-    changes.more = rows.len() > most;
-    changes.rows = rows.iter().take(most).map(row_of).collect::<Result<_, _>>()?;
-    if changes.more
-        && let Some(last) = changes.rows.last()
-    {
-        changes.revision = last.version;
+    // The index has these, so that no definition is read that is not given out.
+    let sizes: Vec<(Revision, i64)> =
+        sqlx::query_as(SIZES).bind(since).bind(Changes::MOST + 1).fetch_all(&mut **transaction).await?;
+    let given = fitting(&sizes);
+    changes.more = given.len() < sizes.len();
+    if let Some((last, _)) = given.last() {
+        let rows = sqlx::query(CHANGED).bind(since).bind(last).fetch_all(&mut **transaction).await?;
+        changes.rows = rows.iter().map(row_of).collect::<Result<_, _>>()?;
+        if changes.more {
+            changes.revision = *last;
+        }
     }
     // Whoever begins knows of nothing that could have been removed.
     if since != 0 {
@@ -105,6 +110,18 @@ async fn read_page(
     let age: Option<i64> = age.fetch_optional(&mut **transaction).await?;
     changes.age = age.map(|micros| Duration::from_micros(micros.try_into().unwrap_or(0)));
     Ok(())
+}
+
+/// Those that one page has room for: at least one.
+fn fitting(sizes: &[(Revision, i64)]) -> &[(Revision, i64)] {
+    let most = usize::try_from(Changes::MOST).unwrap_or(usize::MAX);
+    let mut bytes = 0;
+    let fits = |(_, size): &&(Revision, i64)| {
+        bytes += usize::try_from(*size).unwrap_or(0);
+        bytes <= Changes::MOST_BYTES
+    };
+    let count = sizes.iter().take(most).take_while(fits).count();
+    &sizes[..count.max(1).min(sizes.len())]
 }
 
 /// The revision, and whether rows went without the triggers seeing it.

@@ -29,14 +29,16 @@ const FORGET_VERSIONS: &str = "UPDATE mcp_tool SET version = 0, updated_at = upd
 /// The folded name, as `ToolName::fold` makes it: no function of the server lowers the letters of ASCII alone.
 pub(super) fn name_key(column: &str) -> String {
     let bytes = format!("COALESCE(CAST(CONVERT({column} USING utf8mb4) AS BINARY), x'')");
-    (b'A'..=b'Z').fold(bytes, |sql, letter| {
+    let folded = (b'A'..=b'Z').fold(bytes, |sql, letter| {
         format!("REPLACE({sql}, x'{letter:02x}', x'{:02x}')", letter.to_ascii_lowercase())
-    })
+    });
+    // No tool has so long a name, but another program's row must not be refused for it.
+    format!("LEFT({folded}, 2000)")
 }
 
 /// The tenant; empty for everybody.
 pub(super) fn tenant_key(column: &str) -> String {
-    format!("COALESCE(CAST(CONVERT({column} USING utf8mb4) AS BINARY), x'')")
+    format!("LEFT(COALESCE(CAST(CONVERT({column} USING utf8mb4) AS BINARY), x''), 1020)")
 }
 
 /// Whether all of them are there.

@@ -33,9 +33,10 @@ const FLOOR: &str = "SELECT CAST(value AS INTEGER) FROM toolrail_meta WHERE name
 const RAISE_FLOOR: &str = "INSERT INTO toolrail_meta (name, value) VALUES ('history_floor', ?) \
     ON CONFLICT (name) DO UPDATE SET value = max(CAST(value AS INTEGER), CAST(excluded.value AS INTEGER))";
 
-// Each version with the revision at which it was replaced. A date before all times is NULL, and nothing is older.
+// Each version with the revision at which it was replaced, and when: that is when its days begin. A date before all
+// times is NULL, and nothing is older.
 const FORGETTABLE: &str = "SELECT id, replaced_at FROM \
-    (SELECT id, at, row_number() OVER newest AS place, lag(revision) OVER newest AS replaced_at \
+    (SELECT id, row_number() OVER newest AS place, lag(revision) OVER newest AS replaced_at, lag(at) OVER newest AS at \
      FROM mcp_tool_history WINDOW newest AS (PARTITION BY tenant, name_key ORDER BY revision DESC)) \
     WHERE place > 1 AND (place > ? OR at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?)) ORDER BY replaced_at LIMIT ?";
 const FORGET: &str = "DELETE FROM mcp_tool_history WHERE id IN (SELECT value FROM json_each(?))";

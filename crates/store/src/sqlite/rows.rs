@@ -65,12 +65,16 @@ async fn read_page(
     changes: &mut Changes,
 ) -> Result<(), sqlx::Error> {
     let mut rows = sqlx::query(CHANGED_ROWS).bind(since).bind(Changes::MOST + 1).fetch(&mut *connection);
+    let mut bytes = 0;
     while let Some(row) = rows.try_next().await? {
-        if changes.rows.len() == Changes::MOST as usize {
+        let row = row_of(&row)?;
+        bytes += row.config_json.len();
+        let is_full = changes.rows.len() == Changes::MOST as usize || bytes > Changes::MOST_BYTES;
+        if is_full && !changes.rows.is_empty() {
             changes.more = true;
             break;
         }
-        changes.rows.push(row_of(&row)?);
+        changes.rows.push(row);
     }
     drop(rows);
     if let (true, Some(last)) = (changes.more, changes.rows.last()) {

@@ -97,6 +97,7 @@ macro_rules! suite {
             a_dropped_or_refused_write_leaves_no_version
             only_so_many_versions_are_kept
             versions_are_forgotten_after_so_many_days
+            the_days_of_a_version_begin_when_it_is_replaced
             nothing_is_forgotten_unless_it_is_asked_for
             each_change_is_entered_in_the_audit_record
             nothing_is_entered_when_nothing_changed

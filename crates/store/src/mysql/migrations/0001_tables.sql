@@ -12,25 +12,26 @@ CREATE TABLE IF NOT EXISTS mcp_config_version (
 
 -- When what was here last went. It may have come back since: readers look.
 CREATE TABLE IF NOT EXISTS mcp_tool_tombstone (
-    tenant_key VARBINARY(800) NOT NULL,
+    tenant_key VARBINARY(1020) NOT NULL,
     name_key VARBINARY(2000) NOT NULL,
     version BIGINT NOT NULL,
     PRIMARY KEY (tenant_key, name_key),
     KEY idx_mcp_tool_tombstone_version (version)
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 
+-- Whatever another program could write into mcp_tool has room here.
 CREATE TABLE IF NOT EXISTS mcp_tool_history (
     revision BIGINT PRIMARY KEY,
-    tenant_key VARBINARY(800) NOT NULL,
+    tenant_key VARBINARY(1020) NOT NULL,
     name_key VARBINARY(2000) NOT NULL,
-    tenant VARCHAR(200),
-    name TEXT NOT NULL,
+    tenant LONGTEXT,
+    name LONGTEXT NOT NULL,
     kind VARCHAR(10) NOT NULL,
     enabled BOOLEAN NOT NULL,
     config_json LONGTEXT,
     -- In UTC.
     at DATETIME(6) NOT NULL,
-    who TEXT,
+    who LONGTEXT,
     address TEXT,
     via TEXT,
     KEY idx_mcp_tool_history_key (tenant_key, name_key, revision)
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS mcp_tool_audit (
     address TEXT,
     via TEXT NOT NULL,
     action VARCHAR(20) NOT NULL,
-    tenant VARCHAR(200),
+    tenant TEXT,
     name TEXT NOT NULL,
     revision BIGINT NOT NULL,
     changes LONGTEXT NOT NULL,
@@ -53,7 +54,7 @@ CREATE TABLE IF NOT EXISTS mcp_tool_audit (
 ) ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = utf8mb4_bin ROW_FORMAT = DYNAMIC;
 
 CREATE TABLE IF NOT EXISTS mcp_tool_use (
-    tenant_key VARBINARY(800) NOT NULL,
+    tenant_key VARBINARY(1020) NOT NULL,
     name_key VARBINARY(2000) NOT NULL,
     use_frequency BIGINT NOT NULL,
     last_used DATETIME(6) NOT NULL,

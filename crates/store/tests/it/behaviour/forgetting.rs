@@ -59,6 +59,18 @@ pub(crate) async fn versions_are_forgotten_after_so_many_days(subject: &dyn Subj
     assert_eq!(oldest(&*store, 6).await, Ok(2));
 }
 
+/// What was live a moment ago is not old, however long it had been live.
+pub(crate) async fn the_days_of_a_version_begin_when_it_is_replaced(subject: &dyn Subject) {
+    let store = subject.open().await;
+    store.write(&[put("a", "1"), put("a", "2"), put("a", "3")], &by("ann")).await.unwrap();
+    let a_day = Retention { versions: None, days: Some(1) };
+    subject.sql("UPDATE mcp_tool_history SET at = '2020-01-01 00:00:00' WHERE revision = 1").await.unwrap();
+    assert_eq!(store.forget(&a_day).await.unwrap(), 0);
+    subject.sql("UPDATE mcp_tool_history SET at = '2020-01-02 00:00:00' WHERE revision = 2").await.unwrap();
+    assert_eq!(store.forget(&a_day).await.unwrap(), 1);
+    assert_eq!(numbers(&*store).await, [3, 2]);
+}
+
 pub(crate) async fn nothing_is_forgotten_unless_it_is_asked_for(subject: &dyn Subject) {
     let store = subject.open().await;
     store.write(&[put("a", "1"), put("a", "2"), purge("a")], &by("ann")).await.unwrap();
