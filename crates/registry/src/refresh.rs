@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
+use toolrail_core::Revision;
 
 use crate::compile_drafts::{FEW, Work, compile_all};
 use crate::entry::SourceId;
@@ -214,7 +215,10 @@ impl Registry {
                 last_good.note();
             }
             reading.revision = Some(gathered.revision);
+            // Whatever was written before a reading of everything began is in it, also where the revision is smaller.
+            let read = if gathered.complete { Revision::MAX } else { gathered.revision };
             changed = layer.apply(gathered);
+            changed.extend(layer.keep_withdrawn(read));
             if let Some(count) = reading.recounted.take() {
                 // If it is the same afterwards, there are rows that cannot be told apart; reading once is enough then.
                 reading.surplus = surplus(count, layer);

@@ -26,6 +26,8 @@ pub(crate) struct Rows {
 pub(crate) enum Health {
     Well,
     Down,
+    /// Takes writes, and gives no changes.
+    Unreadable,
     Hanging,
 }
 
@@ -174,6 +176,12 @@ impl Store for Rows {
 
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
         self.check().await?;
+        if *self.state.borrow() == Health::Unreadable {
+            return Err(StoreError::Unavailable {
+                store: "rows".into(),
+                source: "it may not be read".into(),
+            });
+        }
         self.asked.fetch_add(1, Ordering::SeqCst);
         let table = self.table.lock().unwrap();
         let mut rows: Vec<Row> = table.rows.values().filter(|row| row.version > since).cloned().collect();
