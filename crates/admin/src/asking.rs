@@ -91,6 +91,11 @@ fn way(headers: &HeaderMap) -> Result<Option<&'static str>, Failure> {
 
 /// What `If-Match` and `If-None-Match` demand (RFC 9110, 13.1).
 fn expected(headers: &HeaderMap) -> Result<Expected, Failure> {
+    for name in [IF_MATCH, IF_NONE_MATCH] {
+        if headers.get_all(&name).iter().nth(1).is_some() {
+            return Err(Failure::bad_request("If-Match and If-None-Match stand in one line each; send one"));
+        }
+    }
     let text = |name: HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
     match (text(IF_MATCH), text(IF_NONE_MATCH)) {
         (None, None) => Ok(Expected::Anything),
@@ -108,7 +113,8 @@ fn expected(headers: &HeaderMap) -> Result<Expected, Failure> {
 fn version_of(tag: &str) -> Option<Revision> {
     let tag = tag.trim();
     let number = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
-    number.parse().ok().filter(|version| *version > 0)
+    // As ETag has it, and in no other spelling: neither "+7" nor "07".
+    number.parse().ok().filter(|version: &Revision| *version > 0 && version.to_string() == number)
 }
 
 /// The answer with the version of the definition it is about, to be sent back as `If-Match`.
@@ -135,11 +141,14 @@ mod tests {
         assert_eq!(of(&[(IF_MATCH, "\"7\"")]), Some(Expected::Version(7)));
         assert_eq!(of(&[(IF_MATCH, "7")]), Some(Expected::Version(7)));
         assert_eq!(of(&[(IF_NONE_MATCH, "*")]), Some(Expected::Absent));
-        for wrong in ["", "*", "\"x\"", "\"7", "-1", "\"1\", \"2\"", "W/\"7\""] {
+        for wrong in ["", "*", "\"+7\"", "\"07\"", "\" 7\"", "\"x\"", "\"7", "-1", "\"1\", \"2\"", "W/\"7\""] {
             let tag = HeaderValue::from_static(wrong);
             assert!(expected(&HeaderMap::from_iter([(IF_MATCH, tag)])).is_err(), "{wrong}");
         }
         assert_eq!(of(&[(IF_MATCH, "7"), (IF_NONE_MATCH, "*")]), None);
+        let mut twice = headers(&[(IF_MATCH, "\"7\"")]);
+        twice.append(IF_MATCH, HeaderValue::from_static("\"8\""));
+        assert!(expected(&twice).is_err());
         assert_eq!(of(&[(IF_NONE_MATCH, "\"7\"")]), None);
     }
 

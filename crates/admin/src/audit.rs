@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolrail_core::{AuditEntry, AuditHead, Revision};
-use toolrail_registry::{AuditReport, Noted};
+use toolrail_registry::{AuditReport, Contradiction, Noted};
 
 use crate::Admin;
 use crate::asker::Asker;
@@ -25,6 +25,9 @@ pub(crate) struct ListQuery {
     #[serde(default)]
     after: i64,
     limit: Option<u32>,
+    /// The newest entries instead of those after one.
+    #[serde(default)]
+    newest: bool,
 }
 
 #[derive(Deserialize)]
@@ -81,24 +84,25 @@ impl From<AuditEntry> for ShownEntry {
     }
 }
 
-/// Oldest first; a request of a tenant sees its own.
+/// Oldest first; a request of a tenant sees its own. `next` goes into `after`.
 pub(crate) async fn list(
     State(admin): State<Admin>,
     Asker(principal): Asker,
     query: Result<Query<ListQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(query) = query.map_err(|error| Failure::bad_query(&error, "after, limit"))?;
+    let Query(query) = query.map_err(|error| Failure::bad_query(&error, "after, limit, newest"))?;
     let limit = query.limit.unwrap_or(USUAL);
     if !(1..=MOST).contains(&limit) {
         return Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST}")));
     }
     let head = admin.registry.audit_head().await?;
-    let entries = admin.registry.audit(query.after.max(0), limit).await?;
-    let full = u32::try_from(entries.len()).is_ok_and(|length| length >= limit);
-    let next = entries.last().filter(|_| full).map(|entry| entry.number);
-    let seen =
-        |entry: &AuditEntry| principal.tenant().is_none() || entry.tenant.as_deref() == principal.tenant();
-    let entries: Vec<ShownEntry> = entries.into_iter().filter(seen).map(ShownEntry::from).collect();
+    let tenant = principal.tenant();
+    let (entries, next) = if query.newest {
+        (admin.registry.newest_audit(tenant, limit).await?, None)
+    } else {
+        admin.registry.audit(tenant, query.after.max(0), limit).await?
+    };
+    let entries: Vec<ShownEntry> = entries.into_iter().map(ShownEntry::from).collect();
     let body = json!({"entries": entries, "next": next, "head": head.map(|head| shown_head(&head))});
     Ok(json_answer(StatusCode::OK, &body))
 }
@@ -114,7 +118,8 @@ pub(crate) async fn verify(
     }
     let report = admin.registry.verify_audit(noted).await?;
     let good = report.is_good();
-    let AuditReport { entries, head, broken, noted, strays } = report;
+    let AuditReport { entries, head, broken, noted, contradictions, strays } = report;
+    let contradictions: Vec<_> = contradictions.iter().map(shown_contradiction).collect();
     let strays: Vec<_> = strays
         .into_iter()
         .map(|stray| json!({"name": stray.tool.name, "tenant": stray.tool.tenant, "fault": stray.fault}))
@@ -122,7 +127,7 @@ pub(crate) async fn verify(
     let broken = broken.map(|broken| json!({"entry": broken.number, "fault": broken.fault}));
     let mut body = json!({
         "ok": true, "good": good, "entries": entries, "head": head.map(|head| shown_head(&head)),
-        "broken": broken, "strays": strays,
+        "broken": broken, "contradictions": contradictions, "strays": strays,
     });
     if let (Some(noted), Some(members)) = (noted, body.as_object_mut()) {
         let noted = match noted {
@@ -132,6 +137,12 @@ pub(crate) async fn verify(
         members.insert("expected".to_owned(), noted);
     }
     Ok(json_answer(StatusCode::OK, &body))
+}
+
+fn shown_contradiction(found: &Contradiction) -> serde_json::Value {
+    json!({
+        "name": found.name, "tenant": found.tenant, "version": found.version, "fault": found.to_string(),
+    })
 }
 
 fn shown_head(head: &AuditHead) -> serde_json::Value {

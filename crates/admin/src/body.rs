@@ -1,14 +1,18 @@
-//! Request bodies: bounded in size and time, JSON whatever the content type says.
+//! Request bodies: bounded in size and time, each and all together; JSON whatever the content type says.
 
+use std::error::Error;
+use std::ops::Deref;
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
 use toolrail_core::ErrorCode;
 
 use crate::failure::Failure;
+use crate::room::{NoRoom, Room};
 
 /// The most bytes of an ordinary request.
 pub(crate) const ORDINARY: usize = 4 * 1024 * 1024;
@@ -18,19 +22,69 @@ pub(crate) const BATCH: usize = 64 * 1024 * 1024;
 /// How long a client may take to send a body.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// A whole body, and its room among all of them.
+pub(crate) struct Received {
+    bytes: Bytes,
+    room: Room,
+}
+
+impl Received {
+    /// Forgets the bytes but keeps their room, for what was made of them.
+    pub(crate) fn into_room(self) -> Room {
+        self.room
+    }
+}
+
+impl Deref for Received {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// The whole body, at most `limit` bytes of it.
-pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, Failure> {
-    let collected =
-        tokio::time::timeout(PATIENCE, Limited::new(body, limit).collect()).await.map_err(|_| {
-            Failure::bad_request(format!("the body did not arrive within {} seconds", PATIENCE.as_secs()))
-        })?;
-    collected.map(http_body_util::Collected::to_bytes).map_err(|error| {
-        if error.is::<LengthLimitError>() {
-            let message = format!("the body is larger than {} MiB; send less at once", limit / 1024 / 1024);
-            return Failure::new(ErrorCode::TooLarge, message);
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Received, Failure> {
+    tokio::time::timeout(PATIENCE, receive(body, limit)).await.map_err(|_| {
+        Failure::bad_request(format!("the body did not arrive within {} seconds", PATIENCE.as_secs()))
+    })?
+}
+
+async fn receive(body: Body, limit: usize) -> Result<Received, Failure> {
+    let mut body = Limited::new(body, limit);
+    let mut room = Room::none();
+    // Most bodies come in one piece, which is taken as it is.
+    let mut first = Bytes::new();
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(piece) = frame.map_err(|error| broken(error.as_ref(), limit))?.into_data() else {
+            continue;
+        };
+        if first.is_empty() {
+            first = piece;
+        } else {
+            if all.is_empty() {
+                all.extend_from_slice(&first);
+            }
+            all.extend_from_slice(&piece);
         }
-        Failure::bad_request("the body broke off before its end")
-    })
+        room.grow(first.len().max(all.len())).map_err(no_room)?;
+    }
+    let bytes = if all.is_empty() { first } else { Bytes::from(all) };
+    Ok(Received { bytes, room })
+}
+
+fn broken(error: &(dyn Error + Send + Sync + 'static), limit: usize) -> Failure {
+    if error.is::<LengthLimitError>() {
+        let message = format!("the body is larger than {} MiB; send less at once", limit / 1024 / 1024);
+        return Failure::new(ErrorCode::TooLarge, message);
+    }
+    Failure::bad_request("the body broke off before its end")
+}
+
+fn no_room(_: NoRoom) -> Failure {
+    let message = "the requests that are under way are too large together; try again in a moment";
+    Failure { status: StatusCode::SERVICE_UNAVAILABLE, ..Failure::new(ErrorCode::TooLarge, message) }
 }
 
 /// Reads an object with known members. Serde would take a list for one, its items in the order of the members.

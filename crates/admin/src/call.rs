@@ -60,9 +60,12 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
             format!("{name:?} is {}, not a tool; GET /mcp/tools lists the tools", item.word())
         }
         Some(entry) if entry.item.is_some() => {
+            let header = entry.tenant.as_deref().map(|tenant| format!(" with Toolrail-Tenant: {tenant}"));
             format!(
-                "the tool {:?} is switched off; POST /admin/tools/{}/enable switches it on",
-                entry.name, entry.name
+                "the tool {:?} is switched off; POST /admin/tools/{}/enable{} switches it on",
+                entry.name,
+                entry.name,
+                header.unwrap_or_default()
             )
         }
         Some(entry) => {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,11 @@ use crate::Admin;
 use crate::asker::Asker;
 use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
+use crate::path::Path;
 use crate::unknown::{Sought, unknown};
+
+/// How long use counts are waited for.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -145,10 +150,14 @@ struct Beside {
 impl Beside {
     /// What the store counted (R75). Definitions are shown without it rather than not at all.
     async fn of(admin: &Admin) -> Self {
-        let usage = admin.registry.usage().await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "use counts cannot be read");
-            Vec::new()
-        });
+        let usage = match tokio::time::timeout(PATIENCE, admin.registry.usage()).await {
+            Ok(Ok(usage)) => usage,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "use counts cannot be read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        };
         let kinds = admin.registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
         Self {
             usage: usage.into_iter().map(|usage| (usage.tool.clone(), usage)).collect(),
@@ -173,6 +182,10 @@ pub(crate) async fn list(
     let state = query.state.as_deref();
     if let Some(unknown) = state.filter(|state| !["live", "disabled", "broken"].contains(state)) {
         return Err(Failure::bad_request(format!("state={unknown:?} is none of live, disabled, broken")));
+    }
+    if let Some(tenant) = principal.tenant().filter(|_| query.all_tenants) {
+        let message = format!("allTenants=true is not for a request of one tenant, {tenant:?}");
+        return Err(Failure::bad_request(message));
     }
     let beside = Beside::of(&admin).await;
     let snapshot = admin.registry.catalogue(principal.tenant());

@@ -98,9 +98,10 @@ impl From<WriteError> for Failure {
             | WriteError::NoVersion { .. }
             | WriteError::NoRevision { .. }
             | WriteError::Store(StoreError::Forgotten { .. }) => ErrorCode::NotFound,
-            WriteError::Elsewhere { .. } | WriteError::Shared { .. } | WriteError::NoStore => {
-                ErrorCode::Conflict
-            }
+            WriteError::Elsewhere { .. }
+            | WriteError::Shared { .. }
+            | WriteError::NoStore
+            | WriteError::Contradicted(_) => ErrorCode::Conflict,
             WriteError::Store(StoreError::Refused { .. }) => ErrorCode::InvalidDefinition,
             WriteError::Store(store) => {
                 tracing::error!(error = %store, "store failed");
@@ -142,7 +143,11 @@ impl IntoResponse for Failure {
             problems: &self.problems,
             conflict: self.conflict.as_deref(),
         };
-        json(self.status, &body)
+        let mut answer = json(self.status, &body);
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            answer.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+        }
+        answer
     }
 }
 

@@ -1,10 +1,13 @@
 //! Whether the process lives, whether it can serve, and what is wrong with definitions.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
-use toolrail_registry::{Snapshot, SourceId};
+use toolrail_core::{Principal, Problem, Severity};
+use toolrail_registry::{Snapshot, SourceId, SourceStatus, UpstreamStatus};
 
 use crate::Admin;
 use crate::asker::Asker;
@@ -14,30 +17,49 @@ pub(crate) async fn healthz(State(admin): State<Admin>) -> Response {
     json_answer(StatusCode::OK, &json!({"status": "ok", "version": admin.version}))
 }
 
-pub(crate) async fn readyz(State(admin): State<Admin>) -> Response {
-    let snapshot = admin.registry.snapshot();
+pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+    let seen = Seen::by(&admin, &principal);
+    let snapshot = &seen.snapshot;
     let (status, word) = if snapshot.sources.is_empty() {
         (StatusCode::SERVICE_UNAVAILABLE, "starting")
-    } else if is_failing(&snapshot) {
+    } else if seen.is_failing() {
         // Still 200: the last good snapshot serves.
         (StatusCode::OK, "degraded")
     } else {
         (StatusCode::OK, "ready")
     };
     let mut body = json!({"status": word});
-    merge(&mut body, summary(&snapshot));
-    body["store"] = store(&snapshot);
+    merge(&mut body, seen.summary());
+    body["store"] = store(snapshot);
     json_answer(status, &body)
 }
 
 /// Those that a tenant can see, or all.
 pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let snapshot = admin.registry.catalogue(principal.tenant());
-    let problems: Vec<_> = match principal.tenant() {
+    let failing: Vec<Problem> = snapshot.sources.iter().filter_map(failing).collect();
+    let of_definitions: Vec<&Problem> = match principal.tenant() {
         Some(_) => snapshot.problems().collect(),
         None => snapshot.all_problems().collect(),
     };
+    let problems: Vec<&Problem> = failing.iter().chain(of_definitions).collect();
     json_answer(StatusCode::OK, &json!({"problems": problems}))
+}
+
+/// A source that cannot be read is a problem too.
+fn failing(source: &SourceStatus) -> Option<Problem> {
+    let failure = source.failure.as_ref()?;
+    let since = source.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
+    let message = format!("cannot be read{since}, its last good definitions stay in place: {failure}");
+    let origin = Some(source.description.clone());
+    Some(Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin,
+        pointer: String::new(),
+        message,
+        spot: None,
+    })
 }
 
 /// Whether the store could be read the last time, for those who look after databases only.
@@ -51,19 +73,39 @@ fn store(snapshot: &Snapshot) -> Value {
     told
 }
 
-pub(crate) fn summary(snapshot: &Snapshot) -> Value {
-    json!({
-        "revision": snapshot.revision,
-        "tools": snapshot.tool_count(),
-        "problems": snapshot.problem_count(),
-        "sources": snapshot.sources,
-        "upstreams": snapshot.all_upstreams(),
-    })
+/// How everything is, as far as it concerns somebody: a tenant hears of its own things and the shared ones only.
+pub(crate) struct Seen {
+    snapshot: Arc<Snapshot>,
+    is_tenant: bool,
 }
 
-fn is_failing(snapshot: &Snapshot) -> bool {
-    snapshot.sources.iter().any(|source| source.failure.is_some())
-        || snapshot.all_upstreams().iter().any(|upstream| upstream.failure.is_some())
+impl Seen {
+    pub(crate) fn by(admin: &Admin, principal: &Principal) -> Self {
+        let tenant = principal.tenant();
+        Self { snapshot: admin.registry.catalogue(tenant), is_tenant: tenant.is_some() }
+    }
+
+    pub(crate) fn summary(&self) -> Value {
+        let snapshot = &self.snapshot;
+        let problems =
+            if self.is_tenant { snapshot.problems().count() } else { snapshot.problem_count() };
+        json!({
+            "revision": snapshot.revision,
+            "tools": snapshot.tool_count(),
+            "problems": problems,
+            "sources": snapshot.sources,
+            "upstreams": self.upstreams(),
+        })
+    }
+
+    fn upstreams(&self) -> &[UpstreamStatus] {
+        if self.is_tenant { &self.snapshot.upstreams } else { self.snapshot.all_upstreams() }
+    }
+
+    fn is_failing(&self) -> bool {
+        self.snapshot.sources.iter().any(|source| source.failure.is_some())
+            || self.upstreams().iter().any(|upstream| upstream.failure.is_some())
+    }
 }
 
 pub(crate) fn merge(body: &mut Value, more: Value) {

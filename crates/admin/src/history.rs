@@ -1,7 +1,7 @@
 //! `/admin/history` and `/admin/tools/{name}/history`: what definitions were before, and how versions differ (R121).
 
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use toolrail_registry::{Comparison, WriteError, document_of, stored_form};
 use crate::Admin;
 use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::path::Path;
 
 /// How many versions are listed unless the request says so.
 const USUAL: u32 = 50;

@@ -15,10 +15,12 @@ mod history;
 mod index;
 mod list;
 mod metrics;
+mod path;
 mod preview;
 mod refresh;
 mod register;
 mod rollback;
+mod room;
 mod sync;
 mod unknown;
 

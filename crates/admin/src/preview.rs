@@ -1,7 +1,7 @@
 //! `POST /admin/tools/{name}/preview`: what a call would send, secrets masked; sends nothing.
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use crate::asker::Asker;
 use crate::definitions::found;
 use crate::failure::{self, Failure};
+use crate::path::Path;
 use crate::{Admin, body};
 
 #[derive(Default, Deserialize)]

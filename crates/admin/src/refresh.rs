@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use toolrail_core::ErrorCode;
-use toolrail_registry::{Entry, Registry, Snapshot};
+use toolrail_registry::{Entry, Registry, Snapshot, SourceId};
 
+use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
-use crate::health::{merge, summary};
+use crate::health::{Seen, merge};
 use crate::{Admin, body};
 
 /// The most bytes of a message.
@@ -34,6 +35,7 @@ pub(crate) struct RefreshQuery {
 
 pub(crate) async fn refresh(
     State(admin): State<Admin>,
+    Asker(principal): Asker,
     query: Result<Query<RefreshQuery>, QueryRejection>,
     request: Body,
 ) -> Result<Response, Failure> {
@@ -50,8 +52,16 @@ pub(crate) async fn refresh(
     let took = asked.elapsed().as_secs_f64() * 1000.0;
     tracing::debug!(message = message.kind, full = sort == Sort::Full, changed, took, "refresh asked for");
     let mut body = json!({"ok": true, "changed": changed, "tookMs": (took * 10.0).round() / 10.0});
-    merge(&mut body, summary(&admin.registry.snapshot()));
-    Ok(json_answer(StatusCode::OK, &body))
+    let snapshot = admin.registry.snapshot();
+    merge(&mut body, Seen::by(&admin, &principal).summary());
+    let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
+    let Some(failure) = store.and_then(|store| store.failure.as_ref()) else {
+        return Ok(json_answer(StatusCode::OK, &body));
+    };
+    let message = format!("the store could not be read, its last good definitions stay in place: {failure}");
+    body["ok"] = false.into();
+    body["error"] = json!({"code": ErrorCode::StoreUnavailable, "message": message});
+    Ok(json_answer(StatusCode::SERVICE_UNAVAILABLE, &body))
 }
 
 /// What somebody sent, as far as anybody cares.

@@ -142,7 +142,7 @@ pub(crate) async fn batch(
     asking.unconditional()?;
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
-    drop(bytes);
+    let _room = bytes.into_room();
     let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
     let after = admin.registry.snapshot();

@@ -1,18 +1,22 @@
 //! Going back to how one definition, or all of them, were (R121).
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
-use toolrail_core::Revision;
+use toolrail_core::{Author, Revision};
 use toolrail_registry::{Covers, RollbackOutcome, RolledBack};
 
 use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
+use crate::path::Path;
 use crate::sync::{Counts, steps};
 use crate::{Admin, body};
+
+/// How going back is recorded.
+const WAY: &str = "rollback";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +40,7 @@ pub(crate) async fn tool(
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
     let ToolRequest { to } = body::parse_object(&bytes)?;
-    let author = asking.author_by("rollback");
+    let author = author(&asking, to);
     let RolledBack { done, from, outcome, warnings } =
         admin.registry.roll_back(&asking.which(&name), to, &author).await?;
     let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
@@ -49,6 +53,15 @@ pub(crate) async fn tool(
         "revision": done.revision, "version": done.version, "warnings": warnings,
     });
     Ok(with_version(json_answer(StatusCode::OK, &body), done.version))
+}
+
+/// Who asks; the way says where to, unless the request says that it comes by another.
+fn author(asking: &Asking, to: Revision) -> Author {
+    let mut author = asking.author_by(WAY);
+    if author.via == WAY {
+        author.via = format!("{WAY} to {to}");
+    }
+    author
 }
 
 fn word(outcome: RollbackOutcome) -> &'static str {
@@ -72,7 +85,7 @@ pub(crate) async fn all(
     let (plan, revision) = if dry_run {
         (admin.registry.plan_rollback(to_revision, &covers).await?, admin.registry.snapshot().revision)
     } else {
-        admin.registry.roll_back_all(to_revision, &covers, &asking.author_by("rollback")).await?
+        admin.registry.roll_back_all(to_revision, &covers, &author(&asking, to_revision)).await?
     };
     let body = json!({
         "ok": true, "dryRun": dry_run, "toRevision": to_revision, "revision": revision,

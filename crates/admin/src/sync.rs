@@ -1,6 +1,8 @@
 //! `POST /admin/sync`: makes the store what was sent, or says what that would take (R120). Import is the same with other
 //! wishes: without removing, or without touching what is there.
 
+use std::collections::BTreeSet;
+
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
@@ -151,7 +153,7 @@ pub(crate) async fn sync(
     asking.unconditional()?;
     let bytes = body::read(request, LARGEST).await?;
     let request: SyncRequest = body::parse_object(&bytes)?;
-    drop(bytes);
+    let _room = bytes.into_room();
     let wishes = Wishes::of(&request, &asking)?;
     let sent = registrations(request.tools, &asking)?;
     let planned = admin.registry.plan_sync(sent, wishes.covers, wishes.plan).await?;
@@ -198,7 +200,9 @@ impl Wishes {
             }
         };
         let covers = match (request.all_tenants, asking.tenant.as_deref()) {
-            (false, tenant) => Covers::one(tenant),
+            (false, Some(tenant)) => Covers::one(Some(tenant)),
+            // Those that occur in the list, the shared ones if it has any.
+            (false, None) => Covers::Only(BTreeSet::new()),
             (true, None) => Covers::All,
             (true, Some(tenant)) => {
                 return Err(Failure::bad_request(format!(

@@ -49,7 +49,8 @@ fn compare(pointer: String, before: Option<&Value>, after: Option<&Value>, found
     }
 }
 
-fn step(pointer: &str, key: &str) -> String {
+/// The pointer to a member of what another points to.
+pub(crate) fn step(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 

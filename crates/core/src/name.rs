@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// 1 to 64 characters of `[A-Za-z0-9_.-]`.
+/// 1 to 64 characters of `[A-Za-z0-9_.-]`, at least one of them a letter or digit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct ToolName(Box<str>);
@@ -20,8 +20,23 @@ pub enum InvalidName {
     #[error("a tool name has at most 64 characters, this one has {0}; shorten it")]
     TooLong(usize),
     /// A character some client would refuse.
-    #[error("{0:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -, for example {1:?}")]
+    #[error("{0:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -{advice}", advice = advice(*.0, .1))]
     Character(char, String),
+    /// Marks only: `.` and `..` would be folders in a path.
+    #[error("a tool name must have a letter or digit, {0:?} has none")]
+    MarksOnly(String),
+}
+
+/// A name that would do, if something is left of the one that was written, and where its letters may stand instead.
+fn advice(refused: char, suggestion: &str) -> String {
+    let useful = suggestion.contains(|c: char| c.is_ascii_alphanumeric());
+    let example = if useful { format!(", for example {suggestion:?}") } else { String::new() };
+    let elsewhere = if refused.is_alphabetic() {
+        "; other letters may stand in \"title\" and \"description\""
+    } else {
+        ""
+    };
+    format!("{example}{elsewhere}")
 }
 
 impl ToolName {
@@ -29,7 +44,7 @@ impl ToolName {
     pub const MAX_LENGTH: usize = 64;
 
     /// What a name is, as a regular expression for schemas.
-    pub const PATTERN: &str = "^[A-Za-z0-9_.-]{1,64}$";
+    pub const PATTERN: &str = "^(?=.*[A-Za-z0-9])[A-Za-z0-9_.-]{1,64}$";
 
     /// Checks `text` and keeps it as a name.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
@@ -43,6 +58,9 @@ impl ToolName {
         }
         if text.len() > Self::MAX_LENGTH {
             return Err(InvalidName::TooLong(text.len()));
+        }
+        if !text.contains(|c: char| c.is_ascii_alphanumeric()) {
+            return Err(InvalidName::MarksOnly(text.to_owned()));
         }
         Ok(Self(text.into()))
     }
@@ -95,6 +113,25 @@ mod tests {
         assert_eq!(refused, InvalidName::Character(' ', "get_user__".into()));
         assert_eq!(ToolName::parse("").unwrap_err(), InvalidName::Empty);
         assert_eq!(ToolName::parse(&"x".repeat(65)).unwrap_err(), InvalidName::TooLong(65));
+    }
+
+    #[test]
+    fn other_letters_are_sent_where_they_may_stand() {
+        let told = |name: &str| ToolName::parse(name).unwrap_err().to_string();
+        assert_eq!(
+            told("天气.查询"),
+            "'天' is not allowed in a tool name; use A-Z a-z 0-9 _ . -; other letters may stand in \"title\" and \"description\""
+        );
+        assert!(told("weather/now").ends_with(". -, for example \"weather_now\""));
+        assert!(told("get天气").contains("for example \"get__\"; other letters"));
+    }
+
+    #[test]
+    fn a_name_of_marks_only_is_refused() {
+        for name in [".", "..", "_", "-.-"] {
+            assert_eq!(ToolName::parse(name).unwrap_err(), InvalidName::MarksOnly(name.into()));
+        }
+        assert!(ToolName::parse("_1").is_ok());
     }
 
     #[test]

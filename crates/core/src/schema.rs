@@ -155,7 +155,8 @@ fn meta_faults(draft: Draft, schema: &Value) -> Vec<Violation> {
     };
     let mut faults: Vec<Violation> = Vec::new();
     for error in meta.iter_errors(schema).take(MOST_FAULTS) {
-        let fault = unknown_type(&error).unwrap_or_else(|| describe(&error));
+        let fault =
+            unknown_type(&error).or_else(|| unquoted_word(&error)).unwrap_or_else(|| describe(&error));
         if !faults.contains(&fault) {
             faults.push(fault);
         }
@@ -172,6 +173,18 @@ fn unknown_type(error: &jsonschema::ValidationError<'_>) -> Option<Violation> {
         .map(|meant| format!("; did you mean {meant:?}?"))
         .unwrap_or_default();
     Some(Violation { pointer, message: format!("{named:?} is not one of {}{hint}", TYPES.join(", ")) })
+}
+
+/// The fault of a boolean where a text should be: YAML takes words such as `n` and `off` for booleans.
+fn unquoted_word(error: &jsonschema::ValidationError<'_>) -> Option<Violation> {
+    use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+    let Kind::Type { kind: TypeKind::Single(jsonschema::types::JsonType::String) } = error.kind() else {
+        return None;
+    };
+    error.instance().as_bool().map(|_| Violation {
+        pointer: error.instance_path().to_string(),
+        message: "must be of type string, not a boolean; quote it".into(),
+    })
 }
 
 /// Every `$ref` that does not stay inside the schema.
@@ -280,6 +293,17 @@ mod tests {
         let validator = SchemaCompiler::default().compile(&tree).unwrap();
         assert!(validator.is_valid(&json!({"left": {"right": {}}})));
         assert!(!validator.is_valid(&json!({"left": {"right": 1}})));
+    }
+
+    #[test]
+    fn a_word_that_yaml_took_for_a_boolean_is_told_with_what_to_do() {
+        let schema =
+            json!({"properties": {"a": {"type": "string", "description": false}}, "required": [true]});
+        let faults = SchemaCompiler::default().compile(&schema).unwrap_err();
+        let mut told: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+        told.sort_unstable();
+        assert_eq!(told, ["/properties/a/description", "/required/0"]);
+        assert!(faults.iter().all(|fault| fault.message.ends_with("not a boolean; quote it")), "{faults:?}");
     }
 
     #[test]

@@ -129,6 +129,14 @@ fn the_kind_may_be_left_to_its_block() {
 }
 
 #[test]
+fn an_odd_unknown_field_has_a_pointer_that_leads_to_it() {
+    check_faults(
+        json!({"name": "a", "a/b~c": 1, "http": {"url": "http://x", "/": 2}, "auth": {"type": "none", "config": {"x/y": 1}}}),
+        &[("/a~1b~0c", "unknown field"), ("/auth/config/x~1y", "unknown field"), ("/http/~1", "unknown field")],
+    );
+}
+
+#[test]
 fn every_fault_is_told_at_once_with_its_place() {
     check_faults(
         json!({"name": "a b", "type": "http", "colour": 1, "tags": "x", "http": {"urll": "u", "url": 5, "timeout_ms": 1}}),
@@ -153,6 +161,16 @@ fn a_boolean_in_place_of_a_text_is_to_be_quoted() {
             ("/tags", "must be of type array, not a boolean"),
         ],
     );
+}
+
+#[test]
+fn the_type_of_a_mapping_may_be_written_in_any_case() {
+    for kind in ["jsonpath", "JSONPath", "jsonPath"] {
+        let mapping = json!({"type": kind, "expression": "$.a"});
+        let definition =
+            definition(json!({"name": "a", "http_spec": {"url": "http://x"}, "response_mapping": mapping}));
+        assert_eq!(definition.response_mapping, ResponseMapping::JsonPath { path: "$.a".into() });
+    }
 }
 
 #[test]

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Revision, ToolKey, ToolName, Version};
+use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Revision, ToolKey, ToolName};
 
+use crate::contradictions::{Contradiction, key_of};
 use crate::registry::Registry;
 use crate::stored_form::{form_of_row, form_of_version};
 use crate::write_error::WriteError;
 
 /// How many entries are read at once.
 const PAGE: u32 = 1_000;
+/// The most of those that are looked through for the entries of one tenant.
+const MOST_PAGES: usize = 200;
 /// The most definitions that are named as changed behind the record.
 const MOST_STRAYS: usize = 100;
 
@@ -24,6 +27,8 @@ pub struct AuditReport {
     pub broken: Option<AuditBroken>,
     /// Whether the hash that was noted elsewhere is in the record; none if there was none to look for.
     pub noted: Option<Noted>,
+    /// Versions that contradict the record. Not looked for while the record is broken.
+    pub contradictions: Vec<Contradiction>,
     /// Definitions that are otherwise than their newest version says.
     pub strays: Vec<Stray>,
 }
@@ -49,14 +54,64 @@ pub struct Stray {
 impl AuditReport {
     /// Whether nothing was tampered with, as far as can be seen.
     pub fn is_good(&self) -> bool {
-        self.broken.is_none() && self.strays.is_empty() && self.noted != Some(Noted::Missing)
+        self.broken.is_none()
+            && self.contradictions.is_empty()
+            && self.strays.is_empty()
+            && self.noted != Some(Noted::Missing)
     }
 }
 
 impl Registry {
-    /// Entries of the audit record after that number, oldest first.
-    pub async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, WriteError> {
-        Ok(self.store()?.audit(after, most).await?)
+    /// Entries of the audit record after that number, oldest first, only those of one tenant if one is named; and after
+    /// which to go on if there may be more.
+    pub async fn audit(
+        &self,
+        tenant: Option<&str>,
+        after: i64,
+        most: u32,
+    ) -> Result<(Vec<AuditEntry>, Option<i64>), WriteError> {
+        let store = self.store()?;
+        let (wanted, mut found, mut last) = (usize::try_from(most).unwrap_or(usize::MAX), Vec::new(), after);
+        let portion = if tenant.is_some() { PAGE } else { most };
+        for _ in 0..MOST_PAGES {
+            let page = store.audit(last, portion).await?;
+            let is_last = u32::try_from(page.len()).is_ok_and(|length| length < portion);
+            last = page.last().map_or(last, |entry| entry.number);
+            found.extend(page.into_iter().filter(|entry| is_of(entry, tenant)));
+            if found.len() >= wanted {
+                found.truncate(wanted);
+                last = found.last().map_or(last, |entry: &AuditEntry| entry.number);
+                break;
+            }
+            if is_last {
+                return Ok((found, None));
+            }
+        }
+        Ok((found, Some(last)))
+    }
+
+    /// The newest entries, of one tenant if one is named, the oldest of them first.
+    pub async fn newest_audit(&self, tenant: Option<&str>, most: u32) -> Result<Vec<AuditEntry>, WriteError> {
+        let store = self.store()?;
+        let wanted = usize::try_from(most).unwrap_or(usize::MAX);
+        let portion = if tenant.is_some() { PAGE } else { most };
+        let mut last = store.audit_head().await?.map_or(0, |head| head.number);
+        let mut found = Vec::new();
+        // Numbers have no gaps.
+        for _ in 0..MOST_PAGES {
+            let after = (last - i64::from(portion)).max(0);
+            let page = store.audit(after, portion).await?;
+            let of_tenant =
+                page.into_iter().rev().filter(|entry| entry.number <= last && is_of(entry, tenant));
+            found.extend(of_tenant);
+            last = after;
+            if found.len() >= wanted || last == 0 {
+                break;
+            }
+        }
+        found.truncate(wanted);
+        found.reverse();
+        Ok(found)
     }
 
     /// The newest entry, as the store remembers it.
@@ -64,18 +119,22 @@ impl Registry {
         Ok(self.store()?.audit_head().await?)
     }
 
-    /// Follows the whole record, looks for a hash that was noted earlier, and compares every definition with its newest
-    /// version.
+    /// Follows the whole record, looks for a hash that was noted earlier, and compares every version with the record
+    /// and every definition with its newest version.
     pub async fn verify_audit(&self, noted: Option<&str>) -> Result<AuditReport, WriteError> {
         let mut report = AuditReport {
             entries: 0,
             head: None,
             broken: None,
             noted: noted.map(|_| Noted::Missing),
+            contradictions: Vec::new(),
             strays: Vec::new(),
         };
         match self.follow_record(noted, &mut report).await? {
-            Ok(head) => report.head = Some(head),
+            Ok(head) => {
+                report.contradictions = self.contradictions(head.number).await?;
+                report.head = Some(head);
+            }
             Err(broken) => report.broken = Some(broken),
         }
         report.strays = self.strays().await?;
@@ -169,6 +228,6 @@ impl Registry {
     }
 }
 
-fn key_of(version: &Version) -> ToolKey {
-    ToolKey { tenant: version.tenant.clone(), name: ToolName::fold(&version.name) }
+fn is_of(entry: &AuditEntry, tenant: Option<&str>) -> bool {
+    tenant.is_none() || entry.tenant.as_deref() == tenant
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toolrail_core::Revision;
+
 use crate::entry::{Entry, SourceId};
 
 /// The most definitions that one reload names.
@@ -17,24 +19,30 @@ enum Change {
     Removed,
 }
 
-/// Logs what changed between the entries before and after. A definition with errors is told of where it is compiled.
+/// Logs what changed between the entries before and after, with the revision that it led to. A definition with errors is told of where it is compiled.
 pub(crate) fn log<'e>(
     source: SourceId,
+    revision: Option<Revision>,
     pairs: impl Iterator<Item = (Option<&'e Arc<Entry>>, Option<&'e Arc<Entry>>)>,
 ) {
     let changes: Vec<_> = pairs.filter_map(|(before, after)| change(before, after)).collect();
     for (change, entry) in changes.iter().take(MOST_NAMED) {
         let (name, origin) = (&entry.name, &entry.origin);
         match change {
-            Change::Created => tracing::info!(name, origin, "definition created"),
-            Change::Updated => tracing::info!(name, origin, "definition updated"),
-            Change::LiveAgain => tracing::info!(name, origin, "definition live again"),
-            Change::SwitchedOff => tracing::info!(name, origin, "definition switched off"),
-            Change::Removed => tracing::info!(name, origin, "definition removed"),
+            Change::Created => tracing::info!(name, origin, revision, "definition created"),
+            Change::Updated => tracing::info!(name, origin, revision, "definition updated"),
+            Change::LiveAgain => tracing::info!(name, origin, revision, "definition live again"),
+            Change::SwitchedOff => tracing::info!(name, origin, revision, "definition switched off"),
+            Change::Removed => tracing::info!(name, origin, revision, "definition removed"),
         }
     }
     if changes.len() > MOST_NAMED {
-        tracing::info!(source = source.word(), more = changes.len() - MOST_NAMED, "more definitions changed");
+        tracing::info!(
+            source = source.word(),
+            revision,
+            more = changes.len() - MOST_NAMED,
+            "more definitions changed"
+        );
     }
 }
 

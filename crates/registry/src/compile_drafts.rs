@@ -98,7 +98,7 @@ fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Com
     let (mut finished, mut problems) = match document {
         Err(fault) => (None, vec![whole_document(&name, fault)]),
         Ok(document) => {
-            let (document, text) = with_name(document, &draft);
+            let (document, text) = named_document(document, &draft);
             compiler.compile(&document, &text, source)
         }
     };
@@ -192,16 +192,26 @@ fn says_disabled(document: &str) -> bool {
     serde_json::from_str::<Switch>(document).is_ok_and(|switch| switch.enabled == Value::Bool(false))
 }
 
-/// A row's document may leave the name out: the column has it.
-fn with_name(mut document: Value, draft: &Draft) -> (Value, Arc<str>) {
-    if let (Some(members), Some(name)) = (document.as_object_mut(), &draft.name)
+/// The document with its name. A row's may leave it out: the column has it.
+pub(crate) fn with_name(mut document: Value, name: &str) -> Value {
+    if let Some(members) = document.as_object_mut()
         && !members.contains_key("name")
     {
-        members.shift_insert(0, "name".into(), name.as_str().into());
-        let text = document.to_string().into();
-        return (document, text);
+        members.shift_insert(0, "name".into(), name.into());
     }
-    (document, Arc::clone(&draft.text))
+    document
+}
+
+/// The document of a draft with its name, and that as text.
+fn named_document(document: Value, draft: &Draft) -> (Value, Arc<str>) {
+    match &draft.name {
+        Some(name) if document.is_object() && document.get("name").is_none() => {
+            let document = with_name(document, name);
+            let text = document.to_string().into();
+            (document, text)
+        }
+        _ => (document, Arc::clone(&draft.text)),
+    }
 }
 
 fn whole_document(name: &str, message: String) -> Problem {

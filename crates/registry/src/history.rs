@@ -104,7 +104,11 @@ impl Registry {
     }
 
     /// The newest version, or the newest before another.
-    async fn before(&self, key: &ToolKey, before: Option<Revision>) -> Result<Option<Version>, WriteError> {
+    pub(crate) async fn before(
+        &self,
+        key: &ToolKey,
+        before: Option<Revision>,
+    ) -> Result<Option<Version>, WriteError> {
         let query = HistoryQuery { of: Some(key.clone()), before, most: 1 };
         Ok(self.store()?.history(&query).await?.pop())
     }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use toolrail_core::{Problem, Revision};
+use toolrail_core::{Problem, Revision, published_revision};
 
 use crate::changes;
 use crate::entry::{Entry, SourceId};
@@ -50,7 +50,14 @@ impl Layer {
         if self.revision.replace(revision).is_some() {
             changed.sort_unstable_by(|(one, _), (another, _)| one.cmp(another));
             let pairs = changed.iter().map(|(key, before)| (before.as_ref(), self.entries.get(key)));
-            changes::log(self.id, pairs);
+            // Not published yet, and these lines are about what leads there.
+            let revision = match self.id {
+                SourceId::Store => Some(revision),
+                SourceId::Files | SourceId::Native | SourceId::Demo | SourceId::Upstream => {
+                    published_revision()
+                }
+            };
+            changes::log(self.id, revision, pairs);
         }
         changed.into_iter().map(|(key, _)| key).collect()
     }

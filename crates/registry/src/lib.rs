@@ -5,6 +5,7 @@ mod audit;
 mod changes;
 mod compile;
 mod compile_drafts;
+mod contradictions;
 mod entry;
 mod entry_key;
 mod feed;
@@ -58,6 +59,7 @@ mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
 pub use compile::{Compiler, Wrap};
+pub use contradictions::{Contradiction, HistoryFault};
 pub use entry::{Entry, SourceId};
 pub use feed::{Feed, Lists};
 pub use header_params::HeaderParam;
@@ -73,8 +75,9 @@ pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use snapshot::Snapshot;
 pub use source::{
-    Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source, SourceError,
-    StoreSource, read_documents, registry_tools_definition,
+    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source,
+    SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
+    registry_tools_definition,
 };
 pub use status::{SourceStatus, UpstreamStatus};
 pub use stored_form::{document_of, stored_form};

@@ -110,14 +110,17 @@ pub struct Step {
     pub differences: Vec<Difference>,
     /// The change to write; none for what is kept.
     change: Option<Change>,
+    /// What was desired instead of what is kept.
+    desired: Option<String>,
 }
 
 impl Step {
-    /// The definition that would be written, if one would.
+    /// The definition that was sent, if it is another than the one in the store.
     pub fn document(&self) -> Option<&str> {
-        match &self.change.as_ref()?.action {
-            Action::Put { config_json, .. } => Some(config_json),
-            Action::SetEnabled(_) | Action::Purge => None,
+        match self.change.as_ref().map(|change| &change.action) {
+            Some(Action::Put { config_json, .. }) => Some(config_json),
+            Some(Action::SetEnabled(_) | Action::Purge) => None,
+            None => self.desired.as_deref(),
         }
     }
 }
@@ -144,8 +147,8 @@ impl Plan {
 
     fn add(&mut self, desired: Desired, row: Option<&Row>, mode: PlanMode) {
         let Desired { tenant, name, enabled, config_json } = desired;
-        let after = stored_form(enabled, &config_json);
-        let before = row.map(form_of_row);
+        let after = named(stored_form(enabled, &config_json), &name);
+        let before = row.map(|row| named(form_of_row(row), &row.name));
         if before.as_ref() == Some(&after) {
             self.unchanged += 1;
             return;
@@ -156,11 +159,11 @@ impl Plan {
             kind_of(before.as_ref(), &after, row)
         };
         let differences = before.as_ref().map(|before| differences(Some(before), Some(&after)));
-        let action = match kind {
-            StepKind::Create | StepKind::Update => Some(Action::Put { enabled, config_json }),
-            StepKind::Enable => Some(Action::SetEnabled(true)),
-            StepKind::Disable => Some(Action::SetEnabled(false)),
-            StepKind::Remove | StepKind::Keep => None,
+        let (action, desired) = match kind {
+            StepKind::Create | StepKind::Update => (Some(Action::Put { enabled, config_json }), None),
+            StepKind::Enable => (Some(Action::SetEnabled(true)), None),
+            StepKind::Disable => (Some(Action::SetEnabled(false)), None),
+            StepKind::Remove | StepKind::Keep => (None, Some(config_json)),
         };
         let change = action.map(|action| Change {
             tenant: tenant.clone(),
@@ -168,7 +171,8 @@ impl Plan {
             expected: expected(row),
             action,
         });
-        self.steps.push(Step { tenant, name, kind, differences: differences.unwrap_or_default(), change });
+        let differences = differences.unwrap_or_default();
+        self.steps.push(Step { tenant, name, kind, differences, change, desired });
     }
 
     fn remove(&mut self, row: &Row) {
@@ -179,10 +183,23 @@ impl Plan {
             expected: expected(Some(row)),
             action: Action::Purge,
         };
-        let step =
-            Step { tenant, name, kind: StepKind::Remove, differences: Vec::new(), change: Some(change) };
-        self.steps.push(step);
+        self.steps.push(Step {
+            tenant,
+            name,
+            kind: StepKind::Remove,
+            differences: Vec::new(),
+            change: Some(change),
+            desired: None,
+        });
     }
+}
+
+/// A document in a table need not repeat the name that stands beside it; one in a file must.
+fn named(mut form: Value, name: &str) -> Value {
+    if let Some(members) = form.as_object_mut().filter(|members| !members.contains_key("definition")) {
+        members.entry("name").or_insert_with(|| name.into());
+    }
+    form
 }
 
 /// The column alone can only switch what the document itself does not switch off.
@@ -292,5 +309,34 @@ impl Registry {
             self.withdraw_unread(&changes[..applied.written], applied.revision);
         }
         Ok(applied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_does_not_repeat_its_name_is_the_same_as_a_file_that_does() {
+        let row = Row {
+            tenant: None,
+            name: "a".into(),
+            enabled: true,
+            config_json: r#"{"http":{"url":"x"}}"#.into(),
+            version: 1,
+            updated_at: String::new(),
+            updated_by: None,
+        };
+        let desired = |config_json: &str| Desired {
+            tenant: None,
+            name: "a".into(),
+            enabled: true,
+            config_json: config_json.into(),
+        };
+        let mut plan = Plan::default();
+        plan.add(desired(r#"{"name":"a","http":{"url":"x"}}"#), Some(&row), PlanMode::Exactly);
+        assert_eq!((plan.unchanged, plan.steps.len()), (1, 0));
+        plan.add(desired(r#"{"name":"a","http":{"url":"y"}}"#), Some(&row), PlanMode::Exactly);
+        assert_eq!((plan.unchanged, plan.count(StepKind::Update)), (1, 1));
     }
 }

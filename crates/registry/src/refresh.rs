@@ -251,11 +251,16 @@ fn failed(tracked: &Tracked, reading: &mut Reading, error: &SourceError) -> bool
     let before = reading.failure.take();
     let news = before.as_ref().is_none_or(|before| before.text != text);
     if news {
-        tracing::warn!(
-            source = tracked.source.id().word(),
-            error = text,
-            "source cannot be read; its last good definitions stay in place"
-        );
+        let source = tracked.source.id().word();
+        if reading.revision.or(reading.fallen_back).is_some() {
+            tracing::warn!(
+                source,
+                error = text,
+                "source cannot be read; its last good definitions stay in place"
+            );
+        } else {
+            tracing::warn!(source, error = text, "source cannot be read; it is tried again and again");
+        }
     }
     let since = before.map_or_else(SystemTime::now, |before| before.since);
     reading.failure = Some(Failure { text, since });

@@ -1,11 +1,16 @@
 //! Going back: one definition to one of its versions, or all of them to how they were at a revision (R121).
 
+use std::collections::HashMap;
+
 use toolrail_core::{
-    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Version, VersionKind,
+    Action, Author, Change, Expected, Problem, Revision, Row, Severity, ToolKey, ToolName, Version,
+    VersionKind,
 };
 
+use crate::compile_drafts::with_name;
+use crate::contradictions::{Contradiction, HistoryFault, key_of};
 use crate::entry::SourceId;
-use crate::plan::{Covers, Desired, Plan, PlanMode};
+use crate::plan::{Covers, Desired, Plan, PlanMode, Step};
 use crate::registry::Registry;
 use crate::stored_form::{document_of, form_of_row, form_of_version};
 use crate::write::{Done, Which};
@@ -13,6 +18,9 @@ use crate::write_error::WriteError;
 
 /// How often the whole set is compared anew because somebody changed it meanwhile.
 const TRIES: usize = 3;
+
+/// Up to how many versions are compared with the audit record by themselves; for more, the whole history is.
+const ONE_BY_ONE: usize = 200;
 
 /// What going back to a version led to.
 #[derive(Clone, Debug)]
@@ -54,6 +62,7 @@ impl Registry {
             let done = self.as_it_is(which, row, &version).await?;
             return Ok(RolledBack { done, from, outcome: RollbackOutcome::Unchanged, warnings: Vec::new() });
         }
+        self.refuse_contradicted(&version).await?;
         let (action, warnings, outcome) = match version.kind {
             VersionKind::Removed => (Action::Purge, Vec::new(), RollbackOutcome::Removed),
             VersionKind::Created | VersionKind::Updated => {
@@ -82,7 +91,8 @@ impl Registry {
 
     /// A version that would be broken now is no way back.
     fn check_restored(&self, version: &Version) -> Result<Vec<Problem>, WriteError> {
-        let document = document_of(&version.config_json);
+        // A row's document may leave the name out: the column has it. What is restored is the text as it was.
+        let document = with_name(document_of(&version.config_json), &version.name);
         let problems = tokio::task::block_in_place(|| self.compiler.check(&document, SourceId::Store));
         if problems.iter().any(|problem| problem.severity == Severity::Error) {
             return Err(WriteError::Refused(problems));
@@ -98,14 +108,47 @@ impl Registry {
             return Err(WriteError::NoRevision { asked: to, now });
         }
         let then = store.state_at(to).await?;
-        let desired = then.into_iter().filter(|version| covers.includes(version.tenant.as_deref()));
-        let desired = desired.map(|version| Desired {
+        let covered = |version: &Version| covers.includes(version.tenant.as_deref());
+        let then: HashMap<ToolKey, Version> =
+            then.into_iter().filter(covered).map(|version| (key_of(&version), version)).collect();
+        let desired = then.values().cloned().map(|version| Desired {
             tenant: version.tenant,
             name: version.name,
             enabled: version.enabled,
             config_json: version.config_json,
         });
-        self.plan(desired.collect(), covers, PlanMode::Exactly).await
+        let plan = self.plan(desired.collect(), covers, PlanMode::Exactly).await?;
+        self.refuse_contradicted_steps(&plan, &then).await?;
+        Ok(plan)
+    }
+
+    /// What a plan would restore must be what was written.
+    async fn refuse_contradicted_steps(
+        &self,
+        plan: &Plan,
+        then: &HashMap<ToolKey, Version>,
+    ) -> Result<(), WriteError> {
+        let key = |step: &Step| ToolKey { tenant: step.tenant.clone(), name: ToolName::fold(&step.name) };
+        let restored: Vec<&Version> = plan.steps.iter().filter_map(|step| then.get(&key(step))).collect();
+        if restored.len() <= ONE_BY_ONE {
+            for version in restored {
+                self.refuse_contradicted(version).await?;
+            }
+            return Ok(());
+        }
+        let entries = self.audit_head().await?.map_or(0, |head| head.number);
+        let found = self.contradictions(entries).await?;
+        let is_restored = |found: &Contradiction| {
+            restored.iter().any(|version| match found.fault {
+                HistoryFault::Otherwise => version.revision == found.version,
+                HistoryFault::OtherwiseOr(before) => [found.version, before].contains(&version.revision),
+                HistoryFault::Missing => false,
+            })
+        };
+        match found.into_iter().find(is_restored) {
+            Some(found) => Err(WriteError::Contradicted(Box::new(found))),
+            None => Ok(()),
+        }
     }
 
     /// Makes all definitions what they were at that revision, in one write or not at all, and returns what that took.

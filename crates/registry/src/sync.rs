@@ -76,7 +76,7 @@ impl Registry {
         Ok(SyncPlan { plan, places, refused })
     }
 
-    /// Only what would be written is looked at: the rest is in the store already.
+    /// Only what differs is looked at: the rest is in the store already.
     fn refused_steps(&self, plan: &Plan, bases: &BTreeMap<ToolKey, (usize, String)>) -> Vec<Refusal> {
         let check = |step: &Step| {
             let document: Value = serde_json::from_str(step.document()?).ok()?;
@@ -95,29 +95,37 @@ impl Registry {
 
 fn sort(sent: Vec<Result<Registration, Vec<Problem>>>) -> Sorted {
     let mut sorted = Sorted::default();
+    let sent: Vec<_> = sent.into_iter().map(|sent| sent.and_then(named)).collect();
+    let mut counts: BTreeMap<ToolKey, usize> = BTreeMap::new();
+    for (name, registration) in sent.iter().flatten() {
+        *counts.entry(key_of_sent(name, registration)).or_default() += 1;
+    }
     for (index, sent) in sent.into_iter().enumerate() {
-        let named = sent.and_then(named);
-        let (name, registration) = match named {
+        let (name, mut registration) = match sent {
             Ok(named) => named,
             Err(problems) => {
                 sorted.refused.push(Refusal { index, name: None, problems });
                 continue;
             }
         };
-        let key = ToolKey { tenant: registration.tenant.clone(), name: ToolName::fold(&name) };
-        if sorted.bases.contains_key(&key) {
+        let key = key_of_sent(&name, &registration);
+        // Nobody knows which of them is meant.
+        if counts.get(&key).is_some_and(|count| *count > 1) {
             let message = format!("{name:?} is in this list twice; names ignore case, keep one");
             let problems = vec![error_at(&format!("{}/name", registration.base), message)];
             sorted.refused.push(Refusal { index, name: Some(name), problems });
             continue;
         }
-        let mut registration = registration;
         let enabled = registration.settle_switch();
         let Registration { document, base, tenant, .. } = registration;
         sorted.bases.insert(key, (index, base));
         sorted.desired.push(Desired { tenant, name, enabled, config_json: document.to_string() });
     }
     sorted
+}
+
+fn key_of_sent(name: &str, registration: &Registration) -> ToolKey {
+    ToolKey { tenant: registration.tenant.clone(), name: ToolName::fold(name) }
 }
 
 /// A registration that has a name.

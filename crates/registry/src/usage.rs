@@ -2,7 +2,7 @@
 //! are looked at then.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolrail_core::{StoreError, Usage, Uses};
@@ -16,6 +16,8 @@ use crate::tool::Tool;
 #[derive(Default)]
 pub(crate) struct UseLog {
     used: Mutex<HashSet<EntryKey>>,
+    /// Whether they could not be written the last time.
+    failing: AtomicBool,
 }
 
 impl UseLog {
@@ -76,8 +78,12 @@ impl Registry {
         }
         let uses: Vec<_> =
             counted.iter().map(|(key, calls)| Uses { tool: key.to_tool_key(), calls: *calls }).collect();
-        if let Err(error) = store.record_uses(&uses).await {
-            tracing::warn!(%error, "use counts could not be written; they are kept for the next time");
+        let written = store.record_uses(&uses).await;
+        let failed_before = self.compiler.uses.failing.swap(written.is_err(), Ordering::Relaxed);
+        if let Err(error) = written {
+            if !failed_before {
+                tracing::warn!(%error, "use counts could not be written; they are kept until they can be");
+            }
             for (key, calls) in counted {
                 if let Some(tool) = tool(&key) {
                     tool.uses.give_back(calls);

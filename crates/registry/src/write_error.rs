@@ -4,6 +4,8 @@ use std::fmt;
 
 use toolrail_core::{Action, Change, Expected, Problem, Revision, Row, StoreError, ToolName};
 
+use crate::contradictions::Contradiction;
+
 /// Why a change was not made, or what is asked for cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -58,6 +60,9 @@ pub enum WriteError {
         /// The revision of the store.
         now: Revision,
     },
+    /// The version to go back to is not what was written.
+    #[error("{0}; it was not restored, `toolrail audit verify` tells more")]
+    Contradicted(Box<Contradiction>),
     /// What would be written has errors.
     #[error("the definition has errors, so it was not written")]
     Refused(Vec<Problem>),

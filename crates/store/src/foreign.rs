@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::StoreUrl;
+use crate::postgres::wrong_parameter;
 use texts::Reader;
 
 /// The longest that connecting, or reading a table, may take.
@@ -129,6 +130,11 @@ pub async fn read_foreign(url: &StoreUrl) -> Result<Foreign, ForeignError> {
 async fn read(url: &StoreUrl, place: &str) -> Result<Foreign, ForeignError> {
     let unreadable =
         |error: sqlx::Error| ForeignError::Unreadable { place: place.to_owned(), fault: texts::told(&error) };
+    if let StoreUrl::Postgres(url) = url
+        && let Some(fault) = wrong_parameter(url)
+    {
+        return Err(ForeignError::Unreadable { place: place.to_owned(), fault });
+    }
     let mut reader = Reader::open(url).await.map_err(unreadable)?;
     let columns = reader.columns("mcp_tool").await.map_err(unreadable)?;
     let has = |column: &str| columns.iter().any(|known| known == column);

@@ -1,6 +1,7 @@
 //! Where registered definitions are kept: one folder a database, all behind `toolrail_core::Store`, all passing the
 //! behaviour suite in `tests/it/behaviour.rs`. Nothing here looks into a definition.
 
+mod acquire;
 mod foreign;
 mod mysql;
 mod postgres;

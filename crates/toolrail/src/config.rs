@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_core::{Principal, Retention, closest};
+use toolrail_registry::FileFault;
 use toolrail_store::StoreUrl;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
@@ -20,6 +21,7 @@ const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct ConfigFile {
     /// The address to listen on; `127.0.0.1:8080` when left out.
+    #[serde(deserialize_with = "address_or_port")]
     pub(crate) listen: Option<String>,
     /// A Unix socket to listen on beside the address, relative to this file; none when left out.
     pub(crate) unix_socket: Option<PathBuf>,
@@ -95,7 +97,7 @@ impl ConfigFile {
 
     fn parse(path: &Path, text: &str) -> anyhow::Result<Self> {
         let documents = toolrail_registry::read_documents(path, text)
-            .map_err(|fault| anyhow::anyhow!("the configuration {} is {fault}", path.display()))?;
+            .map_err(|fault| anyhow::anyhow!("the configuration {}{}", path.display(), in_file(&fault)))?;
         let members = match documents.as_slice() {
             [] => Map::new(),
             [only] if only.pointer.is_empty() => only.value.as_object().cloned().unwrap_or_default(),
@@ -110,6 +112,14 @@ impl ConfigFile {
             bail!("the configuration {} has problems:\n  {}", path.display(), faults.join("\n  "));
         }
         Ok(serde_json::from_value(Value::Object(members))?)
+    }
+}
+
+/// What is wrong with the file, behind its name.
+fn in_file(fault: &FileFault) -> String {
+    match fault.place {
+        Some((line, column)) => format!(":{line}:{column} is {fault}"),
+        None => format!(" is {fault}"),
     }
 }
 
@@ -221,6 +231,16 @@ impl ConfigFile {
     }
 }
 
+/// A port alone is a number to YAML and JSON.
+fn address_or_port<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    match Option::<Value>::deserialize(from)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(Value::Number(port)) => Ok(Some(port.to_string())),
+        Some(_) => Err(serde::de::Error::custom("must be a text such as \"127.0.0.1:8080\", or a port")),
+    }
+}
+
 /// The text is read here, so that it is never shown: it may hold a password.
 fn store_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<StoreUrl>, D::Error> {
     let text = Option::<String>::deserialize(from)?;
@@ -258,6 +278,18 @@ mod tests {
         assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
         assert_eq!(settings.store_password_file, Some("p".into()));
         assert_eq!(format!("{:?}", settings.store), "Some(mysql://h/t)");
+    }
+
+    #[test]
+    fn a_port_alone_may_be_a_number() {
+        let listen =
+            |text: &str| ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap().listen;
+        assert_eq!(listen("listen: 18091\n").to_string(), "127.0.0.1:18091");
+        assert_eq!(listen("listen:\n").to_string(), DEFAULT_LISTEN);
+        for wrong in ["listen: 70000\n", "listen: [1]\n", "listen: 1.5\n"] {
+            let error = ConfigFile::parse(Path::new("c.yaml"), wrong).unwrap_err().to_string();
+            assert!(error.contains("/listen: "), "{error}");
+        }
     }
 
     #[test]

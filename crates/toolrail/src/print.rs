@@ -3,10 +3,14 @@
 //! errors come from others; programs get every byte as it is.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Row, Table, Width};
 use serde::Serialize;
+
+/// What went wrong when standard output was written.
+static FAILURE: OnceLock<std::io::Error> = OnceLock::new();
 
 /// Writes a line to standard output.
 pub(crate) fn line(text: impl AsRef<str>) {
@@ -85,9 +89,21 @@ fn person_reads_results() -> bool {
     std::io::stdout().is_terminal()
 }
 
+/// Why something did not get to standard output, if it did not. A reader that went away had enough.
+pub(crate) fn failure() -> Option<&'static std::io::Error> {
+    FAILURE.get()
+}
+
 fn write_line(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    let written =
+        out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    if let Err(error) = written
+        && error.kind() != ErrorKind::BrokenPipe
+    {
+        // The first one tells.
+        let _ = FAILURE.set(error);
+    }
 }
 
 fn write_note(text: &str) {

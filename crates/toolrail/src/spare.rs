@@ -8,9 +8,6 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use toolrail_registry::Registry;
 
-const DEFINITIONS: &str = "last-good.jsonl";
-const KEY: &str = "last-good.key";
-
 /// The files.
 #[derive(Clone, Debug)]
 pub(crate) struct Spare {
@@ -19,15 +16,22 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// Those of a data folder.
-    pub(crate) fn in_folder(folder: &Path) -> Self {
-        Self { definitions: folder.join(DEFINITIONS), key: folder.join(KEY) }
+    /// Those of a data folder for that store. Gateways on different stores may share a folder.
+    pub(crate) fn in_folder(folder: &Path, store: &str) -> Self {
+        let name = format!("last-good-{:08x}", digest(store));
+        Self { definitions: folder.join(format!("{name}.jsonl")), key: folder.join(format!("{name}.key")) }
     }
 
     /// Whether an earlier run has left them.
     pub(crate) fn is_there(&self) -> bool {
         self.definitions.is_file() && self.key.is_file()
     }
+}
+
+/// A short number for a text (FNV-1a), the same in every build. Two stores that share one are told apart by what is in the
+/// files.
+fn digest(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// The key that seals session ids: one for all gateways on the same store, so that each knows the sessions of the others.
@@ -72,7 +76,8 @@ mod tests {
     #[test]
     fn a_key_is_kept_for_its_user_only_and_replaced_by_another() {
         let folder = tempfile::tempdir().unwrap();
-        let spare = Spare::in_folder(folder.path());
+        let spare = Spare::in_folder(folder.path(), "mysql://h/t");
+        assert_ne!(Spare::in_folder(folder.path(), "mysql://h/u").definitions, spare.definitions);
         for key in [[7; 32], [7; 32], [8; 32]] {
             keep(&spare.key, &key).unwrap();
             assert_eq!(kept(&spare.key).unwrap(), key);

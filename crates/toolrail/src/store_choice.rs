@@ -20,12 +20,16 @@ pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> 
     let Some(url) = &settings.store else {
         let folder = &settings.data;
         let opened = toolrail_store::open_sqlite(folder).await;
-        return Ok(Arc::new(opened.with_context(|| {
-            format!("the data folder {} cannot be used; name another with --data", folder.display())
+        return Ok(Arc::new(opened.map_err(|error| {
+            let cause = cause(&error);
+            anyhow::anyhow!(
+                "the data folder {} cannot be used: {cause}; name another with --data",
+                folder.display()
+            )
         })?));
     };
     let url = with_password(url.clone(), settings.store_password_file.as_deref())?;
-    toolrail_store::open(&url).await.with_context(|| cannot_open(&url))
+    toolrail_store::open(&url).await.map_err(|error| cannot_open(&url, &error))
 }
 
 /// The store of a gateway.
@@ -47,15 +51,16 @@ pub(crate) async fn open_or_wait(settings: &Settings) -> anyhow::Result<Opened> 
         format!("the data folder {} cannot be made; name another with --data", folder.display())
     })?;
     let url = with_password(url.clone(), settings.store_password_file.as_deref())?;
-    let (name, spare) = (url.to_string(), Spare::in_folder(folder));
+    let name = url.to_string();
+    let spare = Spare::in_folder(folder, &name);
     let store = LateStore::new(&name, opener(url.clone()));
     let missing = match store.opened().await {
         Ok(_) => None,
         Err(error @ StoreError::Unavailable { .. }) if spare.is_there() => {
             tracing::warn!(%error, "the store cannot be opened; it is tried again and again");
-            Some(anyhow::Error::new(error).context(cannot_open(&url)))
+            Some(cannot_open(&url, &error))
         }
-        Err(error) => return Err(anyhow::Error::new(error).context(cannot_open(&url))),
+        Err(error) => return Err(cannot_open(&url, &error)),
     };
     Ok(Opened { store: Arc::new(store), spare: Some(spare), missing })
 }
@@ -67,10 +72,24 @@ fn opener(url: StoreUrl) -> OpenStore {
     })
 }
 
-fn cannot_open(url: &StoreUrl) -> String {
-    format!(
-        "the store {url} cannot be opened; see that it runs, that the user may use it, and that --store is right"
-    )
+/// The cause first, then what to do about it, naming the store once.
+fn cannot_open(url: &StoreUrl, error: &StoreError) -> anyhow::Error {
+    match error {
+        StoreError::Unavailable { .. } => anyhow::anyhow!(
+            "the store {url} cannot be opened: {}; see that it runs, that the user may use it, and that --store is right",
+            cause(error)
+        ),
+        // Says itself what to do.
+        other => anyhow::anyhow!("{other}"),
+    }
+}
+
+/// Why, without the name of the store.
+fn cause(error: &StoreError) -> String {
+    match error {
+        StoreError::Unavailable { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// The same URL with the password from the environment or the file, if it has none itself.
@@ -107,6 +126,15 @@ fn filled(mut url: Url, file: Option<&Path>) -> anyhow::Result<Url> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_cannot_be_opened_is_named_once_with_the_advice_last() {
+        let url: StoreUrl = "postgres://u:hidden@h/db".parse().unwrap();
+        let error = StoreError::Unavailable { store: url.to_string(), source: "connection refused".into() };
+        let told = cannot_open(&url, &error).to_string();
+        assert!(told.contains(" cannot be opened: connection refused; see that it runs"), "{told}");
+        assert_eq!(told.matches("postgres://").count(), 1, "{told}");
+    }
 
     #[test]
     fn a_password_is_taken_from_its_file_unless_the_url_has_one() {

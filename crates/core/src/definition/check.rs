@@ -10,6 +10,7 @@ use super::document::{AuthDocument, Document, MappingDocument};
 use super::published;
 use super::split_form::{self, Spelling};
 use super::{ApiKeyPlace, Auth, Definition, Policy, ResponseMapping};
+use crate::difference::step;
 use crate::kind::schema_of;
 use crate::problem::{Problem, Problems, closest};
 use crate::{AnyKind, Compiled, ToolName};
@@ -118,7 +119,7 @@ impl DefinitionForm {
             let pointer = error.instance_path().to_string();
             match error.kind() {
                 ValidationErrorKind::AdditionalProperties { unexpected } => {
-                    places.extend(unexpected.iter().map(|field| format!("{pointer}/{field}")));
+                    places.extend(unexpected.iter().map(|field| step(&pointer, field)));
                 }
                 ValidationErrorKind::Required { .. } => {}
                 _ => places.push(pointer),
@@ -134,7 +135,7 @@ impl DefinitionForm {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
                 let known = self.siblings(&error.schema_path().to_string());
                 for field in unexpected {
-                    problems.error(format!("{pointer}/{field}"), self.unknown_field(&pointer, field, &known));
+                    problems.error(step(&pointer, field), self.unknown_field(&pointer, field, &known));
                 }
             }
             ValidationErrorKind::Required { property } => {
@@ -410,7 +411,7 @@ fn remove(document: &mut Value, pointer: &str) {
         return;
     };
     if let Some(Value::Object(members)) = document.pointer_mut(parent) {
-        members.shift_remove(field);
+        members.shift_remove(&field.replace("~1", "/").replace("~0", "~"));
     }
 }
 

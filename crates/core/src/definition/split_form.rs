@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::difference::step;
+
 const TOP: &[(&str, &str)] = &[
     ("transport", "type"),
     ("http_spec", "http"),
@@ -74,6 +76,11 @@ pub(super) fn unite(document: &mut Map<String, Value>) -> Spelling {
     }
     if let Some(Value::Object(mapping)) = document.get_mut("responseMapping") {
         spelling.rename(mapping, "/responseMapping", MAPPING);
+        if let Some(Value::String(kind)) = mapping.get_mut("type")
+            && kind.eq_ignore_ascii_case("jsonPath")
+        {
+            "jsonPath".clone_into(kind);
+        }
     }
     if let Some(Value::Object(auth)) = document.get_mut("auth") {
         lift_config(auth, &mut spelling);
@@ -89,10 +96,10 @@ fn lift_config(auth: &mut Map<String, Value>, spelling: &mut Spelling) {
     let base = spelling.as_written("/auth");
     for (key, value) in config.clone() {
         if auth.contains_key(&key) {
-            spelling.twice.push((format!("{base}/config/{key}"), key));
+            spelling.twice.push((step(&format!("{base}/config"), &key), key));
             continue;
         }
-        spelling.renamed.push((format!("/auth/{key}"), format!("{base}/config/{key}")));
+        spelling.renamed.push((step("/auth", &key), step(&format!("{base}/config"), &key)));
         auth.insert(key, value);
     }
     auth.shift_remove("config");

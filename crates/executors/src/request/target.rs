@@ -154,6 +154,8 @@ impl Origin {
         if !lower.starts_with("http://") && !lower.starts_with("https://") {
             return Err(if text.contains("://") {
                 "has a scheme that is not supported; use http:// or https://".into()
+            } else if let Some(name) = shell_variable(text) {
+                format!("has no scheme; write https://… out, or keep it in a secret: {{{{secrets.{name}}}}}")
             } else {
                 "has no scheme; start it with https:// or http://".to_owned()
             });
@@ -230,6 +232,13 @@ fn secret_origin(template: &Template, compiler: &mut Compiler<'_>) -> Option<Ori
             None
         }
     }
+}
+
+/// The name in `${NAME}/…`, which other systems fill in from the environment.
+fn shell_variable(text: &str) -> Option<&str> {
+    let (name, _) = text.strip_prefix("${")?.split_once('}')?;
+    let fits = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    fits.then_some(name)
 }
 
 /// What a message repeats of a URL: its start, or where that says too little, all before the query, which may hold a key.

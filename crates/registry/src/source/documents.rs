@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use serde_json::Value;
+use serde_saphyr::Error as YamlError;
+use serde_saphyr::budget::BudgetBreach;
 
 use super::registry_tools;
 
@@ -34,16 +36,15 @@ impl From<String> for FileFault {
 /// Reads the definitions in `text`: one object, a list of them, `{"tools": […]}`, several YAML documents, or the catalogue
 /// of RegistryTools. The error says what is wrong and, where the parser knows it, in which line and column.
 pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, FileFault> {
+    // Editors of Windows write it; to JSON it would be a fault.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let roots: Vec<Value> = if is_json(path) {
         vec![serde_json::from_str(text).map_err(|error| FileFault {
             place: place(error.line() as u64, error.column() as u64),
-            message: format!("not valid JSON: {error}"),
+            message: format!("not valid JSON: {}", json_fault(&error)),
         })?]
     } else {
-        serde_saphyr::from_multiple(text).map_err(|error| FileFault {
-            place: error.location().and_then(|at| place(at.line(), at.column())),
-            message: format!("not valid YAML: {}", yaml_fault(&error.to_string(), text)),
-        })?
+        read_yaml(text)?
     };
     let several = roots.len() > 1;
     let mut found = Vec::new();
@@ -52,6 +53,45 @@ pub fn read_documents(path: &Path, text: &str) -> Result<Vec<ReadDocument>, File
         collect(root, &base, &mut found);
     }
     Ok(found)
+}
+
+/// The documents in a YAML text. How much may be in it grows with its length, which whoever read it has bounded; what
+/// aliases make of it does not.
+pub fn read_yaml(text: &str) -> Result<Vec<Value>, FileFault> {
+    let budget = serde_saphyr::budget! {
+        max_nodes: text.len().max(250_000),
+        max_events: text.len().saturating_mul(3).max(1_000_000),
+        max_documents: (text.len() / 4).max(1_024),
+        max_total_scalar_bytes: text.len().max(64 * 1024 * 1024),
+    };
+    let options = serde_saphyr::options! { budget: budget };
+    serde_saphyr::from_multiple_with_options(text, options).map_err(|error| FileFault {
+        place: error.location().and_then(|at| place(at.line(), at.column())),
+        message: match too_much(error.without_snippet()) {
+            Some(message) => message.to_owned(),
+            None => format!("not valid YAML: {}", yaml_fault(&error.to_string(), text)),
+        },
+    })
+}
+
+/// What to say of a text that asks for more than is read.
+fn too_much(error: &YamlError) -> Option<&'static str> {
+    match error {
+        YamlError::Budget { breach: BudgetBreach::Depth { .. }, .. } => {
+            Some("is nested too deeply to be read; make it flatter")
+        }
+        YamlError::Budget { .. } => {
+            Some("has more in it than is read; use fewer anchors and aliases, or split it")
+        }
+        YamlError::AliasReplayCounterOverflow { .. }
+        | YamlError::AliasReplayLimitExceeded { .. }
+        | YamlError::AliasExpansionLimitExceeded { .. }
+        | YamlError::AliasReplayStackDepthExceeded { .. } => {
+            Some("becomes too large when its aliases are followed; write out what they stand for")
+        }
+        YamlError::AliasError { error, .. } => too_much(error),
+        _ => None,
+    }
 }
 
 /// Whether the file is read as JSON; anything else is YAML.
@@ -94,15 +134,27 @@ fn collect(root: Value, base: &str, found: &mut Vec<ReadDocument>) {
     }
 }
 
-/// The parser's words, in one line, without its advice to programmers, and with ours where a template was not quoted.
+/// The parser's words without the place, which stands before the message.
+fn json_fault(error: &serde_json::Error) -> String {
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let words = error.to_string();
+    words.strip_suffix(&place).unwrap_or(&words).to_owned()
+}
+
+/// The parser's words, in one line, without the place and its advice to programmers, and with ours where a template was not
+/// quoted.
 fn yaml_fault(message: &str, text: &str) -> String {
     // It draws a picture of the place below its message; a log line has no room for it.
     let line = message.lines().next().unwrap_or(message).trim();
     let line = line.strip_prefix("error: ").unwrap_or(line);
     let fault = line.split(", set DuplicateKeyPolicy").next().unwrap_or(line);
+    let words = match fault.split_once(": ") {
+        Some((place, words)) if place.starts_with("line ") => words,
+        _ => fault,
+    };
     match unquoted_template(fault, text) {
-        Some(template) => format!("{fault}; quote templates: \"{template}\""),
-        None => fault.to_owned(),
+        Some(template) => format!("{words}; quote templates: \"{template}\""),
+        None => words.to_owned(),
     }
 }
 
@@ -143,25 +195,48 @@ mod tests {
     }
 
     #[test]
+    fn a_large_file_is_read_whole_and_a_bomb_is_told_in_plain_words() {
+        // More nodes than the parser takes unless told.
+        let large = "- [1, 2, 3, 4, 5, 6, 7, 8, 9]\n".repeat(26_000);
+        assert_eq!(read_documents(Path::new("a.yaml"), &large).unwrap().len(), 26_000);
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let inner = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+        }
+        for text in [bomb, "[".repeat(1_000)] {
+            let error = read_documents(Path::new("a.yaml"), &text).unwrap_err().message;
+            let plain = ["becomes too large", "is nested too deeply", "has more in it than is read"];
+            assert!(plain.iter().any(|words| error.starts_with(words)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_mark_at_the_start_of_a_text_is_no_part_of_it() {
+        check("a.json", "\u{feff}{\"name\": \"a\"}", &[("", "a")]);
+        check("a.yaml", "\u{feff}name: a\n", &[("", "a")]);
+    }
+
+    #[test]
     fn a_broken_file_is_told_with_its_line() {
         let error = read_documents(Path::new("a.json"), "{\n  \"name\": }").unwrap_err();
         assert_eq!(error.place.map(|(line, _)| line), Some(2));
-        let error = error.message;
-        assert!(error.contains("line 2"), "{error}");
+        assert_eq!(error.message, "not valid JSON: expected value");
         let error = read_documents(Path::new("a.yaml"), "name: a\nhttp: [1, 2\nurl: x\n").unwrap_err();
         assert_eq!(error.place.map(|(line, _)| line), Some(3));
         let error = error.message;
-        assert!(error.contains("not valid YAML") && error.contains('3'), "{error}");
+        assert!(error.starts_with("not valid YAML: ") && !error.contains("line 3"), "{error}");
     }
+
     #[test]
     fn faults_of_yaml_are_told_in_words_for_its_author() {
         let cases = [
-            ("a: 1\na: 2\n", "not valid YAML: line 2 column 1: duplicate mapping key: a"),
+            ("a: 1\na: 2\n", "not valid YAML: duplicate mapping key: a"),
             (
                 "城: 1\nq: {c: {{args.城}}/x}\n",
-                "not valid YAML: line 2 column 9: expected string scalar; quote templates: \"{{args.城}}\"",
+                "not valid YAML: expected string scalar; quote templates: \"{{args.城}}\"",
             ),
-            ("a: {{ args.b", "not valid YAML: line 1 column 5: "),
+            ("a: {{ args.b", "not valid YAML: "),
         ];
         for (text, expected) in cases {
             let error = read_documents(Path::new("a.yaml"), text).unwrap_err().message;

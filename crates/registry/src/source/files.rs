@@ -85,7 +85,7 @@ impl FileSource {
 
     /// Reads what changed; nothing if nothing did.
     fn read(&self, since: Option<Revision>) -> std::io::Result<Option<Loaded>> {
-        let found = Found::under(&self.folder)?;
+        let found = DefinitionFiles::under(&self.folder)?;
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = BTreeMap::new();
         let unreadable = |path: &Path| found.unreadable.iter().any(|(folder, _)| path.starts_with(folder));
@@ -139,9 +139,9 @@ impl FileSource {
 
     fn drafts(&self, path: &Path, stamp: Option<Stamp>) -> Result<Vec<Draft>, FileFault> {
         if stamp.is_some_and(|stamp| stamp.length > LARGEST_FILE) {
-            return Err(too_large().into());
+            return Err(too_large(LARGEST_FILE).into());
         }
-        let text = read_bounded(path)?;
+        let text = read_bounded(path, LARGEST_FILE)?;
         let name = self.name(path);
         if text.trim().is_empty() {
             return Err(EMPTY.to_owned().into());
@@ -212,7 +212,8 @@ impl Source for FileSource {
     fn spot(&self, origin: &str, pointer: &str) -> Option<Spot> {
         let (path, places, base) = self.file_of(origin)?;
         // Read again, since few files have problems. Should it have changed meanwhile, it is soon loaded anew.
-        let places = places.get_or_init(|| Places::of(&path, &read_bounded(&path).unwrap_or_default()));
+        let places =
+            places.get_or_init(|| Places::of(&path, &read_bounded(&path, LARGEST_FILE).unwrap_or_default()));
         let (line, column) = places.find(&within(places, base, pointer));
         Some(Spot { file: self.name(&path), line, column })
     }
@@ -252,18 +253,20 @@ fn within(places: &Places, base: &str, pointer: &str) -> String {
     format!("{}{pointer}", holder.map_or(base, String::as_str))
 }
 
-/// What a folder holds.
-#[derive(Default)]
-struct Found {
-    files: Vec<PathBuf>,
+/// The definition files in a folder and below it, but for hidden ones.
+#[derive(Debug, Default)]
+pub struct DefinitionFiles {
+    /// The files.
+    pub files: Vec<PathBuf>,
     /// Folders inside it that cannot be read, and why.
-    unreadable: Vec<(PathBuf, String)>,
+    pub unreadable: Vec<(PathBuf, String)>,
     /// The folders that were looked into, so that links cannot lead in circles.
     seen: HashSet<PathBuf>,
 }
 
-impl Found {
-    fn under(folder: &Path) -> std::io::Result<Self> {
+impl DefinitionFiles {
+    /// Looks into a folder. Each folder is looked into once, whatever links lead there, and not too deeply.
+    pub fn under(folder: &Path) -> std::io::Result<Self> {
         let mut found = Self::default();
         found.look_into(folder, 0)?;
         Ok(found)
@@ -293,23 +296,28 @@ impl Found {
     }
 }
 
-/// The text of a regular file; a pipe or a device would never end.
-fn read_bounded(path: &Path) -> Result<String, String> {
+/// The text of a regular file of at most so many bytes; a pipe or a device would never end.
+pub fn read_bounded(path: &Path, most: u64) -> Result<String, String> {
     let told = |error: std::io::Error| format!("cannot be read: {error}");
     if !std::fs::metadata(path).map_err(told)?.is_file() {
         return Err("is not a regular file; remove it".to_owned());
     }
+    read_at_most(std::fs::File::open(path).map_err(told)?, most)
+}
+
+/// The text of something that may never end, unless it has more than so many bytes.
+pub fn read_at_most(reader: impl Read, most: u64) -> Result<String, String> {
     let mut text = String::new();
-    let mut file = std::fs::File::open(path).map_err(told)?.take(LARGEST_FILE + 1);
-    file.read_to_string(&mut text).map_err(told)?;
-    if text.len() as u64 > LARGEST_FILE {
-        return Err(too_large());
+    let read = reader.take(most + 1).read_to_string(&mut text);
+    if text.len() as u64 > most {
+        return Err(too_large(most));
     }
+    read.map_err(|error| format!("cannot be read: {error}"))?;
     Ok(text)
 }
 
-fn too_large() -> String {
-    format!("the file is larger than {} MiB; split it", LARGEST_FILE / 1024 / 1024)
+fn too_large(most: u64) -> String {
+    format!("the file is larger than {} MiB; split it", most / 1024 / 1024)
 }
 
 fn is_definition_file(path: &Path) -> bool {

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use toolrail_core::{Problem, Revision, Spot, StoreError, ToolKey};
 
-pub use documents::{FileFault, ReadDocument, read_documents};
-pub use files::FileSource;
+pub use documents::{FileFault, ReadDocument, read_documents, read_yaml};
+pub use files::{DefinitionFiles, FileSource, read_at_most, read_bounded};
 pub use fixed::FixedSource;
 pub use places::Places;
 pub use registry_tools::definition as registry_tools_definition;

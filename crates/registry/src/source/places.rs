@@ -18,6 +18,7 @@ pub struct Places {
 impl Places {
     /// The places in a text that was read before; as far as it can be followed, if it cannot be to its end.
     pub fn of(path: &Path, text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut walk = Walk::default();
         if is_json(path) {
             walk.begin(root());

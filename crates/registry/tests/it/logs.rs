@@ -65,14 +65,14 @@ async fn a_reload_logs_what_it_changed() {
     let changes = [put("a", tool("a", "new")), put("b", tool("b", "d")), put("c", tool("c", "d"))];
     rows.commit(&changes);
     registry.refresh().await;
-    assert_eq!(
-        log.take(),
-        [
-            " INFO definition updated name=\"a\" origin=\"store row \\\"a\\\"\"",
-            " INFO definition live again name=\"b\" origin=\"store row \\\"b\\\"\"",
-            " INFO definition created name=\"c\" origin=\"store row \\\"c\\\"\"",
-        ]
-    );
+    // The revision that the change led to, not the one before it.
+    let revision = registry.snapshot().revision;
+    let line = |what: &str, name: &str| {
+        format!(
+            " INFO definition {what} name={name:?} origin=\"store row \\\"{name}\\\"\" revision={revision}"
+        )
+    };
+    assert_eq!(log.take(), [line("updated", "a"), line("live again", "b"), line("created", "c")]);
     rows.commit(&[switch("a", false)]);
     registry.refresh().await;
     assert!(log.take()[0].contains("definition switched off"));
@@ -82,7 +82,11 @@ async fn a_reload_logs_what_it_changed() {
     registry.refresh().await;
     let told = log.take();
     assert_eq!(told.len(), 21, "{told:#?}");
-    assert_eq!(told[20], " INFO more definitions changed source=\"store\" more=5");
+    let revision = registry.snapshot().revision;
+    assert_eq!(
+        told[20],
+        format!(" INFO more definitions changed source=\"store\" revision={revision} more=5")
+    );
     registry.refresh().await;
     assert_eq!(log.take(), [""; 0]);
 }

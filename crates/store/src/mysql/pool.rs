@@ -5,13 +5,14 @@ use std::ops::{Deref, DerefMut};
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::mysql::{MySql, MySqlConnectOptions, MySqlConnection, MySqlPool, MySqlPoolOptions};
+use sqlx::mysql::{MySql, MySqlConnectOptions, MySqlConnection, MySqlPool};
 use sqlx::pool::PoolConnection;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Transaction};
 use tokio::time::Instant;
 use url::Url;
 
 use super::failure::{Failure, is_full, number, number_of};
+use crate::acquire::{acquire, quiet};
 
 /// How long reading may take, with getting a connection.
 pub(super) const READING: Duration = Duration::from_secs(5);
@@ -63,7 +64,7 @@ pub(super) struct Connections(MySqlPool);
 
 impl Connections {
     pub(super) fn new(options: MySqlConnectOptions) -> Self {
-        let pool = MySqlPoolOptions::new()
+        let pool = quiet()
             .max_connections(CONNECTIONS)
             .acquire_timeout(WRITING)
             .idle_timeout(IDLE)
@@ -76,7 +77,7 @@ impl Connections {
     pub(super) async fn lease(&self) -> Result<Lease, sqlx::Error> {
         let patience = Instant::now() + FULL;
         loop {
-            match self.0.acquire().await {
+            match acquire(&self.0).await {
                 Err(error) if is_full(&error) && Instant::now() < patience => {
                     tokio::time::sleep(FULL / 20).await;
                 }

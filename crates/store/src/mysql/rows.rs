@@ -143,12 +143,11 @@ pub(super) fn optional(row: &MySqlRow, column: usize) -> Result<Option<String>, 
     Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
 }
 
-/// A time as the server writes it (`2024-05-06 07:08:09.123`), as RFC 3339; the session's time is UTC.
+/// A time as the server writes it (`2024-05-06 07:08:09.123456`), as RFC 3339 with milliseconds; the session's time is UTC.
 pub(super) fn time(text: &str) -> String {
-    match text.split_once(' ') {
-        Some((date, time)) => format!("{date}T{time}Z"),
-        None => text.to_owned(),
-    }
+    let Some((date, time)) = text.split_once(' ') else { return text.to_owned() };
+    let (seconds, fraction) = time.split_once('.').unwrap_or((time, ""));
+    format!("{date}T{seconds}.{fraction:0<3.3}Z")
 }
 
 /// The tenant of a key as its column has it.

@@ -7,9 +7,9 @@ use toolrail_core::{Usage, Uses};
 use super::failure::Failure;
 use super::pieces::pieces;
 use super::pool::begin_writing;
-use super::rows::{key_of, tenant_bytes, text};
+use super::rows::{key_of, tenant_bytes, text, time};
 
-const READ: &str = "SELECT tenant_key, name_key, use_frequency, DATE_FORMAT(last_used, '%Y-%m-%dT%H:%i:%s.%fZ') \
+const READ: &str = "SELECT tenant_key, name_key, use_frequency, CAST(last_used AS CHAR) \
     FROM mcp_tool_use ORDER BY tenant_key, name_key";
 
 /// Adds calls made just now.
@@ -39,7 +39,7 @@ pub(super) async fn record(connection: &mut MySqlConnection, uses: &[Uses]) -> R
 pub(super) async fn read(connection: &mut MySqlConnection) -> Result<Vec<Usage>, Failure> {
     let rows = sqlx::query(READ).fetch_all(connection).await?;
     let usage = |row: &MySqlRow| {
-        Ok(Usage { tool: key_of(row, 0)?, count: row.try_get(2)?, last_used: text(row, 3)? })
+        Ok(Usage { tool: key_of(row, 0)?, count: row.try_get(2)?, last_used: time(&text(row, 3)?) })
     };
     rows.iter().map(usage).collect()
 }

@@ -11,10 +11,10 @@ use super::failure::{Failure, number};
 use super::pieces::pieces;
 use super::plan::{self, Deed, Rows, Step};
 use super::pool::{Begun, begin_writing};
-use super::rows::{row_of, select_rows, tenant_bytes, text};
+use super::rows::{row_of, select_rows, tenant_bytes, text, time};
 use super::{audit, truncated};
 
-const LOCK: &str = "SELECT version, DATE_FORMAT(UTC_TIMESTAMP(6), '%Y-%m-%dT%H:%i:%s.%fZ'), \
+const LOCK: &str = "SELECT version, CAST(UTC_TIMESTAMP(6) AS CHAR), \
     CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
     FROM mcp_config_version WHERE id = 1 FOR UPDATE";
 const REVISION: &str = "SELECT version FROM mcp_config_version WHERE id = 1";
@@ -93,7 +93,7 @@ struct Locked {
 
 async fn lock(transaction: &mut Begun<'_>) -> Result<Locked, sqlx::Error> {
     let row = sqlx::query(LOCK).fetch_one(&mut **transaction).await?;
-    Ok(Locked { revision: row.try_get(0)?, at: text(&row, 1)?, lost: row.try_get::<i64, _>(2)? != 0 })
+    Ok(Locked { revision: row.try_get(0)?, at: time(&text(&row, 1)?), lost: row.try_get::<i64, _>(2)? != 0 })
 }
 
 async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Rows, sqlx::Error> {

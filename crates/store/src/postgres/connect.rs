@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
 use super::fault::{Fault, code, told};
+use crate::acquire::{acquire, quiet};
 
 /// One more listens.
 const MOST_CONNECTIONS: u32 = 7;
@@ -47,12 +48,17 @@ const PARAMETERS: &[&str] = &[
     "options",
 ];
 
+/// What to say of a URL with a parameter that is not known.
+pub(crate) fn wrong_parameter(url: &Url) -> Option<String> {
+    let known = |key: &str| PARAMETERS.contains(&key) || (key.starts_with("options[") && key.ends_with(']'));
+    let (key, _) = url.query_pairs().find(|(key, _)| !known(key))?;
+    Some(format!("its URL has an unknown parameter {key:?}; known are {}", PARAMETERS.join(", ")))
+}
+
 /// Reads the URL. Our name is there for whoever looks at the server's sessions, unless the URL has another.
 pub(super) fn options(url: &Url) -> Result<PgConnectOptions, Fault> {
-    let known = |key: &str| PARAMETERS.contains(&key) || (key.starts_with("options[") && key.ends_with(']'));
-    if let Some((key, _)) = url.query_pairs().find(|(key, _)| !known(key)) {
-        let known = PARAMETERS.join(", ");
-        return Err(Fault::told(format!("its URL has an unknown parameter {key:?}; known are {known}")));
+    if let Some(fault) = wrong_parameter(url) {
+        return Err(Fault::told(fault));
     }
     let options = PgConnectOptions::from_url(url)?.disable_statement_logging();
     let named = url.query_pairs().any(|(key, _)| key == "application_name");
@@ -132,17 +138,13 @@ impl Server {
 
     fn pool_of(&self, connections: u32) -> PgPoolOptions {
         let settings = format!("{SETTINGS}; SET search_path TO {}", quoted(&self.schema));
-        PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(ACQUIRE)
-            .test_before_acquire(true)
-            .after_connect(move |connection, _| {
-                let settings = settings.clone();
-                Box::pin(async move {
-                    sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
-                    Ok(())
-                })
+        quiet().max_connections(connections).acquire_timeout(ACQUIRE).after_connect(move |connection, _| {
+            let settings = settings.clone();
+            Box::pin(async move {
+                sqlx::raw_sql(AssertSqlSafe(settings)).execute(connection).await?;
+                Ok(())
             })
+        })
     }
 }
 
@@ -157,7 +159,7 @@ pub(super) struct Lease(Option<PoolConnection<Postgres>>);
 
 impl Lease {
     pub(super) async fn take(pool: &PgPool) -> Result<Self, sqlx::Error> {
-        Ok(Self(Some(pool.acquire().await?)))
+        Ok(Self(Some(acquire(pool).await?)))
     }
 
     pub(super) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {

@@ -30,6 +30,7 @@ use toolrail_core::{
 };
 use url::Url;
 
+pub(crate) use self::connect::wrong_parameter;
 use self::fault::Fault;
 use crate::url::without_password;
 

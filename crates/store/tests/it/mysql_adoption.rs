@@ -49,15 +49,15 @@ async fn the_documented_table_is_adopted_without_loss() {
         assert_eq!(
             told(&changes.rows),
             [
-                ("echo", true, "2024-05-06T07:08:09Z", first),
-                ("user.get", false, "2024-05-07T00:00:00Z", first + 1)
+                ("echo", true, "2024-05-06T07:08:09.000Z", first),
+                ("user.get", false, "2024-05-07T00:00:00.000Z", first + 1)
             ],
             "{change}"
         );
         assert!(!change.contains("version = 7") || first == 8, "the revision goes on from what was there");
         assert_eq!((changes.revision, store.count().await.unwrap()), (first + 1, 2), "{change}");
         let versions = store.history(&HistoryQuery { most: 10, ..HistoryQuery::default() }).await.unwrap();
-        assert!(versions.iter().all(|version| version.kind == VersionKind::Created && version.via.is_none()));
+        assert!(versions.iter().all(|version| version.kind == VersionKind::Created && version.who.is_none()));
         assert_eq!(store.state_at(changes.revision).await.unwrap().len(), 2, "{change}");
 
         let found = serde_json::from_str::<serde_json::Value>(&changes.rows[0].config_json).unwrap();

@@ -126,6 +126,26 @@ async fn a_server_that_went_away_is_unavailable_and_works_again() {
     assert_eq!(store.write(&[put("a", "3")], &by("ann")).await.unwrap(), 2);
 }
 
+/// Nobody waits as long as for a server that is silent, however many ask.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_refuses_connections_is_told_at_once() {
+    let (database, proxy) = (database().await, Proxy::start().await);
+    let store = proxy.store(&database).await;
+    assert_eq!(store.revision().await.unwrap(), 0);
+    drop(proxy);
+    let mut reads = JoinSet::new();
+    for _ in 0..20 {
+        let store = Arc::clone(&store);
+        reads.spawn(async move {
+            let begun = Instant::now();
+            let error = store.revision().await.unwrap_err().to_string();
+            assert!(error.contains("onnection refused"), "{error}");
+            assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+        });
+    }
+    reads.join_all().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_is_full_is_waited_for_and_told() {
     let database = database().await;

@@ -155,7 +155,7 @@ async fn in_a_full_table_what_was_written_last_speaks() {
     let database = database().await;
     database.run(FULL).await;
     let store = database.open().await;
-    let definition = r#"{"name":"a","description":"one","type":"feign","inputSchema":{"type":"object","x":1},"feign":{"baseUrl":"http://b","query":{"q":1}},"auth":{"type":"none"},"responseMapping":{"type":"passthrough"},"policy":{"timeoutMs":5}}"#;
+    let definition = r#"{"name":"a","description":"one","type":"feign","inputSchema":{"type":"object","x":1},"feign":{"baseUrl":"http://b","query":{"q":1}},"auth":{"type":"none"},"responseMapping":{"type":"passthrough"},"policy":{"timeoutMs":5},"tags":["t"]}"#;
     store
         .write(
             &[put("a", definition), put("odd", "5"), put("nul", r#"{"description":"\u0000"}"#)],
@@ -183,7 +183,7 @@ async fn in_a_full_table_what_was_written_last_speaks() {
         json!({
             "name": "a", "description": "two", "transport": "feign", "inputSchema": {"x": 1, "type": "object"},
             "feign_spec": {"baseUrl": "http://b", "queryTpl": {"q": 1}}, "auth_spec": {"type": "none"},
-            "response_mapping": {"type": "passthrough"}, "policy": {"timeoutMs": 5},
+            "response_mapping": {"type": "passthrough"}, "policy": {"timeoutMs": 5}, "tags": ["t"],
         })
     );
     store.write(&[put("a", definition)], &by("ann")).await.unwrap();

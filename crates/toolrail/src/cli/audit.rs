@@ -61,13 +61,10 @@ pub(super) async fn run(args: AuditArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn list(target: &Target, args: &ListArgs, form: Form) -> anyhow::Result<ExitCode> {
-    let after = if let Some(after) = args.after {
-        after
-    } else {
-        let body = target.expect(&Ask::get("/admin/audit?limit=1", "entries")).await?;
-        body["head"]["number"].as_i64().unwrap_or_default().saturating_sub(i64::from(args.limit)).max(0)
+    let path = match args.after {
+        Some(after) => format!("/admin/audit?after={after}&limit={}", args.limit),
+        None => format!("/admin/audit?newest=true&limit={}", args.limit),
     };
-    let path = format!("/admin/audit?after={after}&limit={}", args.limit);
     let body = target.expect(&Ask::get(&path, "entries")).await?;
     let entries = body["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
     match form {
@@ -124,27 +121,46 @@ async fn verify(target: &Target, args: &VerifyArgs, form: Form) -> anyhow::Resul
 
 fn report(body: &Value) {
     let entries = body["entries"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-    if body["broken"].is_object() {
-        let fault = body["broken"]["fault"].as_str().unwrap_or_default();
-        print::line(format!("the record is broken: entry {} {fault}", body["broken"]["entry"]));
-    } else {
-        let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
-        print::line(format!("the record is whole: {entries}"));
+    let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
+    let faults = faults(body);
+    let good = body["good"] == true;
+    for fault in &faults {
+        print::line(fault);
+    }
+    if !body["broken"].is_object() {
         let hash = body["head"]["hash"].as_str().unwrap_or_default();
-        print::line(format!("head: {hash}"));
+        let whole = if good { "the record is whole" } else { "the record itself is whole" };
+        print::line(format!("{whole}: {entries}\nhead: {hash}"));
     }
-    match &body["expected"]["found"] {
-        Value::Bool(true) => {
-            print::line(format!("the expected hash is that of entry {}", body["expected"]["entry"]));
-        }
-        Value::Bool(false) => print::line("the expected hash is not in the record: it was made anew, or cut"),
-        _ => {}
+    if body["expected"]["found"] == true {
+        print::line(format!("the expected hash is that of entry {}", body["expected"]["entry"]));
     }
-    for stray in body["strays"].as_array().into_iter().flatten() {
+    if !good {
+        print::note(
+            "hint: copy the database as it is before anything else is changed; docs/history.md says how to go on, under \"When something is wrong\"",
+        );
+    }
+}
+
+/// What is wrong, one line each.
+fn faults(body: &Value) -> Vec<String> {
+    let list = |field: &str| body[field].as_array().map(Vec::as_slice).unwrap_or_default();
+    let broken = body["broken"]["fault"].as_str();
+    let mut faults: Vec<String> = broken
+        .map(|fault| format!("the record is broken: entry {} {fault}", body["broken"]["entry"]))
+        .into_iter()
+        .collect();
+    if body["expected"]["found"] == false {
+        faults.push("the expected hash is not in the record: it was made anew, or cut".to_owned());
+    }
+    let contradictions = list("contradictions").iter().filter_map(|found| found["fault"].as_str());
+    faults.extend(contradictions.map(str::to_owned));
+    faults.extend(list("strays").iter().map(|stray| {
         let text = |field: &str| stray[field].as_str();
         let tenant = text("tenant").map(|tenant| format!(" (of {tenant})")).unwrap_or_default();
-        print::line(format!("{}{tenant} {}", text("name").unwrap_or("-"), text("fault").unwrap_or("-")));
-    }
+        format!("{}{tenant} {}", text("name").unwrap_or("-"), text("fault").unwrap_or("-"))
+    }));
+    faults
 }
 
 #[cfg(test)]

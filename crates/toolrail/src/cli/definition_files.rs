@@ -1,13 +1,15 @@
 //! Definition files named on the command line: read whole, folders looked into, standard input as `-`.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use serde_json::Value;
 use toolrail_core::{Problem, Severity, Spot};
-use toolrail_registry::{FileFault, Places, read_documents};
+use toolrail_registry::{DefinitionFiles, FileFault, Places, read_at_most, read_bounded, read_documents};
+
+/// The largest file that is read. More than a server reads of a watched one: all of a large store may be in it.
+const LARGEST: u64 = 256 * 1024 * 1024;
 
 /// One definition and where it stands.
 pub(super) struct Found {
@@ -57,54 +59,42 @@ pub(super) fn unreadable(file: &str, fault: FileFault) -> Problem {
 pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
     let mut read = Vec::new();
     for path in paths {
-        let mut files = Vec::new();
-        expand(path, &mut files)?;
-        if files.is_empty() {
+        if !path.is_dir() {
+            read.push(read_one(path, named(path)));
+            continue;
+        }
+        let mut inside = DefinitionFiles::under(path)
+            .with_context(|| format!("the folder {} cannot be read", path.display()))?;
+        inside.files.sort();
+        if inside.files.is_empty() && inside.unreadable.is_empty() {
             let fault = "has no definition file (*.yaml, *.yml, *.json) in it".to_owned().into();
             read.push(ReadFile { file: path.display().to_string(), found: Err(fault) });
         }
-        read.extend(files.iter().map(|path| read_one(path)));
+        read.extend(inside.files.iter().map(|path| read_one(path, read_bounded(path, LARGEST))));
+        let unreadable = inside.unreadable.into_iter();
+        read.extend(unreadable.map(|(folder, fault)| ReadFile {
+            file: folder.display().to_string(),
+            found: Err(fault.into()),
+        }));
     }
     Ok(read)
 }
 
-fn expand(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
+/// The text of a file that the user named: it may be a pipe too, such as `-` or what a shell makes of `<(…)`.
+fn named(path: &Path) -> Result<String, String> {
+    if path == Path::new("-") {
+        return read_at_most(std::io::stdin().lock(), LARGEST);
     }
-    let unreadable = || format!("the folder {} cannot be read", path.display());
-    let mut inside = Vec::new();
-    for entry in std::fs::read_dir(path).with_context(unreadable)? {
-        inside.push(entry.with_context(unreadable)?.path());
-    }
-    inside.sort();
-    for path in inside {
-        let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if !hidden && (path.is_dir() || is_definition_file(&path)) {
-            expand(&path, files)?;
-        }
-    }
-    Ok(())
+    let file = std::fs::File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    read_at_most(file, LARGEST)
 }
 
-fn is_definition_file(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    ["yaml", "yml", "json"].iter().any(|known| extension.eq_ignore_ascii_case(known))
-}
-
-fn read_one(path: &Path) -> ReadFile {
+fn read_one(path: &Path, text: Result<String, String>) -> ReadFile {
     let from_input = path == Path::new("-");
     let file = if from_input { "standard input".to_owned() } else { path.display().to_string() };
-    let text = if from_input {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(path)
-    };
     let text = match text {
         Ok(text) => text,
-        Err(error) => return ReadFile { file, found: Err(format!("cannot be read: {error}").into()) },
+        Err(fault) => return ReadFile { file, found: Err(fault.into()) },
     };
     // YAML without an extension: every JSON text is YAML too.
     let found = read_documents(path, &text).and_then(|documents| {

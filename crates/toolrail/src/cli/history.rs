@@ -56,9 +56,8 @@ async fn show(target: &Target, args: &HistoryArgs) -> anyhow::Result<ExitCode> {
 fn for_people(body: &Value, args: &HistoryArgs, target: &Target) {
     let versions = body["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     if versions.is_empty() {
-        return print::note("no versions");
-    }
-    if args.tool.is_some() {
+        print::note("no versions");
+    } else if args.tool.is_some() {
         let rows = versions.iter().map(row).collect();
         print::table(["VERSION", "WHEN", "WHO", "VIA", "WHAT", "CHANGED"], rows, Overlong::Wrap);
     } else {

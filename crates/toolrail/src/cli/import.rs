@@ -47,14 +47,13 @@ pub(super) async fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let sent = transfer::send(&target, &incoming.tools, wishes).await;
     target.close().await;
     let mut done = sent?;
-    done.refusals += incoming.problems.len();
-    done.refused.splice(0..0, incoming.problems);
+    done.add_unsent(&incoming);
     if args.json {
         print::json(&as_json(&args, &incoming.sources, &done));
     } else {
         for_people(&args, &incoming.sources, &done);
     }
-    let good = done.refusals == 0 && done.failure.is_none();
+    let good = !done.has_refusals() && done.failure.is_none();
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -86,7 +85,7 @@ fn as_json(args: &ImportArgs, sources: &[Origin], done: &Transferred) -> Value {
     };
     json!({
         "dryRun": args.dry_run, "sources": sources.iter().map(source).collect::<Vec<_>>(), "written": done.written,
-        "unchanged": done.unchanged, "plan": done.steps, "refused": done.refusals, "problems": done.refused,
-        "error": done.failure,
+        "unchanged": done.unchanged, "plan": done.steps, "refused": done.refusals, "unreadable": done.unreadable,
+        "problems": done.refused, "error": done.failure,
     })
 }

@@ -1,7 +1,7 @@
 //! Definitions on their way into the store, from wherever they are: files and folders, catalogues of RegistryTools, and
 //! the databases of other systems. Each knows where it came from, so that a problem can be told there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use toolrail_core::{Problem, Severity, ToolName};
 use toolrail_registry::registry_tools_definition;
 use toolrail_store::{ForeignForm, ForeignTool, StoreUrl, read_foreign};
 
+use super::Hinted;
 use super::definition_files::{self, FileText, Found, ReadFile, unreadable};
 use crate::print;
 
@@ -18,8 +19,10 @@ use crate::print;
 #[derive(Default)]
 pub(super) struct Incoming {
     pub(super) tools: Vec<Arriving>,
-    /// Files that cannot be read, and names that come twice.
-    pub(super) problems: Vec<Problem>,
+    /// Files that cannot be read.
+    pub(super) unreadable: Vec<Problem>,
+    /// Definitions whose name another has too, one problem each.
+    pub(super) doubles: Vec<Problem>,
     /// Where they came from.
     pub(super) sources: Vec<Origin>,
 }
@@ -98,7 +101,7 @@ impl Incoming {
         let (files, before) = (read.len(), self.tools.len());
         for ReadFile { file, found } in read {
             match found {
-                Err(fault) => self.problems.push(unreadable(&file, fault)),
+                Err(fault) => self.unreadable.push(unreadable(&file, fault)),
                 Ok(found) => self.tools.extend(found.into_iter().map(arriving)),
             }
         }
@@ -125,24 +128,25 @@ impl Incoming {
         Ok(())
     }
 
-    /// Of two with one name the first stays; the store could not tell which is meant.
+    /// Those with one name are all left out: nobody knows which is meant.
     fn leave_out_doubles(&mut self) {
-        let mut first: HashMap<(String, Option<String>), String> = HashMap::new();
-        let mut doubles = Vec::new();
-        self.tools.retain(|tool| {
-            let Some((name, tenant)) = tool.key() else {
-                return true;
-            };
-            let key = (name.clone(), tenant.map(str::to_owned));
-            if let Some(first) = first.get(&key) {
-                let message = format!("the name {name:?} is used in {first} too; rename one of them");
-                doubles.push(tool.placed(about(&name, message), ""));
-                return false;
+        let mut keys: HashMap<(String, Option<&str>), Vec<usize>> = HashMap::new();
+        for (index, tool) in self.tools.iter().enumerate() {
+            if let Some(key) = tool.key() {
+                keys.entry(key).or_default().push(index);
             }
-            first.insert(key, tool.origin());
-            true
-        });
-        self.problems.extend(doubles);
+        }
+        let mut doubles = BTreeMap::new();
+        for ((name, _), places) in keys.into_iter().filter(|(_, places)| places.len() > 1) {
+            for (nth, index) in places.iter().enumerate() {
+                let other = self.tools[places[usize::from(nth == 0)]].origin();
+                let message = format!("the name {name:?} is used in {other} too; rename one of them");
+                doubles.insert(*index, self.tools[*index].placed(about(&name, message), ""));
+            }
+        }
+        let mut index = 0..;
+        self.tools.retain(|_| index.next().is_none_or(|index| !doubles.contains_key(&index)));
+        self.doubles = doubles.into_values().collect();
     }
 }
 
@@ -185,7 +189,20 @@ fn database(place: &str) -> anyhow::Result<Option<StoreUrl>> {
     if schemes.iter().any(|scheme| lower.starts_with(scheme)) && !Path::new(place).exists() {
         return Ok(Some(place.parse()?));
     }
+    // Not repeated: it may hold a password.
+    if may_hold_password(&lower) && !Path::new(place).exists() {
+        return Err(Hinted::error(
+            "what was named is no file that is there, and no URL of a store",
+            "write postgres://user:password@host:5432/database, mysql://…, sqlite:FILE, or the name of a file",
+        ));
+    }
     Ok(is_sqlite(Path::new(place)).then(|| StoreUrl::Sqlite(place.into())))
+}
+
+/// Whether it looks like a way to a server, however written.
+fn may_hold_password(place: &str) -> bool {
+    let user = place.split_once('@').is_some_and(|(user, _)| user.contains(':'));
+    user || place.contains("://") || place.contains("password=")
 }
 
 /// Whether the file begins as those of SQLite do.

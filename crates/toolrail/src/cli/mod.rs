@@ -95,7 +95,7 @@ pub(crate) fn run() -> ExitCode {
         toolrail_executors::end_programs();
         ended
     });
-    match ended {
+    match ended.and_then(|code| if serves { Ok(code) } else { all_was_written(code) }) {
         Ok(code) => code,
         Err(error) => {
             print::note(format!("error: {}", told(&error)));
@@ -104,6 +104,14 @@ pub(crate) fn run() -> ExitCode {
             }
             ExitCode::FAILURE
         }
+    }
+}
+
+/// A result that nobody can read is none.
+fn all_was_written(code: ExitCode) -> anyhow::Result<ExitCode> {
+    match print::failure() {
+        None => Ok(code),
+        Some(error) => anyhow::bail!("standard output cannot be written: {error}"),
     }
 }
 

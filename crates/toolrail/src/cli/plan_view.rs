@@ -13,9 +13,14 @@ const MOST_DIFFERENCES: usize = 20;
 
 /// Writes each step on a line, with what it changes below.
 pub(super) fn steps(done: &Transferred) {
+    let several = concerns_tenants(&done.steps);
     for step in &done.steps {
         let text = |field: &str| step[field].as_str().unwrap_or_default();
-        let tenant = step["tenant"].as_str().map(|tenant| format!(" (tenant {tenant})")).unwrap_or_default();
+        let tenant = match step["tenant"].as_str() {
+            Some(tenant) => format!(" (tenant {tenant})"),
+            None if several => " (shared)".to_owned(),
+            None => String::new(),
+        };
         let (sign, more) = match text("action") {
             "create" => ("+", ""),
             "update" => ("~", ""),
@@ -30,6 +35,11 @@ pub(super) fn steps(done: &Transferred) {
             differences(&step["differences"]);
         }
     }
+}
+
+/// Whether any of the steps is about a definition of a tenant, so that the shared ones must be told from them.
+pub(super) fn concerns_tenants(steps: &[Value]) -> bool {
+    steps.iter().any(|step| step["tenant"].is_string())
 }
 
 fn differences(list: &Value) {
@@ -80,8 +90,25 @@ pub(super) fn counts(done: &Transferred, tense: Tense) -> String {
         (count > 0).then(|| format!("{count} {word}"))
     });
     let unchanged = format!("{} unchanged", done.unchanged);
+    counted.chain([unchanged]).chain(refused_counts(done)).collect::<Vec<_>>().join(", ")
+}
+
+/// `3 refused`, and `1 file unreadable`.
+fn refused_counts(done: &Transferred) -> impl Iterator<Item = String> {
     let refused = (done.refusals > 0).then(|| format!("{} refused", done.refusals));
-    counted.chain([unchanged]).chain(refused).collect::<Vec<_>>().join(", ")
+    refused.into_iter().chain(unreadable(done.unreadable))
+}
+
+/// `1 file unreadable`, if there is one.
+pub(super) fn unreadable(files: usize) -> Option<String> {
+    (files > 0).then(|| format!("{} unreadable", print::counted(files, "file")))
+}
+
+/// `3 definitions refused, 1 file unreadable`.
+pub(super) fn refused_things(done: &Transferred) -> String {
+    let refused =
+        (done.refusals > 0).then(|| format!("{} refused", print::counted(done.refusals, "definition")));
+    refused.into_iter().chain(unreadable(done.unreadable)).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether it was done or would be.

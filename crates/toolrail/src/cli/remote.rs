@@ -25,7 +25,7 @@ const LIMITS: SendLimits = SendLimits {
 
 /// A server, by the address under which its paths stand.
 pub(super) struct Remote {
-    pub(super) base: String,
+    base: String,
     /// Whose tools are seen, if anybody's.
     tenant: Option<HeaderValue>,
     client: Arc<Client>,
@@ -38,7 +38,7 @@ impl Remote {
         let uri: Option<Uri> = base.parse().ok();
         if !uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) {
             return Err(Hinted::error(
-                format!("{url:?} is not the URL of a server"),
+                format!("{:?} is not the URL of a server", without_user(url)),
                 "write it like http://127.0.0.1:8080",
             ));
         }
@@ -48,6 +48,11 @@ impl Remote {
     /// The same, on behalf of a tenant.
     pub(super) fn for_tenant(self, tenant: Option<&str>) -> anyhow::Result<Self> {
         Ok(Self { tenant: tenant.map(HeaderValue::from_str).transpose()?, ..self })
+    }
+
+    /// Its address, for people.
+    pub(super) fn shown(&self) -> String {
+        without_user(&self.base)
     }
 
     /// Whether a gateway answers there.
@@ -83,7 +88,7 @@ impl Remote {
         let request = self.request(method, path, headers, body)?;
         let answer = self.client.send(request).await.map_err(|failure| self.told(failure))?;
         if answer.cut.is_some() {
-            bail!("the answer of {} is too large to read", self.base);
+            bail!("the answer of {} is too large to read", self.shown());
         }
         Ok((answer.status, answer.body))
     }
@@ -108,8 +113,36 @@ impl Remote {
             return anyhow::Error::new(failure);
         }
         Hinted::error(
-            format!("no server answers at {}: {failure}", self.base),
+            format!("no server answers at {}: {failure}", self.shown()),
             format!("start one with `{} serve`, or name another with --url", identity::name()),
         )
+    }
+}
+
+/// The URL without whatever may be a user and a password, even where it is written wrongly.
+pub(super) fn without_user(url: &str) -> String {
+    let Some((before, rest)) = url.rsplit_once('@') else {
+        return url.to_owned();
+    };
+    match before.split_once("://") {
+        Some((scheme, _)) => format!("{scheme}://{rest}"),
+        None => rest.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_user;
+
+    #[test]
+    fn a_url_is_shown_without_its_user() {
+        for (url, shown) in [
+            ("http://h:1/x", "http://h:1/x"),
+            ("http://u:secret@h:1/x", "http://h:1/x"),
+            ("http://u:sec/r@t@h", "http://h"),
+            ("u:secret@h", "h"),
+        ] {
+            assert_eq!(without_user(url), shown);
+        }
     }
 }

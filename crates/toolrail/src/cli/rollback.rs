@@ -7,6 +7,7 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::diff::show_differences;
+use super::plan_view::concerns_tenants;
 use super::target::{Ask, Missing, Target, TargetArgs, path_step};
 use super::tools::Form;
 use super::{Hinted, shell_word};
@@ -137,6 +138,7 @@ fn show_plan(planned: &Value, revision: i64) {
     if steps.is_empty() {
         return print::note(format!("everything is as it was at revision {revision} already"));
     }
+    let several = concerns_tenants(steps);
     for step in steps {
         let text = |field: &str| step[field].as_str();
         let (mark, tint) = match text("action") {
@@ -144,7 +146,11 @@ fn show_plan(planned: &Value, revision: i64) {
             Some("remove") => ("-", Tint::Removed),
             _ => ("~", Tint::Place),
         };
-        let tenant = text("tenant").map(|tenant| format!(" (of {tenant})")).unwrap_or_default();
+        let tenant = match text("tenant") {
+            Some(tenant) => format!(" (of {tenant})"),
+            None if several => " (shared)".to_owned(),
+            None => String::new(),
+        };
         let (action, name) = (text("action").unwrap_or("-"), text("name").unwrap_or("-"));
         print::tinted(tint, format!("{mark} {action} {name}{tenant}"));
         show_differences(step["differences"].as_array().map(Vec::as_slice).unwrap_or_default(), "    ");

@@ -6,6 +6,7 @@ use toolrail_core::Author;
 use toolrail_registry::{Covers, PlanMode, Registration, Registry, StepKind, WriteError};
 
 use super::incoming::{Arriving, Incoming};
+use super::plan_view;
 use crate::print;
 
 /// How often a plan is made anew because another replica that starts was quicker.
@@ -14,8 +15,8 @@ const ATTEMPTS: usize = 5;
 /// Takes them over, and says what came of it in a line for people.
 pub(super) async fn run(registry: &Registry, from: &[String]) -> anyhow::Result<String> {
     let incoming = Incoming::read(from).await?;
-    for problem in &incoming.problems {
-        tracing::warn!(at = problem.spot.as_ref().map(tracing::field::display), %problem, "file is not imported");
+    for problem in incoming.unreadable.iter().chain(&incoming.doubles) {
+        tracing::warn!(at = problem.spot.as_ref().map(tracing::field::display), %problem, "not imported");
     }
     let author = Author { who: "toolrail".into(), address: None, via: "import".into() };
     for _ in 0..ATTEMPTS {
@@ -38,15 +39,17 @@ pub(super) async fn run(registry: &Registry, from: &[String]) -> anyhow::Result<
                 tracing::warn!(name = refusal.name, at, %problem, "definition is not imported");
             }
         }
-        let refused = match planned.refused.len() + incoming.problems.len() {
+        let refused = match planned.refused.len() + incoming.doubles.len() {
             0 => String::new(),
             count => format!(", {count} refused (see the log)"),
         };
+        let unreadable = plan_view::unreadable(incoming.unreadable.len());
+        let unreadable = unreadable.map(|files| format!(", {files} (see the log)")).unwrap_or_default();
         let created = planned.plan.count(StepKind::Create);
         let unchanged = planned.plan.unchanged;
         return Ok(format!(
-            "{} imported from {}: {created} new, {} changed, {unchanged} as they were{refused}",
-            print::counted(incoming.tools.len(), "definition"),
+            "{} in {}: {created} new, {} changed, {unchanged} as they were{refused}{unreadable}",
+            print::counted(incoming.tools.len() + incoming.doubles.len(), "definition"),
             from.join(", "),
             applied.written.saturating_sub(created),
         ));

@@ -80,7 +80,7 @@ async fn bridge(url: &str, args: &GatewayArgs) -> anyhow::Result<()> {
         "{} {} bridges standard input and output to {}/mcp",
         identity::title(),
         identity::version(),
-        remote.0.base
+        remote.0.shown()
     ));
     toolrail_mcp::bridge(&remote, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(())

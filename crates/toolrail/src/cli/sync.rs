@@ -45,16 +45,17 @@ pub(super) struct SyncArgs {
 }
 
 pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
-    let mut incoming = Incoming::read(&args.from).await?;
+    let incoming = Incoming::read(&args.from).await?;
     let target = Target::find(&args.target, Missing::Create).await?;
-    let ended = carry_out(&args, &target, &mut incoming).await;
+    let ended = carry_out(&args, &target, &incoming).await;
     target.close().await;
     let done = ended?;
     let extent = if args.dry_run { Tense::Future } else { Tense::Past };
     if args.json {
         print::json(&json!({
             "dryRun": args.dry_run, "written": done.written, "unchanged": done.unchanged, "plan": done.steps,
-            "refused": done.refusals, "problems": done.refused, "error": done.failure,
+            "refused": done.refusals, "unreadable": done.unreadable, "problems": done.refused,
+            "error": done.failure,
         }));
     } else {
         plan_view::steps(&done);
@@ -64,7 +65,7 @@ pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
             print::note(format!("error: {failure}"));
         }
     }
-    let failed = done.failure.is_some() || done.refusals > 0;
+    let failed = done.failure.is_some() || done.has_refusals();
     Ok(match (failed, args.exit_code && !done.steps.is_empty()) {
         (true, _) => ExitCode::FAILURE,
         (false, true) => ExitCode::from(2),
@@ -73,18 +74,17 @@ pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Plans, looks at the plan, and does it. With problems nothing is removed: what is missing may be what is broken.
-async fn carry_out(args: &SyncArgs, target: &Target, incoming: &mut Incoming) -> anyhow::Result<Transferred> {
-    let unread = std::mem::take(&mut incoming.problems);
-    let others = if args.prune && unread.is_empty() { Others::Remove } else { Others::Keep };
+async fn carry_out(args: &SyncArgs, target: &Target, incoming: &Incoming) -> anyhow::Result<Transferred> {
+    refuse_nothing(incoming)?;
+    let unsent = incoming.unreadable.len() + incoming.doubles.len();
+    let others = if args.prune && unsent == 0 { Others::Remove } else { Others::Keep };
     let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: "sync" };
     let mut plan = transfer::send(target, &incoming.tools, wishes).await?;
-    plan.refusals += unread.len();
-    plan.refused.splice(0..0, unread.iter().cloned());
-    if plan.refusals > 0 && !args.skip_broken && !args.dry_run {
+    plan.add_unsent(incoming);
+    if plan.has_refusals() && !args.skip_broken && !args.dry_run {
         plan_view::refusals(&plan.refused);
-        let broken = print::counted(plan.refusals, "problem");
         return Err(Hinted::error(
-            format!("{broken} in the files, so nothing was done"),
+            format!("{}, so nothing was done", plan_view::refused_things(&plan)),
             "correct them, or pass --skip-broken to do what the others say",
         ));
     }
@@ -94,9 +94,20 @@ async fn carry_out(args: &SyncArgs, target: &Target, incoming: &mut Incoming) ->
     refuse_clearing(args, &plan)?;
     let wishes = Wishes { extent: Extent::Apply, ..wishes };
     let mut done = transfer::send(target, &incoming.tools, wishes).await?;
-    done.refusals += unread.len();
-    done.refused.splice(0..0, unread);
+    done.add_unsent(incoming);
     Ok(done)
+}
+
+/// A folder that is empty, missing or cannot be read at all says nothing about the store.
+fn refuse_nothing(incoming: &Incoming) -> anyhow::Result<()> {
+    if !incoming.tools.is_empty() || !incoming.doubles.is_empty() {
+        return Ok(());
+    }
+    plan_view::refusals(&incoming.unreadable);
+    Err(Hinted::error(
+        "there is no definition to sync, so nothing was done",
+        "name a folder or file that has definitions",
+    ))
 }
 
 /// A wrong folder, or an empty checkout, must not clear the store.

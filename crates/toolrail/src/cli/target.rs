@@ -16,7 +16,7 @@ use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
 use super::gateway::{AllowCommands, StoreArgs};
-use super::remote::Remote;
+use super::remote::{Remote, without_user};
 use super::{Hinted, shell_word, user, wording};
 use crate::assemble::{self, Assembly};
 use crate::config::ConfigFile;
@@ -129,7 +129,10 @@ impl Target {
         let store = args.store.url()?;
         let said_nothing = args.url.is_none() && args.data.is_none() && store.is_none();
         let (place, mut flags) = match (&args.url, store, &args.data) {
-            (Some(url), _, _) => (Place::Server(Remote::new(url)?), format!(" --url {}", shell_word(url))),
+            (Some(url), _, _) => {
+                let flags = format!(" --url {}", shell_word(&without_user(url)));
+                (Place::Server(Remote::new(url)?), flags)
+            }
             // Not repeated: it may hold a password.
             (None, Some(store), _) => {
                 (Place::of_store(store, args, missing).await?, " --store URL".to_owned())
@@ -310,7 +313,7 @@ impl Place {
 impl std::fmt::Display for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.place {
-            Place::Server(remote) => write!(formatter, "server {}", remote.base),
+            Place::Server(remote) => write!(formatter, "server {}", remote.shown()),
             Place::Store { name, .. } => formatter.write_str(name),
         }
     }

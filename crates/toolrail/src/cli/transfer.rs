@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use toolrail_core::Problem;
 
-use super::incoming::Arriving;
+use super::incoming::{Arriving, Incoming};
 use super::target::{Ask, Target};
 
 /// The most definitions in one request, and about the most bytes.
@@ -52,6 +52,8 @@ pub(super) struct Transferred {
     pub(super) refused: Vec<Problem>,
     /// How many definitions that concerns.
     pub(super) refusals: usize,
+    /// How many files that concerns, whose definitions nobody could count.
+    pub(super) unreadable: usize,
     pub(super) written: u64,
     /// What kept the server from doing all of it.
     pub(super) failure: Option<String>,
@@ -61,6 +63,19 @@ impl Transferred {
     /// The steps with that to do.
     pub(super) fn with<'s>(&'s self, action: &'s str) -> impl Iterator<Item = &'s Value> {
         self.steps.iter().filter(move |step| step["action"] == action)
+    }
+
+    /// Whether anything was not taken.
+    pub(super) fn has_refusals(&self) -> bool {
+        self.refusals + self.unreadable > 0
+    }
+
+    /// Puts what was not even sent before what was refused.
+    pub(super) fn add_unsent(&mut self, incoming: &Incoming) {
+        self.unreadable += incoming.unreadable.len();
+        self.refusals += incoming.doubles.len();
+        let unsent = incoming.unreadable.iter().chain(&incoming.doubles).cloned();
+        self.refused.splice(0..0, unsent);
     }
 
     fn add(&mut self, body: &mut Value, sent: &[Arriving]) {

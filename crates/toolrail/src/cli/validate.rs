@@ -10,6 +10,7 @@ use toolrail_core::{Problem, Severity, ToolName};
 use toolrail_registry::{Compiler, Registration, SourceId};
 
 use super::definition_files::{self, Found, ReadFile, place, unreadable};
+use super::plan_view;
 use crate::{assemble, print};
 
 #[derive(clap::Args)]
@@ -28,27 +29,40 @@ pub(super) struct ValidateArgs {
 pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     let compiler = Arc::new(assemble::compiler(&[], Vec::new()));
     let files = definition_files::read(&args.files)?;
-    let mut definitions = 0;
+    let names = names_in(&files);
+    let (mut definitions, mut broken, mut unread) = (0, 0, 0);
     let mut problems = Vec::new();
-    let mut names = HashMap::new();
     for ReadFile { file, found } in files {
         match found {
-            Err(fault) => problems.push(unreadable(&file, fault)),
+            Err(fault) => {
+                unread += 1;
+                problems.push(unreadable(&file, fault));
+            }
             Ok(found) => {
                 definitions += found.len();
-                problems.extend(found.iter().flat_map(|found| check(&compiler, found, &mut names)));
+                for found in found {
+                    let told = check(&compiler, &found, &names);
+                    broken += usize::from(told.iter().any(is_error));
+                    problems.extend(told);
+                }
             }
         }
     }
-    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+    let errors = problems.iter().filter(|problem| is_error(problem)).count();
     let warnings = problems.len() - errors;
     let good = errors == 0 && (warnings == 0 || !args.strict);
     if args.json {
-        print::json(&json!({"valid": good, "definitions": definitions, "problems": problems}));
+        print::json(&json!({
+            "valid": good, "definitions": definitions, "refused": broken, "unreadable": unread, "problems": problems,
+        }));
     } else {
         report(&problems);
         let counts = [(definitions, "definition"), (errors, "error"), (warnings, "warning")];
-        print::line(counts.map(|(count, thing)| print::counted(count, thing)).join(", "));
+        let counts = counts.map(|(count, thing)| print::counted(count, thing)).join(", ");
+        let refused = (broken > 0).then(|| format!("{broken} refused"));
+        let refused: Vec<_> = refused.into_iter().chain(plan_view::unreadable(unread)).collect();
+        let refused = if refused.is_empty() { String::new() } else { format!(" ({})", refused.join(", ")) };
+        print::line(format!("{counts}{refused}"));
     }
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -66,16 +80,41 @@ pub(super) fn report(problems: &[Problem]) {
     }
 }
 
-/// The names that were met, and where.
-type Names = HashMap<String, String>;
+fn is_error(problem: &Problem) -> bool {
+    problem.severity == Severity::Error
+}
+
+/// The names that there are, each of every tenant, and where.
+type Names = HashMap<(Option<String>, String), Vec<String>>;
+
+fn names_in(files: &[ReadFile]) -> Names {
+    let mut names = Names::new();
+    for found in files.iter().filter_map(|file| file.found.as_ref().ok()).flatten() {
+        let read = Registration::from_request(found.document.clone(), "").ok();
+        if let Some(key) = read.as_ref().and_then(key_of) {
+            names.entry(key).or_default().push(found.file.spot(&found.pointer).to_string());
+        }
+    }
+    names.retain(|_, places| places.len() > 1);
+    names
+}
+
+fn key_of(registration: &Registration) -> Option<(Option<String>, String)> {
+    let inside = registration.document.get("name").and_then(Value::as_str);
+    let name = inside.or(registration.name.as_deref())?;
+    Some((registration.tenant.clone(), ToolName::fold(name)))
+}
 
 /// What is wrong with one definition, with pointers from the root of its file.
-pub(super) fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut Names) -> Vec<Problem> {
+fn check(compiler: &Arc<Compiler>, found: &Found, names: &Names) -> Vec<Problem> {
     let Found { file, pointer, document } = found;
     let registration = match Registration::from_request(document.clone(), pointer) {
         Ok(registration) => registration,
         Err(problems) => return problems.into_iter().map(|problem| placed(problem, found)).collect(),
     };
+    let here = file.spot(pointer).to_string();
+    let places = key_of(&registration).and_then(|key| names.get(&key));
+    let other = places.and_then(|places| places.iter().find(|place| **place != here));
     let Registration { mut document, base, name, .. } = registration;
     if let (Some(name), Some(members)) = (name, document.as_object_mut()) {
         members.entry("name").or_insert(Value::String(name));
@@ -86,10 +125,8 @@ pub(super) fn check(compiler: &Arc<Compiler>, found: &Found, names: &mut Names) 
         problem.tool = problem.tool.take().or_else(|| name.map(str::to_owned));
         problem.pointer = format!("{base}{}", problem.pointer);
     }
-    if let Some(name) = name
-        && let Some(first) = names.insert(ToolName::fold(name), file.spot(pointer).to_string())
-    {
-        let message = format!("the name {name:?} is used in {first} too; rename one of them");
+    if let (Some(name), Some(other)) = (name, other) {
+        let message = format!("the name {name:?} is used in {other} too; rename one of them");
         problems.push(Problem {
             severity: Severity::Error,
             tool: Some(name.to_owned()),

@@ -22,6 +22,9 @@ pub(super) fn without_modes(message: &str) -> String {
 fn command_for(advice: &str, target: &Target) -> Option<String> {
     let (method, rest) = advice.split_once(' ')?;
     let (path, purpose) = rest.split_once(' ')?;
+    // The command has a flag for that.
+    let header = target.tenant().map(|tenant| format!("with Toolrail-Tenant: {tenant} "));
+    let purpose = header.and_then(|header| purpose.strip_prefix(&header)).unwrap_or(purpose);
     let command = match (method, path.strip_prefix("/admin/tools/")) {
         ("POST", Some(name)) => format!("tools enable {}", name.strip_suffix("/enable")?),
         ("GET", Some(name)) => match name.strip_suffix("/history") {

@@ -1,15 +1,14 @@
-//! The body of an answer, which knows when it has been sent where that may take long: a connection that carries a stream is
-//! in use until the stream ends.
+//! The body of an answer, which knows when a stream of events ends: a connection that carries one is in use until then, even
+//! if nothing happens. That any other answer is being sent shows by the bytes that are written.
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use ::http::{Response, header};
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::Activity;
+use super::watched::Activity;
 
 /// A body, and what is to be told when it ends.
 pub(super) struct Answered<B> {
@@ -22,7 +21,7 @@ struct OpenStream(Arc<Activity>);
 
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
+        self.0.end();
     }
 }
 

@@ -8,12 +8,12 @@ mod listen;
 mod revision;
 mod starting;
 mod tenant;
+mod watched;
 
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ::http::{Method, Request, Response};
@@ -41,9 +41,10 @@ pub(crate) use listen::{Listen, Socket};
 use revision::Named;
 pub(crate) use starting::answer_while;
 pub(crate) use tenant::{TENANT, Tenants};
+use watched::{Activity, Watched};
 
-/// How long a client may at least take over its request line and headers, and how long it may keep an idle connection;
-/// at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
+/// How long a client may at least take over its request line and headers, and how long it may keep an idle connection
+/// or take nothing of an answer; at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long calls under way may take to finish when the server stops.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
@@ -117,13 +118,6 @@ struct Connection<S> {
     builder: http1::Builder,
 }
 
-/// What a connection has done, for telling one that is used from one that only takes up room.
-#[derive(Default)]
-pub(crate) struct Activity {
-    begun: AtomicU64,
-    ended: AtomicU64,
-}
-
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
     async fn serve(self, stopping: CancellationToken) {
         let Self { stream, peer, served, builder } = self;
@@ -132,16 +126,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
         let service = service_fn(move |request| {
             let (served, activity) = (Arc::clone(&served), Arc::clone(&counted));
             async move {
-                activity.begun.fetch_add(1, Ordering::Relaxed);
+                activity.begin();
                 let answer = served.answer(request, peer).await;
                 Ok::<_, Infallible>(Answered::new(answer, activity))
             }
         });
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+        let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+        let mut connection = pin!(builder.serve_connection(stream, service).with_upgrades());
         let ended = tokio::select! {
             biased;
             ended = connection.as_mut() => ended,
-            () = activity.stays_away() => {
+            () = activity.stays_away(PATIENCE) => {
                 tracing::debug!("idle or slow connection closed");
                 return;
             }
@@ -152,23 +147,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended early");
-        }
-    }
-}
-
-impl Activity {
-    /// Waits until a whole period has passed in which no request was under way.
-    async fn stays_away(&self) {
-        let mut clock = tokio::time::interval(PATIENCE);
-        clock.tick().await;
-        let mut before = self.begun.load(Ordering::Relaxed);
-        loop {
-            clock.tick().await;
-            let (begun, ended) = (self.begun.load(Ordering::Relaxed), self.ended.load(Ordering::Relaxed));
-            if begun == before && ended == begun {
-                return;
-            }
-            before = begun;
         }
     }
 }

@@ -52,9 +52,17 @@ impl Metrics {
         let handle = self.handle.clone();
         move || {
             process::measure();
-            handle.render()
+            in_order(&handle.render())
         }
     }
+}
+
+/// The families by name, so that two pages can be compared; a blank line ends each.
+fn in_order(page: &str) -> String {
+    let mut families: Vec<&str> = page.split_inclusive("\n\n").collect();
+    // `# HELP name …`, or `# TYPE name …` where nobody described it.
+    families.sort_by_key(|family| family.split(' ').nth(2));
+    families.concat()
 }
 
 /// Whoever counts something else says what that is.
@@ -64,4 +72,16 @@ fn describe() {
     describe_gauge!("process_start_time_seconds", Unit::Seconds, text);
     describe_gauge!("process_resident_memory_bytes", Unit::Bytes, "Memory in use");
     describe_gauge!("process_open_fds", "Open file descriptors");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_stand_in_order_of_their_names() {
+        let (a, b) = ("# TYPE a gauge\na 1\n\n", "# HELP b Second\n# TYPE b counter\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n\n");
+        assert_eq!(in_order(&format!("{b}{a}")), format!("{a}{b}"));
+        assert_eq!(in_order(""), "");
+    }
 }

@@ -435,3 +435,17 @@ async fn r75_calls_are_counted() -> Result<()> {
     })
     .await
 }
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_refused_in_json() -> Result<()> {
+    let (gateway, _upstream) = gateway_and_upstream().await?;
+    for path in ["", "/history", "/history/1", "/diff"] {
+        let reply = gateway.get(&format!("/admin/tools/%FF{path}")).await?;
+        assert_failed(&reply, 400, "INVALID_REQUEST", "the path cannot be read");
+    }
+    for path in ["/enable", "/preview", "/rollback"] {
+        let reply = gateway.post_json(&format!("/admin/tools/%FF{path}"), &json!({})).await?;
+        assert_failed(&reply, 400, "INVALID_REQUEST", "the path cannot be read");
+    }
+    Ok(())
+}

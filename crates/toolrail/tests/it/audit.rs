@@ -138,3 +138,57 @@ async fn r118_a_definition_changed_behind_the_triggers_shows() -> Result<()> {
     assert!(ran.stdout.contains("t is otherwise than its newest version says"), "{}", ran.stdout);
     Ok(())
 }
+
+#[tokio::test]
+async fn r118_a_forged_version_shows_and_is_no_way_back() -> Result<()> {
+    let gateway = changed().await?;
+    let mut other = database(&gateway).await?;
+    let forging = "UPDATE mcp_tool_history SET config_json = json_set(config_json, '$.http.url', 'http://evil.example/') WHERE revision = 1";
+    sqlx::query(forging).execute(&mut other).await?;
+    let report = verified(&gateway).await?;
+    let found = report["contradictions"].as_array().unwrap();
+    assert_eq!(
+        (&report["good"], found.len(), &found[0]["version"]),
+        (&json!(false), 1, &json!(1)),
+        "{report}"
+    );
+    let ran = run(&gateway, &["audit", "verify"]).await?;
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.starts_with("version 1 of \"t\" was changed after it was written"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the record itself is whole: 4 entries"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("When something is wrong"), "{}", ran.stderr);
+    let back = gateway.post_json("/admin/tools/t/rollback", &json!({"to": 1})).await?;
+    assert_failed(&back, 409, "CONFLICT", "version 1 of");
+    let all = gateway.post_json("/admin/rollback", &json!({"toRevision": 1})).await?;
+    assert_failed(&all, 409, "CONFLICT", "version 1 of");
+    let unforged = gateway.post_json("/admin/tools/t/rollback", &json!({"to": 3})).await?;
+    assert_eq!(unforged.status, 200, "{}", unforged.text());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_tenant_gets_as_many_entries_as_it_asks_for() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let acme = [("toolrail-tenant", "acme")];
+    for name in ["a", "b", "c"] {
+        let sent = send(&gateway, "POST /admin/tools", &acme, &echo_tool(name, &upstream)).await?;
+        assert_eq!(sent.status, 200, "{}", sent.text());
+    }
+    for name in ["x", "y", "z"] {
+        register(&gateway, &echo_tool(name, &upstream)).await;
+    }
+    let numbers = async |query: &str| -> Result<(Vec<i64>, Value)> {
+        let sent = send(&gateway, &format!("GET /admin/audit{query}"), &acme, &Value::Null).await?;
+        let body = sent.json()?;
+        let entries = body["entries"].as_array().unwrap();
+        Ok((entries.iter().filter_map(|entry| entry["number"].as_i64()).collect(), body["next"].clone()))
+    };
+    assert_eq!(numbers("?limit=2").await?, (vec![1, 2], json!(2)));
+    assert_eq!(numbers("?limit=2&after=2").await?, (vec![3], Value::Null));
+    assert_eq!(numbers("?limit=2&newest=true").await?, (vec![2, 3], Value::Null));
+    let listed = run(&gateway, &["audit", "list", "--tenant", "acme", "--limit", "2"]).await?;
+    assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stdout);
+    let history = send(&gateway, "GET /admin/history?limit=2", &acme, &Value::Null).await?.json()?;
+    assert_eq!((history["versions"].as_array().map(Vec::len), &history["next"]), (Some(2), &json!(2)));
+    Ok(())
+}

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use crate::support::{gateway, plain, register, run_in};
+use crate::support::{BINARY, gateway, plain, register, run_in};
 
 /// What the store holds, as JSON text.
 async fn stored(folder: &Path, data: &str) -> Result<String> {
@@ -84,7 +84,31 @@ async fn only_files_that_change_are_written_and_those_of_gone_tools_go_with_prun
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     left.sort();
-    assert_eq!(left, ["a.yaml", "b.yaml", "own.yaml"]);
+    assert_eq!(left, [".toolrail-export", "a.yaml", "b.yaml", "own.yaml"]);
+    std::fs::remove_file(folder.path().join("out/.toolrail-export"))?;
+    std::fs::write(folder.path().join("out/b.yaml"), "name: b\n")?;
+    let kept = export(&[]).await?;
+    assert_eq!(kept.code, Some(1));
+    assert!(kept.stderr.contains("--overwrite replaces them: out/b.yaml"), "{}", kept.stderr);
+    assert_eq!(export(&["--overwrite"]).await?.code, Some(0));
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_cannot_be_printed_is_an_error_unless_the_reader_had_enough() -> Result<()> {
+    let gateway = gateway().start().await?;
+    register(&gateway, &plain("a", "http://127.0.0.1:9/")).await;
+    let folder = tempfile::tempdir()?;
+    for (to, code, told) in [("> /dev/full", 1, "standard output cannot be written"), ("| true", 0, "")] {
+        let script = format!("set -o pipefail; '{BINARY}' export --to - --url '{}' {to}", gateway.url());
+        let mut command = tokio::process::Command::new("bash");
+        let ran = command.args(["-c", &script]).current_dir(folder.path()).output();
+        let ran = tokio::time::timeout(std::time::Duration::from_secs(30), ran).await??;
+        let said = String::from_utf8(ran.stderr)?;
+        assert_eq!(ran.status.code(), Some(code), "{to}: {said}");
+        assert!(said.contains(told) && (code == 1 || said.is_empty()), "{to}: {said}");
+    }
     Ok(())
 }
 

@@ -14,6 +14,12 @@ use crate::support::{
     run_in, send,
 };
 
+/// Another program at the same database.
+async fn database(gateway: &Gateway) -> Result<SqliteConnection> {
+    let options = SqliteConnectOptions::new().filename(gateway.data().join("toolrail.db"));
+    Ok(SqliteConnection::connect_with(&options).await?)
+}
+
 /// Runs `toolrail … --url URL`.
 async fn run(gateway: &Gateway, arguments: &[&str]) -> Result<Ran> {
     run_in(Path::new("."), &[arguments, &["--url", gateway.url()]].concat()).await
@@ -128,8 +134,29 @@ async fn r121_a_tool_goes_back_to_any_of_its_versions_and_forth_again() -> Resul
     assert_eq!(back(4).await?["status"], "unchanged");
     assert_eq!(back(5).await?["state"], "live");
     let history = get(&gateway, "/admin/tools/t/history").await?;
-    assert_eq!(history["versions"][0]["via"], "rollback");
+    assert_eq!(history["versions"][0]["via"], "rollback to 5");
     assert_eq!(column(&history, "versions", "version"), [8, 7, 6, 5, 4, 3, 2, 1]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_row_whose_document_leaves_the_name_out_goes_back_as_it_was() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let mut tool = echo_tool("t", &upstream);
+    tool.as_object_mut().unwrap().remove("name");
+    let mut other = database(&gateway).await?;
+    let text = tool.to_string();
+    sqlx::query("INSERT INTO mcp_tool (name, enabled, config_json) VALUES ('t', 1, ?)")
+        .bind(&text)
+        .execute(&mut other)
+        .await?;
+    sqlx::query("UPDATE mcp_tool SET config_json = json_set(config_json, '$.description', 'Other')")
+        .execute(&mut other)
+        .await?;
+    let restored = post(&gateway, "/admin/tools/t/rollback", json!({"to": 1})).await?;
+    assert_eq!((&restored["status"], &restored["state"]), (&json!("restored"), &json!("live")));
+    let stored: String = sqlx::query_scalar("SELECT config_json FROM mcp_tool").fetch_one(&mut other).await?;
+    assert_eq!(stored, text);
     Ok(())
 }
 
@@ -194,8 +221,7 @@ async fn a_version_that_has_errors_is_no_way_back_for_one_tool() -> Result<()> {
     let (gateway, upstream) = gateway_and_upstream().await?;
     let tool = echo_tool("t", &upstream);
     register(&gateway, &tool).await;
-    let options = SqliteConnectOptions::new().filename(gateway.data().join("toolrail.db"));
-    let mut other = SqliteConnection::connect_with(&options).await?;
+    let mut other = database(&gateway).await?;
     sqlx::query("UPDATE mcp_tool SET config_json = '{\"name\":\"t\",\"htpp\":{}}'")
         .execute(&mut other)
         .await?;

@@ -179,6 +179,14 @@ async fn what_is_there_and_differs_stays_unless_overwritten() -> Result<()> {
         anyhow::Ok(gateway.get("/admin/tools/a").await?.json()?["configJson"]["http"]["url"].clone())
     };
     assert_eq!(url().await?, "http://127.0.0.1:9/1");
+    let mut broken = plain("a", "http://127.0.0.1:9/2");
+    broken["inputSchema"] = json!({"type": "object", "properties": {"city": {"description": false}}});
+    std::fs::write(folder.path().join("a.json"), broken.to_string())?;
+    let refused = run(&[]).await?;
+    assert_eq!(refused.code, Some(1), "an error is told even where nothing would be replaced");
+    assert!(refused.stderr.contains("not a boolean; quote it"), "{}", refused.stderr);
+    assert!(refused.stdout.ends_with("\n0 unchanged, 1 refused\n"), "{}", refused.stdout);
+    std::fs::write(&file, plain("a", "http://127.0.0.1:9/2").to_string())?;
     let planned = run(&["--overwrite", "--dry-run"]).await?;
     assert!(
         planned.stdout.ends_with("1 to update, 0 unchanged; nothing was written\n"),
@@ -201,12 +209,27 @@ async fn the_good_ones_are_taken_over_and_the_others_told_with_their_line() -> R
     write("bad.yaml", "name: bad\ndescription: d\nhttp:\n  url: http://127.0.0.1:9/\n  methd: GET\n")?;
     write("broken.yaml", "name: x\nhttp: [1\n")?;
     write("same.json", &plain("GOOD", "http://127.0.0.1:9/").to_string())?;
+    write("fine.json", &plain("fine", "http://127.0.0.1:9/").to_string())?;
+    write(
+        "theirs.json",
+        &json!({"tenant": "acme", "configJson": plain("fine", "http://127.0.0.1:9/")}).to_string(),
+    )?;
     let ran = run_in(folder.path(), &["import", "in", "--data", "d"]).await?;
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stdout.ends_with("1 created, 0 unchanged, 3 refused\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.ends_with(
+            "5 definitions in in (6 files)\n2 created, 0 unchanged, 3 refused, 1 file unreadable\n"
+        ),
+        "{}",
+        ran.stdout
+    );
+    let checked = run_in(folder.path(), &["validate", "in"]).await?;
+    assert!(checked.stdout.contains("\n5 definitions, 4 errors, "), "{}", checked.stdout);
+    assert!(checked.stdout.ends_with(" (3 refused, 1 file unreadable)\n"), "{}", checked.stdout);
     for part in [
         "in/bad.yaml:5:10 /http/methd (bad): unknown field \"methd\"; did you mean \"method\"?",
         "in/broken.yaml:",
+        "in/good.json:1:9 /name (good): the name \"good\" is used in in/same.json:1:1 too",
         "in/same.json:1:9 /name (good): the name \"good\" is used in in/good.json:1:1 too",
     ] {
         assert!(ran.stderr.contains(part), "{part:?} is not in {}", ran.stderr);
@@ -225,5 +248,51 @@ async fn files_are_imported_at_the_start() -> Result<()> {
     assert_eq!(gateway.get("/admin/tools/a").await?.json()?["source"], "store");
     let banner = gateway.banner().await?;
     assert!(banner.contains("1 new, 0 changed, 0 as they were, 1 refused"), "{banner}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_password_is_repeated() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for place in [
+        "postgrs://u:s3cret@127.0.0.1:9/x",
+        "jdbc:mysql://127.0.0.1:9/x?user=u&password=s3cret",
+        "postgresql+asyncpg://u:s3cret@127.0.0.1:9/x",
+        " postgres://u:s3cret@127.0.0.1:9/x",
+        "'postgres://u:s3cret@127.0.0.1:9/x'",
+        "u:s3cret@tcp(127.0.0.1:9)/x",
+        "postgres://127.0.0.1:9/x?Password=s3cret",
+    ] {
+        let ran = run_in(folder.path(), &["--log-level", "debug", "import", place, "--data", "d"]).await?;
+        assert_eq!(ran.code, Some(1), "{place}");
+        assert!(ran.stderr.contains("error: ") && !ran.stderr.contains("s3cret"), "{place}: {}", ran.stderr);
+        assert!(!ran.stdout.contains("s3cret"), "{place}: {}", ran.stdout);
+    }
+    let url = "http://u:s3cret@127.0.0.1:9";
+    let ran = run_in(folder.path(), &["tools", "list", "-v", "--url", url]).await?;
+    assert!(ran.stderr.contains("no server answers at http://127.0.0.1:9"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    Ok(())
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_folder_with_pipes_devices_and_links_in_circles_is_read_to_its_end() -> Result<()> {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir()?;
+    let tools = folder.path().join("tools");
+    std::fs::create_dir(&tools)?;
+    std::fs::write(tools.join("a.json"), plain("a", "http://127.0.0.1:9/").to_string())?;
+    symlink("/dev/zero", tools.join("zero.yaml"))?;
+    for link in ["x", "y", "z"] {
+        symlink(&tools, tools.join(link))?;
+    }
+    let made = std::process::Command::new("mkfifo").arg(tools.join("pipe.yaml")).status()?;
+    assert!(made.success());
+    let ran = run_in(folder.path(), &["import", "tools", "--data", "d"]).await?;
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("1 created"), "{said}");
+    assert_eq!(said.matches("is not a regular file").count(), 2, "{said}");
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolrail_testkit::{Database, DatabaseKind, HttpClient, Server, wait_until};
 use url::Url;
 
@@ -181,6 +181,14 @@ async fn a_start_without_the_database_serves_the_last_good_definitions(kind: Dat
     assert!(told["store"]["unreachableSince"].is_string(), "{told}");
     let refused = gateway.post_json("/admin/tools", &get_tool("two", "http://127.0.0.1:1/")).await.unwrap();
     assert_failed(&refused, 503, "STORE_UNAVAILABLE", "is unavailable");
+    let refreshed = gateway.post_json("/admin/refresh", &Value::Null).await.unwrap();
+    assert_failed(&refreshed, 503, "STORE_UNAVAILABLE", "last good definitions stay");
+    let problems = gateway.get("/admin/problems").await.unwrap().json().unwrap();
+    let message = problems["problems"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.starts_with("cannot be read since "), "{problems}");
+    let asked = std::time::Instant::now();
+    assert_eq!(gateway.get("/admin/tools").await.unwrap().status, 200);
+    assert!(asked.elapsed() < Duration::from_secs(2), "use counts are not waited for: {:?}", asked.elapsed());
     server.restart().await.unwrap();
     wait_until("the gateway to be ready again", Duration::from_secs(30), async || {
         let told = gateway.get("/readyz").await.ok()?.json().ok()?;

@@ -76,7 +76,11 @@ async fn a_file_with_an_error_stops_it_unless_it_is_to_be_skipped() -> Result<()
         "{}",
         stopped.stderr
     );
-    assert!(stopped.stderr.contains("so nothing was done"), "{}", stopped.stderr);
+    assert!(
+        stopped.stderr.contains("error: 1 definition refused, so nothing was done"),
+        "{}",
+        stopped.stderr
+    );
     assert_eq!(listed(&gateway).await?, ["a", "gone", "other"]);
     // What is missing may be what is broken, so nothing is removed.
     let skipped = sync(&gateway, folder.path(), &["--prune", "--skip-broken", "--json"]).await?;
@@ -105,6 +109,7 @@ async fn a_wrong_folder_does_not_clear_the_store() -> Result<()> {
     let empty = sync(&gateway, folder.path(), &["--prune", "--yes"]).await?;
     assert_eq!(empty.code, Some(1));
     assert!(empty.stderr.contains("has no definition file"), "{}", empty.stderr);
+    assert!(!empty.stderr.contains("--skip-broken"), "{}", empty.stderr);
     write(folder.path(), &["a"])?;
     let most = sync(&gateway, folder.path(), &["--prune"]).await?;
     assert_eq!(most.code, Some(1));

@@ -53,14 +53,14 @@ async fn a_plan_tells_what_is_done_and_doing_it_twice_changes_nothing() -> Resul
 #[tokio::test]
 async fn a_list_with_errors_does_nothing_unless_each_stands_on_its_own() -> Result<()> {
     let (gateway, upstream) = gateway_and_upstream().await?;
-    let good = echo_tool("good", &upstream);
+    let (good, twice) = (echo_tool("good", &upstream), echo_tool("twice", &upstream));
     register_all(&gateway, &[echo_tool("there", &upstream)]).await?;
-    let list = json!([good, {"name": "bad", "configJson": {"http": {"url": "no"}}}, 5, good]);
+    let list = json!([good, {"name": "bad", "configJson": {"http": {"url": "no"}}}, 5, twice, twice]);
     let refused = sync(&gateway, json!({"tools": list, "prune": true})).await?;
-    assert_failed(&refused, 422, "INVALID_DEFINITION", "3 definitions have errors, so nothing was done");
+    assert_failed(&refused, 422, "INVALID_DEFINITION", "4 definitions have errors, so nothing was done");
     let body = refused.json()?;
     let refusals: Vec<&Value> = body["refused"].as_array().unwrap().iter().map(|one| &one["index"]).collect();
-    assert_eq!(refusals, [1, 2, 3]);
+    assert_eq!(refusals, [1, 2, 3, 4], "of two with one name both are refused");
     assert_eq!(body["refused"][0]["problems"][0]["pointer"], "/tools/1/configJson/http/url");
     assert_eq!(listed(&gateway).await?, ["there"]);
     let each = sync(&gateway, json!({"tools": list, "prune": true, "mode": "each"})).await?.json()?;
@@ -117,8 +117,10 @@ async fn pruning_touches_only_the_tenants_that_are_meant() -> Result<()> {
     let all =
         json!({"tools": [echo_tool("s", &upstream), of("acme", "x"), of("acme", "y"), of("bolt", "x")]});
     assert_eq!(sync(&gateway, all).await?.json()?["written"], 4);
-    let shared = sync(&gateway, json!({"tools": [], "prune": true, "dryRun": true})).await?.json()?;
-    assert_eq!(actions(&shared), [("remove", "s")]);
+    let nobody = sync(&gateway, json!({"tools": [], "prune": true, "dryRun": true})).await?.json()?;
+    assert_eq!(actions(&nobody), [], "an empty list speaks for nobody");
+    let only = json!({"tools": [of("acme", "x")], "prune": true, "dryRun": true});
+    assert_eq!(actions(&sync(&gateway, only).await?.json()?), [("remove", "y")], "shared ones do not occur");
     let named = json!({"tools": [echo_tool("s", &upstream), of("acme", "x")], "prune": true, "dryRun": true});
     assert_eq!(actions(&sync(&gateway, named).await?.json()?), [("remove", "y")]);
     let every = json!({"tools": [], "prune": true, "dryRun": true, "allTenants": true});

@@ -163,7 +163,15 @@ async fn a_tenants_own_definition_hides_the_shared_one_even_when_it_is_switched_
     assert_eq!(names_in(&listed["tools"]), ["own", "shared"]);
     let call = json!({"tool": "both"});
     let refused = send(&gateway, (Method::POST, "/mcp/tools/call"), &acme, &call).await;
-    assert_failed(&refused, 404, "NOT_FOUND", "switched off");
+    assert_failed(
+        &refused,
+        404,
+        "NOT_FOUND",
+        "POST /admin/tools/both/enable with Toolrail-Tenant: acme switches",
+    );
+    let line = ["tools", "call", "both", "--url", gateway.url(), "--tenant", "acme"];
+    let ran = run_in(std::path::Path::new("."), &line).await.unwrap();
+    assert!(ran.stderr.contains("--tenant acme` switches it on"), "{}", ran.stderr);
     let shared = send(&gateway, (Method::POST, "/mcp/tools/call"), &[], &call).await.json().unwrap();
     assert_eq!(shared["result"]["path"], "/echo/shared", "{shared}");
     let purged = send(&gateway, (Method::DELETE, "/admin/tools/both?purge=true"), &acme, &Value::Null).await;
@@ -202,10 +210,32 @@ async fn the_command_line_works_for_a_tenant_with_a_server_and_without() {
     assert_eq!(added.unwrap().code, Some(0));
     assert_eq!(names(&["--tenant", "acme"]).await, "own");
     assert_eq!(names(&["--tenant", "globex"]).await, "");
+    assert_eq!((names(&[]).await, names(&["--all-tenants"]).await), (String::new(), "own".to_owned()));
+    let table = run_in(folder.path(), &["tools", "list", "--all-tenants"]).await.unwrap().stdout;
+    assert!(table.contains("TENANT") && table.contains("acme"), "{table}");
     let gateway = gateway().data(&data).start().await.unwrap();
     assert_eq!(names(&["--tenant", "acme"]).await, "own");
     assert_eq!(names(&["--url", gateway.url(), "--tenant", "globex"]).await, "");
     let wrong = run_in(folder.path(), &["tools", "list", "--tenant", "a b"]).await.unwrap();
     assert_eq!(wrong.code, Some(1));
     assert!(wrong.stderr.contains("1 to 64 letters"), "{}", wrong.stderr);
+}
+
+#[tokio::test]
+async fn a_tenant_hears_of_no_other_tenant_from_lists_and_readiness() {
+    let (gateway, _upstream) = shared_and_own().await;
+    let server = json!({"name": "theirs", "description": "d", "mcp": {"url": "http://127.0.0.1:1/mcp"}});
+    register_for(&gateway, Some("acme"), &server).await;
+    let asked = async |method: Method, path: &str, tenant: &str| {
+        send(&gateway, (method, path), &[("toolrail-tenant", tenant)], &Value::Null).await
+    };
+    let all = asked(Method::GET, "/admin/tools?allTenants=true", "globex").await;
+    assert_failed(&all, 400, "INVALID_REQUEST", "not for a request of one tenant");
+    for (method, path) in [(Method::GET, "/readyz"), (Method::POST, "/admin/refresh")] {
+        for (tenant, tools, upstreams) in [("globex", 2, 0), ("acme", 3, 1)] {
+            let told = asked(method.clone(), path, tenant).await.json().unwrap();
+            let seen = told["upstreams"].as_array().unwrap().len();
+            assert_eq!((&told["tools"], seen), (&json!(tools), upstreams), "{tenant} {told}");
+        }
+    }
 }

@@ -18,5 +18,6 @@ BEGIN
     VALUES (NEW.version, NEW.tenant_key, NEW.name_key, NEW.tenant_id, COALESCE(NEW.name, ''),
         IF(moved OR OLD.version = 0, 'created', 'updated'),
         COALESCE(NEW.enabled, 0) <> 0, NEW.config_json, UTC_TIMESTAMP(6),
-        COALESCE(NEW.updated_by, SUBSTRING_INDEX(USER(), '@', 1)));
+        -- Who wrote a row before these triggers is not known, unless it says so.
+        COALESCE(NEW.updated_by, IF(@toolrail_numbering IS NULL, SUBSTRING_INDEX(USER(), '@', 1), NULL)));
 END

@@ -30,6 +30,26 @@ LANGUAGE sql IMMUTABLE AS $$
     WHERE definition -> member <> 'null'::jsonb LIMIT 1
 $$;
 
+-- What config_json says beyond the columns, with the columns as they are now: the definition after a write to them. None
+-- if there was none, or if it is no object that JSONB can hold: then the columns are all there is.
+CREATE OR REPLACE FUNCTION mcp_tool_merged(tool mcp_tool, before mcp_tool) RETURNS json LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    definition jsonb;
+BEGIN
+    definition := before.config_json::text::jsonb;
+    IF jsonb_typeof(definition) IS DISTINCT FROM 'object' THEN
+        RETURN NULL;
+    END IF;
+    tool.config_json := NULL;
+    RETURN (definition - ARRAY['name', 'description', 'type', 'transport', 'inputSchema', 'input_schema', 'http',
+                               'http_spec', 'feign', 'feign_spec', 'auth', 'auth_spec', 'responseMapping',
+                               'response_mapping', 'policy']
+            || mcp_tool_document(tool)::jsonb)::json;
+EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+    RETURN NULL;
+END
+$$;
+
 -- Keeps the columns and config_json from contradicting each other: what was written last speaks.
 CREATE OR REPLACE FUNCTION mcp_tool_agree() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -39,7 +59,7 @@ DECLARE
 BEGIN
     IF TG_OP = 'UPDATE' AND NEW.config_json::text IS NOT DISTINCT FROM OLD.config_json::text THEN
         IF mcp_tool_columns(NEW) IS DISTINCT FROM mcp_tool_columns(OLD) THEN
-            NEW.config_json := NULL;
+            NEW.config_json := mcp_tool_merged(NEW, OLD);
         END IF;
         RETURN NEW;
     END IF;

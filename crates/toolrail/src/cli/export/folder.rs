@@ -1,24 +1,37 @@
 //! A folder with one file a definition: only what changed is written, each file at once, and what belongs to definitions
-//! that are gone is told or removed.
+//! that are gone is told or removed. What `export` did not write there is left alone, and no link is followed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::text::{Format, as_written, file_stem, only_definition};
+use super::ledger::{self, Ledger};
+use super::text::{Format, as_written, file_stem};
 
-/// What was done to the folder.
-#[derive(Debug, Default)]
-pub(super) struct Done {
-    pub(super) created: usize,
-    pub(super) updated: usize,
-    pub(super) unchanged: usize,
-    /// Files of definitions that are gone.
-    pub(super) gone: Vec<PathBuf>,
+/// A half-written file as old as this is nobody's any more.
+const ABANDONED: Duration = Duration::from_mins(1);
+
+/// What is wanted of the folder.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order<'a> {
+    pub(super) folder: &'a Path,
+    pub(super) format: Format,
+    pub(super) covers: Covers<'a>,
+    pub(super) gone: Gone,
+    pub(super) others: Others,
+}
+
+/// Whose definitions are written; the files of others stay as they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Covers<'a> {
+    Everybody,
+    /// The shared ones, or those of a tenant.
+    Only(Option<&'a str>),
 }
 
 /// Whether files of definitions that are gone go too.
@@ -28,50 +41,171 @@ pub(super) enum Gone {
     Remove,
 }
 
+/// Whether files that somebody else wrote make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    Keep,
+    Replace,
+}
+
+/// What was done to the folder.
+#[derive(Debug, Default)]
+pub(super) struct Done {
+    pub(super) created: usize,
+    pub(super) updated: usize,
+    pub(super) unchanged: usize,
+    /// Files of definitions that are gone.
+    pub(super) gone: Vec<PathBuf>,
+    /// Files that somebody else wrote where ours would be.
+    pub(super) kept: Vec<PathBuf>,
+}
+
+/// A file as it should be.
+struct Wanted {
+    tenant: Option<String>,
+    text: String,
+}
+
+/// What is where a file should be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum There {
+    Nothing,
+    /// That text.
+    Same,
+    Another,
+    /// A link, a folder or a device.
+    NoFile,
+}
+
 /// Makes the folder hold those definitions.
-pub(super) fn write(folder: &Path, tools: &[Value], format: Format, gone: Gone) -> anyhow::Result<Done> {
-    let mut done = Done::default();
-    let mut written = BTreeSet::new();
+pub(super) fn write(order: Order<'_>, tools: &[Value]) -> anyhow::Result<Done> {
+    let folder = order.folder;
     fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-    let mut folders = BTreeSet::from([folder.to_owned()]);
-    for tool in tools {
-        let inside = match tool["tenant"].as_str() {
-            Some(tenant) => folder.join(file_stem(tenant)),
-            None => folder.to_owned(),
-        };
-        let name = tool["name"].as_str().unwrap_or_default();
-        let path = inside.join(format!("{}.{}", file_stem(name), format.extension()));
-        if folders.insert(inside.clone()) {
-            fs::create_dir_all(&inside)
-                .with_context(|| format!("the folder {} cannot be made", inside.display()))?;
+    let before = Ledger::read(folder)?;
+    let wanted = wanted(order, tools)?;
+    let mut done = Done::default();
+    let mut ledger = before.clone();
+    let mut changed = Vec::new();
+    for (file, Wanted { tenant, text }) in &wanted {
+        let path = folder.join(file);
+        let there = there(&path, text);
+        let is_ours = there != There::NoFile && before.files.contains_key(file);
+        match there {
+            There::Same => done.unchanged += 1,
+            There::Another | There::NoFile if !is_ours && order.others == Others::Keep => {
+                ledger.files.remove(file);
+                done.kept.push(path);
+                continue;
+            }
+            There::Another | There::NoFile => done.updated += 1,
+            There::Nothing => done.created += 1,
         }
-        put(&path, &format.text(&as_written(tool))?, &mut done)?;
-        written.insert(path);
-    }
-    for folder in subfolders(folder)?.into_iter().chain([folder.to_owned()]) {
-        done.gone.extend(exported_in(&folder)?.into_iter().filter(|path| !written.contains(path)));
-    }
-    done.gone.sort();
-    if gone == Gone::Remove {
-        for path in &done.gone {
-            fs::remove_file(path).with_context(|| format!("{} cannot be removed", path.display()))?;
+        ledger.files.insert(file.clone(), tenant.clone());
+        if there != There::Same {
+            changed.push((path, text));
         }
     }
+    // First, so that files are ours even if this is ended half-way.
+    note(folder, &before, &ledger)?;
+    for (path, text) in changed {
+        replace(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let listed = ledger.clone();
+    clear(order, &wanted, &mut ledger, &mut done)?;
+    note(folder, &listed, &ledger)?;
+    sweep_all(folder, &listed);
     Ok(done)
 }
 
-/// Writes a file whole, beside the old one until it is complete; leaves it alone if it says the same.
-fn put(path: &Path, text: &str, done: &mut Done) -> anyhow::Result<()> {
-    let before = fs::read(path);
-    match &before {
-        Ok(before) if before == text.as_bytes() => {
-            done.unchanged += 1;
-            return Ok(());
+/// The files that there should be. The folders of tenants are made on the way.
+fn wanted(order: Order<'_>, tools: &[Value]) -> anyhow::Result<BTreeMap<String, Wanted>> {
+    let mut wanted = BTreeMap::new();
+    let mut folders = BTreeSet::new();
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap_or_default();
+        let mut file = format!("{}.{}", file_stem(name), order.format.extension());
+        let owner = tool["tenant"].as_str();
+        if let Some(owner) = owner {
+            let inside = file_stem(owner);
+            file = format!("{inside}/{file}");
+            if folders.insert(inside.clone()) {
+                make_own(&order.folder.join(inside))?;
+            }
         }
-        Ok(_) => done.updated += 1,
-        Err(_) => done.created += 1,
+        let tenant = match order.covers {
+            Covers::Everybody => owner,
+            Covers::Only(tenant) => tenant,
+        };
+        let text = order.format.text(&as_written(tool))?;
+        wanted.insert(file, Wanted { tenant: tenant.map(str::to_owned), text });
     }
-    replace(path, text).with_context(|| format!("{} cannot be written", path.display()))
+    Ok(wanted)
+}
+
+/// Makes a folder unless it is there; a link could lead anywhere.
+fn make_own(folder: &Path) -> anyhow::Result<()> {
+    match folder.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => bail!("{} is not a folder, or a link to one; move it away", folder.display()),
+        Err(_) => {
+            fs::create_dir(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))
+        }
+    }
+}
+
+fn there(path: &Path, text: &str) -> There {
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => There::Nothing,
+        Ok(metadata) if metadata.is_file() => match fs::read(path) {
+            Ok(before) if before == text.as_bytes() => There::Same,
+            _ => There::Another,
+        },
+        _ => There::NoFile,
+    }
+}
+
+/// Finds the files of definitions that are gone, and removes them if that is wanted.
+fn clear(
+    order: Order<'_>,
+    wanted: &BTreeMap<String, Wanted>,
+    ledger: &mut Ledger,
+    done: &mut Done,
+) -> anyhow::Result<()> {
+    let is_covered = |tenant: &Option<String>| match order.covers {
+        Covers::Everybody => true,
+        Covers::Only(only) => only == tenant.as_deref(),
+    };
+    let left = ledger.files.iter().filter(|(file, tenant)| is_covered(tenant) && !wanted.contains_key(*file));
+    let left: Vec<String> = left.map(|(file, _)| file.clone()).collect();
+    for file in left {
+        let path = order.folder.join(&file);
+        if !is_own_file(order.folder, &path) {
+            ledger.files.remove(&file);
+            continue;
+        }
+        if order.gone == Gone::Remove {
+            fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+            ledger.files.remove(&file);
+        }
+        done.gone.push(path);
+    }
+    Ok(())
+}
+
+/// Whether it is a regular file of the folder, or of a folder in it, with no link on the way.
+fn is_own_file(folder: &Path, path: &Path) -> bool {
+    let is_real_folder = |inside: &Path| inside.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
+        && path.parent().is_some_and(|inside| inside == folder || is_real_folder(inside))
+}
+
+/// Writes the list down if it is another than before.
+fn note(folder: &Path, before: &Ledger, now: &Ledger) -> anyhow::Result<()> {
+    if before == now {
+        return Ok(());
+    }
+    let path = folder.join(ledger::NAME);
+    replace(&path, &now.text()?).with_context(|| format!("{} cannot be written", path.display()))
 }
 
 /// Replaces a file in one step.
@@ -88,34 +222,36 @@ pub(super) fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// The folders of tenants.
-fn subfolders(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let inside = entries(folder)?.into_iter();
-    Ok(inside.filter(|path| path.is_dir() && !is_hidden(path)).collect())
+fn sweep_all(folder: &Path, ledger: &Ledger) {
+    let inside: BTreeSet<&str> =
+        ledger.files.keys().filter_map(|file| Some(file.split_once('/')?.0)).collect();
+    sweep(folder, |name| name == ledger::NAME || ledger.files.contains_key(name));
+    for tenant in inside {
+        sweep(&folder.join(tenant), |name| ledger.files.contains_key(&format!("{tenant}/{name}")));
+    }
 }
 
-/// The files there that `export` wrote: named after the one definition in them. Whatever else somebody keeps there is his.
-fn exported_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let is_exported = |path: &PathBuf| {
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        let named = || {
-            let text = fs::read_to_string(path).ok()?;
-            let definition = only_definition(path, &text)?;
-            definition["name"].as_str().map(file_stem)
-        };
-        path.is_file() && Format::of(path).is_some() && stem.is_some() && named().as_deref() == stem
-    };
-    Ok(entries(folder)?.into_iter().filter(is_exported).collect())
+/// Removes what an export that was killed left half-written of such files. Nothing depends on it.
+pub(super) fn sweep(folder: &Path, is_ours: impl Fn(&str) -> bool) {
+    if !folder.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return;
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let target = name.to_str().and_then(|name| name.strip_prefix('.')?.rsplit_once('.'));
+        let is_leftover = target.is_some_and(|(target, process)| {
+            !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit()) && is_ours(target)
+        });
+        if is_leftover && is_abandoned(&entry) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-}
-
-fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let unreadable = || format!("the folder {} cannot be read", folder.display());
-    let entries = fs::read_dir(folder).with_context(unreadable)?;
-    entries.map(|entry| Ok(entry.with_context(unreadable)?.path())).collect()
+fn is_abandoned(entry: &fs::DirEntry) -> bool {
+    let metadata = entry.metadata().ok().filter(fs::Metadata::is_file);
+    let age = metadata.and_then(|metadata| metadata.modified().ok()?.elapsed().ok());
+    age.is_some_and(|age| age >= ABANDONED)
 }
 
 #[cfg(test)]
@@ -128,10 +264,22 @@ mod tests {
         json!({"name": name, "enabled": true, "configJson": {"name": name, "http": {"url": url}}})
     }
 
+    fn owned(tenant: &str, name: &str) -> Value {
+        let mut owned = tool(name, "x");
+        owned["tenant"] = tenant.into();
+        owned
+    }
+
+    fn order(folder: &Path) -> Order<'_> {
+        let (covers, gone, others) = (Covers::Everybody, Gone::Keep, Others::Keep);
+        Order { folder, format: Format::Yaml, covers, gone, others }
+    }
+
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != ledger::NAME)
             .collect();
         names.sort();
         names
@@ -140,29 +288,80 @@ mod tests {
     #[test]
     fn only_what_changed_is_written_and_what_is_gone_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let first =
-            write(folder.path(), &[tool("a", "x"), tool("b", "x")], Format::Yaml, Gone::Keep).unwrap();
+        let order = order(folder.path());
+        let first = write(order, &[tool("a", "x"), tool("b", "x")]).unwrap();
         assert_eq!((first.created, first.updated, first.unchanged), (2, 0, 0));
-        fs::write(folder.path().join("notes.yaml"), "name: mine\n").unwrap();
+        fs::write(folder.path().join("notes.yaml"), "name: notes\n").unwrap();
         fs::write(folder.path().join("README.md"), "text").unwrap();
-        let again =
-            write(folder.path(), &[tool("a", "y"), tool("c", "x")], Format::Yaml, Gone::Keep).unwrap();
+        let again = write(order, &[tool("a", "y"), tool("c", "x")]).unwrap();
         assert_eq!((again.created, again.updated, again.unchanged), (1, 1, 0));
         assert_eq!(again.gone, [folder.path().join("b.yaml")]);
         assert!(folder.path().join("b.yaml").exists());
-        let json = write(folder.path(), &[tool("a", "y")], Format::Json, Gone::Remove).unwrap();
-        assert_eq!(json.gone.len(), 3);
+        let json = Order { format: Format::Json, gone: Gone::Remove, ..order };
+        assert_eq!(write(json, &[tool("a", "y")]).unwrap().gone.len(), 3);
         assert_eq!(names(folder.path()), ["README.md", "a.json", "notes.yaml"]);
+        let list = fs::read_to_string(folder.path().join(ledger::NAME)).unwrap();
+        assert_eq!(list, "{\n  \"files\": {\n    \"a.json\": null\n  }\n}\n");
     }
 
     #[test]
     fn tenants_have_folders_of_their_own() {
         let folder = tempfile::tempdir().unwrap();
-        let mut owned = tool("a", "x");
-        owned["tenant"] = "acme".into();
-        write(folder.path(), &[tool("a", "x"), owned], Format::Yaml, Gone::Keep).unwrap();
-        assert_eq!(names(folder.path()), ["a.yaml", "acme"]);
-        let gone = write(folder.path(), &[tool("a", "x")], Format::Yaml, Gone::Remove).unwrap();
+        let order = order(folder.path());
+        write(order, &[tool("a", "x"), tool("b", "x"), owned("acme", "a")]).unwrap();
+        assert_eq!(names(folder.path()), ["a.yaml", "acme", "b.yaml"]);
+        let shared = Order { covers: Covers::Only(None), gone: Gone::Remove, ..order };
+        let gone = write(shared, &[tool("a", "x")]).unwrap();
+        assert_eq!(gone.gone, [folder.path().join("b.yaml")], "those of tenants were not asked for");
+        let all = Order { gone: Gone::Remove, ..order };
+        let gone = write(all, &[tool("a", "x")]).unwrap();
         assert_eq!(gone.gone, [folder.path().join("acme/a.yaml")]);
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_neither_replaced_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let order = Order { gone: Gone::Remove, ..order(folder.path()) };
+        fs::create_dir(folder.path().join("mine")).unwrap();
+        for file in ["a.yaml", "old.yaml", "mine/old.yaml"] {
+            fs::write(folder.path().join(file), "name: old\n").unwrap();
+        }
+        let done = write(order, &[tool("a", "x"), tool("b", "x")]).unwrap();
+        assert_eq!((done.created, done.kept), (1, vec![folder.path().join("a.yaml")]));
+        assert!(done.gone.is_empty());
+        assert_eq!(names(folder.path()), ["a.yaml", "b.yaml", "mine", "old.yaml"]);
+        assert_eq!(fs::read_to_string(folder.path().join("a.yaml")).unwrap(), "name: old\n");
+        let done = write(Order { others: Others::Replace, ..order }, &[tool("a", "x")]).unwrap();
+        assert_eq!((done.updated, done.gone.len()), (1, 1));
+        assert!(folder.path().join("mine/old.yaml").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_is_followed() {
+        use std::os::unix::fs::symlink;
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let order = Order { gone: Gone::Remove, ..order(folder.path()) };
+        write(order, &[owned("acme", "a")]).unwrap();
+        fs::rename(folder.path().join("acme/a.yaml"), elsewhere.path().join("a.yaml")).unwrap();
+        fs::remove_dir(folder.path().join("acme")).unwrap();
+        symlink(elsewhere.path(), folder.path().join("acme")).unwrap();
+        let refused = write(order, &[owned("acme", "b")]).unwrap_err();
+        assert!(refused.to_string().contains("acme is not a folder"), "{refused}");
+        assert!(write(order, &[]).unwrap().gone.is_empty());
+        assert_eq!(names(elsewhere.path()), ["a.yaml"]);
+    }
+
+    #[test]
+    fn what_a_killed_export_left_half_written_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let order = order(folder.path());
+        for file in [".a.yaml.17", ".other.yaml.17", ".a.yaml.x"] {
+            let file = fs::File::create(folder.path().join(file)).unwrap();
+            file.set_modified(std::time::SystemTime::now() - 2 * ABANDONED).unwrap();
+        }
+        fs::write(folder.path().join(".a.yaml.18"), "being written").unwrap();
+        write(order, &[tool("a", "x")]).unwrap();
+        assert_eq!(names(folder.path()), [".a.yaml.18", ".a.yaml.x", ".other.yaml.17", "a.yaml"]);
     }
 }

@@ -1,6 +1,7 @@
 //! `toolrail export`: the definitions of the store as files, in a stable order and form.
 
 mod folder;
+mod ledger;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -12,10 +13,11 @@ use serde_json::{Value, json};
 
 use super::target::{Ask, Missing, Target, TargetArgs};
 use crate::print;
-use folder::Gone;
+use folder::{Covers, Gone, Order, Others};
 use text::Format;
 
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "these are flags of the command line")]
 pub(super) struct ExportArgs {
     #[command(flatten)]
     target: TargetArgs,
@@ -28,9 +30,12 @@ pub(super) struct ExportArgs {
     /// Every tenant's definitions beside the shared ones, those of a tenant in a folder of its own
     #[arg(long)]
     all_tenants: bool,
-    /// Remove files of definitions that are gone
+    /// Remove files that an export wrote for definitions that are gone
     #[arg(long)]
     prune: bool,
+    /// Replace files in the folder that no export wrote
+    #[arg(long)]
+    overwrite: bool,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -39,6 +44,7 @@ pub(super) struct ExportArgs {
 pub(super) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Refuse).await?;
     let tools = definitions(&target, &args).await;
+    let tenant = target.tenant().map(str::to_owned);
     target.close().await;
     let tools = tools?;
     if args.to == Path::new("-") {
@@ -48,13 +54,19 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
         let text = format.text(&text::list(&tools))?;
         folder::replace(&args.to, &text)
             .with_context(|| format!("{} cannot be written", args.to.display()))?;
+        sweep_beside(&args.to);
         told(&args, &json!({"definitions": tools.len(), "to": args.to}), |_| {
             format!("{} written to {}", print::counted(tools.len(), "definition"), args.to.display())
         });
     } else {
-        into_folder(&args, &tools)?;
+        return into_folder(&args, tenant.as_deref(), &tools);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn sweep_beside(file: &Path) {
+    let beside = file.parent().filter(|beside| *beside != Path::new("")).unwrap_or(Path::new("."));
+    folder::sweep(beside, |name| file.file_name().is_some_and(|ours| ours == name));
 }
 
 /// The definitions in the store, in the order of tenants and names. Of one tenant, or shared, they are nobody's in a file:
@@ -78,13 +90,20 @@ fn file_format(args: &ExportArgs) -> Option<Format> {
     Some(args.format.unwrap_or(said))
 }
 
-fn into_folder(args: &ExportArgs, tools: &[Value]) -> anyhow::Result<()> {
-    let gone = if args.prune { Gone::Remove } else { Gone::Keep };
-    let done = folder::write(&args.to, tools, args.format.unwrap_or(Format::Yaml), gone)?;
-    let files: Vec<String> = done.gone.iter().map(|path| path.display().to_string()).collect();
+fn into_folder(args: &ExportArgs, tenant: Option<&str>, tools: &[Value]) -> anyhow::Result<ExitCode> {
+    let order = Order {
+        folder: &args.to,
+        format: args.format.unwrap_or(Format::Yaml),
+        covers: if args.all_tenants { Covers::Everybody } else { Covers::Only(tenant) },
+        gone: if args.prune { Gone::Remove } else { Gone::Keep },
+        others: if args.overwrite { Others::Replace } else { Others::Keep },
+    };
+    let done = folder::write(order, tools)?;
+    let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    let (files, kept): (Vec<String>, Vec<String>) = (shown(&done.gone), shown(&done.kept));
     let body = json!({
         "definitions": tools.len(), "to": args.to, "created": done.created, "updated": done.updated,
-        "unchanged": done.unchanged, "gone": files, "removed": if args.prune { done.gone.len() } else { 0 },
+        "unchanged": done.unchanged, "gone": files, "kept": kept, "removed": if args.prune { done.gone.len() } else { 0 },
     });
     told(args, &body, |_| {
         let removed = if args.prune { format!(", {} removed", done.gone.len()) } else { String::new() };
@@ -103,7 +122,14 @@ fn into_folder(args: &ExportArgs, tools: &[Value]) -> anyhow::Result<()> {
             files.join(", ")
         ));
     }
-    Ok(())
+    if kept.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    print::note(format!(
+        "error: files that no export wrote were left as they are; --overwrite replaces them: {}",
+        kept.join(", ")
+    ));
+    Ok(ExitCode::FAILURE)
 }
 
 fn told(args: &ExportArgs, body: &Value, words: impl Fn(&Value) -> String) {

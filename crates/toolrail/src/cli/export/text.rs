@@ -5,7 +5,12 @@ use std::path::Path;
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
-use toolrail_registry::read_documents;
+use toolrail_registry::read_yaml;
+
+/// The longest name of a file, without its extension; file systems take 255 bytes, and a process's id may be added.
+const LONGEST_STEM: usize = 200;
+/// How much of a longer one is kept, for people.
+const KEPT_OF_STEM: usize = 100;
 
 /// How files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -55,8 +60,7 @@ fn yaml(value: &Value) -> Option<String> {
 /// Whether that is what the text says, numbers and the order of members included: equal values may be written differently.
 fn reads_back(text: &str, value: &Value) -> bool {
     let written = |value: &Value| serde_json::to_vec(value).ok();
-    let documents: Result<Vec<Value>, _> = serde_saphyr::from_multiple(text);
-    documents.is_ok_and(|read| matches!(&read[..], [one] if written(one) == written(value)))
+    read_yaml(text).is_ok_and(|read| matches!(&read[..], [one] if written(one) == written(value)))
 }
 
 /// A definition of the store as a file has it: bare, with its switch inside if it is off; under `configJson` where somebody
@@ -106,24 +110,28 @@ pub(super) fn file_stem(name: &str) -> String {
         let plain = byte.is_ascii_alphanumeric() || b"_-".contains(&byte) || (byte == b'.' && index > 0);
         if plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
     };
-    name.bytes().enumerate().map(written).collect()
-}
-
-/// The definition in a file, if it has just one.
-pub(super) fn only_definition(path: &Path, text: &str) -> Option<Value> {
-    let mut documents = read_documents(path, text).ok()?;
-    let only = documents.pop().filter(|document| documents.is_empty() && document.pointer.is_empty())?;
-    Some(only.value)
+    let stem: String = name.bytes().enumerate().map(written).collect();
+    if !stem.is_empty() && stem.len() <= LONGEST_STEM {
+        return stem;
+    }
+    let hash = ring::digest::digest(&ring::digest::SHA256, name.as_bytes());
+    let hash: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    // No other name is written so: behind a % stand digits.
+    format!("{}%-{hash}", stem.get(..KEPT_OF_STEM).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use toolrail_registry::read_documents;
 
     use super::*;
 
     fn read(format: Format, text: &str) -> Value {
-        only_definition(Path::new(if format == Format::Yaml { "a.yaml" } else { "a.json" }), text).unwrap()
+        let path = Path::new(if format == Format::Yaml { "a.yaml" } else { "a.json" });
+        let mut documents = read_documents(path, text).unwrap();
+        let only = documents.pop().filter(|document| documents.is_empty() && document.pointer.is_empty());
+        only.unwrap().value
     }
 
     fn any_json() -> impl Strategy<Value = Value> {
@@ -246,5 +254,8 @@ mod tests {
         {
             assert_eq!(file_stem(name), stem);
         }
+        assert_eq!(file_stem(""), "%-e3b0c44298fc1c14");
+        let (one, other) = (file_stem(&"天".repeat(200)), file_stem(&"天".repeat(201)));
+        assert!(one.len() < 200 && one != other, "{one}");
     }
 }

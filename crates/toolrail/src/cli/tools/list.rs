@@ -20,6 +20,9 @@ pub(super) struct ListArgs {
     /// Only those in this state
     #[arg(long, value_enum)]
     state: Option<State>,
+    /// Also those of every tenant
+    #[arg(long)]
+    all_tenants: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -30,19 +33,24 @@ enum State {
 }
 
 pub(super) async fn run(target: &Target, args: &ListArgs, form: Form) -> anyhow::Result<ExitCode> {
-    let path = match args.state {
-        None => "/admin/tools",
-        Some(State::Live) => "/admin/tools?state=live",
-        Some(State::Disabled) => "/admin/tools?state=disabled",
-        Some(State::Broken) => "/admin/tools?state=broken",
+    let state = match args.state {
+        None => "",
+        Some(State::Live) => "&state=live",
+        Some(State::Disabled) => "&state=disabled",
+        Some(State::Broken) => "&state=broken",
     };
-    let mut body = target.expect(&Ask::get(path, "tools")).await?;
+    let path = format!("/admin/tools?allTenants={}{state}", args.all_tenants);
+    let mut body = target.expect(&Ask::get(&path, "tools")).await?;
     let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
     let mut tools: Vec<Value> = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
     tools.retain(|tool| matches(tool, &words));
     match form {
         Form::Json => print::json(&json!({"tools": tools})),
         Form::People if tools.is_empty() => print::note(nothing(args, target)),
+        Form::People if tools.iter().any(|tool| tool["tenant"].is_string()) => {
+            let rows = tools.iter().map(row_with_tenant).collect();
+            print::table(["NAME", "TENANT", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows, Overlong::Cut);
+        }
         Form::People => {
             let rows = tools.iter().map(row).collect();
             print::table(["NAME", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows, Overlong::Cut);
@@ -83,6 +91,12 @@ fn row(tool: &Value) -> [String; 5] {
     };
     let description = print::one_line(&description, LONGEST_DESCRIPTION);
     [text("name"), text("type"), upstream::state(tool).to_owned(), text("source"), description]
+}
+
+fn row_with_tenant(tool: &Value) -> [String; 6] {
+    let [name, kind, state, source, description] = row(tool);
+    let tenant = tool["tenant"].as_str().unwrap_or("(shared)").to_owned();
+    [name, tenant, kind, state, source, description]
 }
 
 /// Its description; of a server, also what it offers or why not.
