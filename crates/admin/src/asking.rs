@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(of(&[(IF_MATCH, "\"7\"")]), Some(Expected::Version(7)));
         assert_eq!(of(&[(IF_MATCH, "7")]), Some(Expected::Version(7)));
         assert_eq!(of(&[(IF_NONE_MATCH, "*")]), Some(Expected::Absent));
-        for wrong in ["", "*", "\"+7\"", "\"07\"", "\" 7\"", "\"x\"", "\"7", "-1", "\"1\", \"2\"", "W/\"7\""] {
+        for wrong in ["", "*", "\"+7\"", "\"07\"", "\" 7\"", "\"x\"", "\"7", "-1", "\"1\", \"2\"", "W/\"7\""]
+        {
             let tag = HeaderValue::from_static(wrong);
             assert!(expected(&HeaderMap::from_iter([(IF_MATCH, tag)])).is_err(), "{wrong}");
         }

@@ -87,8 +87,7 @@ impl Seen {
 
     pub(crate) fn summary(&self) -> Value {
         let snapshot = &self.snapshot;
-        let problems =
-            if self.is_tenant { snapshot.problems().count() } else { snapshot.problem_count() };
+        let problems = if self.is_tenant { snapshot.problems().count() } else { snapshot.problem_count() };
         json!({
             "revision": snapshot.revision,
             "tools": snapshot.tool_count(),
