@@ -66,7 +66,7 @@ impl Registry {
     async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Read {
         let source = &tracked.source;
         reading.recounted = None;
-        let mut page = self.ask(tracked, source.load(reading.revision)).await?;
+        let mut page = self.ask(tracked, source.load(reading.since())).await?;
         if page.is_none() && reading.counted.elapsed() >= self.limits.recount {
             page = self.recount(tracked, reading).await?;
         }
@@ -77,6 +77,8 @@ impl Registry {
         let mut gathered = Gathered::default();
         let mut done = 0;
         loop {
+            // If this does not come to its end, the next reading must not take up changes alone.
+            reading.anew |= page.complete;
             done += page.drafts.len() as u64;
             let next = self.gather(tracked, page, &mut gathered).await?;
             if let (Some(tell), Some(total)) = (&self.progress, total) {
@@ -215,6 +217,7 @@ impl Registry {
                 last_good.note();
             }
             reading.revision = Some(gathered.revision);
+            reading.anew = false;
             // Whatever was written before a reading of everything began is in it, also where the revision is smaller.
             let read = if gathered.complete { Revision::MAX } else { gathered.revision };
             changed = layer.apply(gathered);
