@@ -19,6 +19,7 @@ use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
 use crate::path::Path;
 use crate::unknown::{Sought, unknown};
+use crate::unread;
 
 /// How long use counts are waited for.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -221,10 +222,9 @@ pub(crate) async fn remove(
     }
     let purged = admin.registry.purge(&asking.which(&name), &asking.author).await;
     let Done { name, revision, .. } = purged.map_err(|error| told(&admin, &asking, error))?;
-    Ok(json_answer(
-        StatusCode::OK,
-        &json!({"ok": true, "name": name, "state": "purged", "revision": revision}),
-    ))
+    let mut body = json!({"ok": true, "name": name, "state": "purged", "revision": revision});
+    unread::add_note(&mut body, &admin.registry.snapshot(), revision);
+    Ok(json_answer(StatusCode::OK, &body))
 }
 
 pub(crate) async fn enable(
@@ -247,8 +247,14 @@ async fn switch(admin: &Admin, asking: &Asking, name: &str, enabled: bool) -> Re
     let switched = admin.registry.set_enabled(&asking.which(name), enabled, &asking.author).await;
     let Done { name, revision, version } = switched.map_err(|error| told(admin, asking, error))?;
     let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
-    let state = snapshot.entry(&name).map_or("purged", |entry| entry.state());
-    let body = json!({"ok": true, "name": name, "state": state, "revision": revision, "version": version});
+    let state = match unread::state_after(&snapshot, snapshot.entry(&name), revision) {
+        // That much is so here, read or not.
+        unread::WRITTEN if !enabled => "disabled",
+        state => state,
+    };
+    let mut body =
+        json!({"ok": true, "name": name, "state": state, "revision": revision, "version": version});
+    unread::add_note(&mut body, &snapshot, revision);
     Ok(with_version(json_answer(StatusCode::OK, &body), version))
 }
 

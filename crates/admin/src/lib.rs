@@ -23,6 +23,7 @@ mod rollback;
 mod room;
 mod sync;
 mod unknown;
+mod unread;
 
 use std::sync::Arc;
 

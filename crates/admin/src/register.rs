@@ -11,7 +11,7 @@ use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot,
 
 use crate::asking::{Asking, with_version};
 use crate::failure::{ErrorBody, Failure, json as json_answer};
-use crate::{Admin, body};
+use crate::{Admin, body, unread};
 
 /// The most definitions in one batch.
 const MOST_ITEMS: usize = 10_000;
@@ -43,8 +43,9 @@ pub(crate) async fn one(
     };
     let after = admin.registry.snapshot();
     let tenant = tenant.as_deref();
-    let state = after.entry_of(tenant, &name).map_or("purged", |entry| entry.state());
+    let state = unread::state_after(&after, after.entry_of(tenant, &name), revision);
     let Switched { enabled, note, .. } = Switched::between(&before, &after, (tenant, &name));
+    let enabled = (!unread::is_unread(&after, revision)).then_some(enabled);
     let mut body = json!({
         "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
         "version": revision, "warnings": problems,
@@ -52,6 +53,7 @@ pub(crate) async fn one(
     if let (Some(note), Some(members)) = (note, body.as_object_mut()) {
         members.insert("note".to_owned(), note.into());
     }
+    unread::add_note(&mut body, &after, revision);
     // A write of one definition moves the revision by one, to the number of its new version.
     Ok(with_version(json_answer(StatusCode::OK, &body), Some(revision)))
 }
@@ -164,6 +166,7 @@ pub(crate) async fn batch(
             .into_iter()
             .enumerate()
             .map(|(index, result)| ItemAnswer::new(index, result, &before, &after))
+            .map(|item| if unread::is_unread(&after, revision) { item.unread() } else { item })
             .collect(),
     };
     let status = if stopped { StatusCode::UNPROCESSABLE_ENTITY } else { StatusCode::OK };
@@ -282,6 +285,11 @@ impl ItemAnswer {
             note: switched.and_then(|switched| switched.note),
             problems,
         }
+    }
+
+    /// The same without what only reading it back could tell.
+    fn unread(self) -> Self {
+        Self { enabled: None, version: None, note: self.ok.then_some(unread::NOTE), ..self }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::asking::{Asking, with_version};
 use crate::failure::{Failure, json as json_answer};
 use crate::path::Path;
 use crate::sync::{Counts, steps};
-use crate::{Admin, body};
+use crate::{Admin, body, unread};
 
 /// How going back is recorded.
 const WAY: &str = "rollback";
@@ -46,12 +46,13 @@ pub(crate) async fn tool(
     let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
     let state = match done.version {
         None => "purged",
-        Some(_) => snapshot.entry(&done.name).map_or("purged", |entry| entry.state()),
+        Some(_) => unread::state_after(&snapshot, snapshot.entry(&done.name), done.revision),
     };
-    let body = json!({
+    let mut body = json!({
         "ok": true, "name": done.name, "status": word(outcome), "state": state, "from": from, "to": to,
         "revision": done.revision, "version": done.version, "warnings": warnings,
     });
+    unread::add_note(&mut body, &snapshot, done.revision);
     Ok(with_version(json_answer(StatusCode::OK, &body), done.version))
 }
 

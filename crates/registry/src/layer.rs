@@ -12,6 +12,7 @@ use crate::entry_key::EntryKey;
 use crate::gathered::Gathered;
 use crate::status::SourceStatus;
 use crate::usage;
+use crate::withdrawn::Withdrawn;
 
 /// The entries of a source.
 pub(crate) struct Layer {
@@ -21,11 +22,19 @@ pub(crate) struct Layer {
     pub(crate) revision: Option<Revision>,
     /// How the source is; absent until it was looked at.
     pub(crate) status: Option<SourceStatus>,
+    pub(crate) withdrawn: Withdrawn,
 }
 
 impl Layer {
     pub(crate) fn new(id: SourceId) -> Self {
-        Self { id, entries: HashMap::new(), problems: Vec::new(), revision: None, status: None }
+        Self {
+            id,
+            entries: HashMap::new(),
+            problems: Vec::new(),
+            revision: None,
+            status: None,
+            withdrawn: Withdrawn::default(),
+        }
     }
 
     /// Takes over what was read, logs it, and returns the keys whose entries are others now.

@@ -53,6 +53,7 @@ mod upstreams;
 mod uri_template;
 mod usage;
 mod validator;
+mod withdrawn;
 mod write;
 mod write_error;
 

@@ -306,6 +306,7 @@ impl Registry {
         }
         if applied.written > 0 {
             self.refresh_store().await;
+            self.withdraw_unread(&changes[..applied.written], applied.revision);
         }
         Ok(applied)
     }

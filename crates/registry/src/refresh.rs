@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use tokio::time::Instant;
+use toolrail_core::Revision;
 
 use crate::compile_drafts::{FEW, Work, compile_all};
 use crate::entry::SourceId;
@@ -65,7 +66,7 @@ impl Registry {
     async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Read {
         let source = &tracked.source;
         reading.recounted = None;
-        let mut page = self.ask(tracked, source.load(reading.revision)).await?;
+        let mut page = self.ask(tracked, source.load(reading.since())).await?;
         if page.is_none() && reading.counted.elapsed() >= self.limits.recount {
             page = self.recount(tracked, reading).await?;
         }
@@ -76,6 +77,8 @@ impl Registry {
         let mut gathered = Gathered::default();
         let mut done = 0;
         loop {
+            // If this does not come to its end, the next reading must not take up changes alone.
+            reading.anew |= page.complete;
             done += page.drafts.len() as u64;
             let next = self.gather(tracked, page, &mut gathered).await?;
             if let (Some(tell), Some(total)) = (&self.progress, total) {
@@ -214,7 +217,11 @@ impl Registry {
                 last_good.note();
             }
             reading.revision = Some(gathered.revision);
+            reading.anew = false;
+            // Whatever was written before a reading of everything began is in it, also where the revision is smaller.
+            let read = if gathered.complete { Revision::MAX } else { gathered.revision };
             changed = layer.apply(gathered);
+            changed.extend(layer.keep_withdrawn(read));
             if let Some(count) = reading.recounted.take() {
                 // If it is the same afterwards, there are rows that cannot be told apart; reading once is enough then.
                 reading.surplus = surplus(count, layer);

@@ -28,6 +28,8 @@ pub(crate) struct Tracked {
 /// Up to where a source was read.
 pub(crate) struct Reading {
     pub(crate) revision: Option<Revision>,
+    /// Whether everything is to be read anew: that was begun and not ended.
+    pub(crate) anew: bool,
     /// Why it could not be read the last time.
     pub(crate) failure: Option<Failure>,
     /// When the definitions were last counted.
@@ -58,6 +60,7 @@ impl Tracked {
     pub(crate) fn new(source: Arc<dyn Source>, index: usize) -> Self {
         let reading = Reading {
             revision: None,
+            anew: false,
             failure: None,
             counted: Instant::now(),
             surplus: 0,
@@ -113,6 +116,13 @@ impl Tracked {
             }),
             since: failure.map(|failure| rfc3339(failure.since)),
         }
+    }
+}
+
+impl Reading {
+    /// After which revision changes are to be read; none, if everything is.
+    pub(crate) fn since(&self) -> Option<Revision> {
+        self.revision.filter(|_| !self.anew)
     }
 }
 

@@ -1,5 +1,5 @@
 //! Registering, switching and removing: checked first, then written in one transaction, then published before the
-//! answer goes out (R86, R128, R143).
+//! answer goes out (R86, R128, R143). If that cannot be read back, the snapshot's revision is below the written one.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -255,13 +255,24 @@ impl Registry {
         }
         // Another replica may have made it so just now.
         self.refresh_store().await;
-        Ok(Done { name: row.name, revision: self.snapshot().revision, version: Some(row.version) })
+        if !row.enabled {
+            let change = Change {
+                tenant: row.tenant,
+                name: row.name.clone(),
+                expected: Expected::Anything,
+                action: Action::SetEnabled(false),
+            };
+            self.withdraw_unread(&[change], row.version);
+        }
+        let revision = self.snapshot().revision.max(row.version);
+        Ok(Done { name: row.name, revision, version: Some(row.version) })
     }
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
         let written = self.store()?.write(changes, author).await;
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
         self.refresh_store().await;
+        self.withdraw_unread(changes, revision);
         Ok(revision)
     }
 

@@ -33,4 +33,6 @@ mod support;
 #[cfg(test)]
 mod tenants;
 #[cfg(test)]
+mod unread;
+#[cfg(test)]
 mod upstreams;

@@ -54,6 +54,50 @@ async fn a_database_that_was_replaced_is_read_anew() {
     assert_eq!(names(&registry), ["other"]);
 }
 
+/// Restored from a backup and changed as often as before, or oftener: the revision alone cannot tell.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_was_restored_and_changed_since_is_read_anew() {
+    for changes in [2, 3, 7] {
+        let (rows, backup) = (Arc::new(Rows::default()), Rows::default());
+        rows.commit(&many(3));
+        backup.replace(&rows);
+        rows.commit(&[purge("t0000"), put("lost", &tool("lost", "d").to_string())]);
+        let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+        registry.refresh().await;
+        assert_eq!(names(&registry), ["lost", "t0001", "t0002"]);
+        let later: Vec<_> = (0..changes).map(|_| put("later", &tool("later", "d").to_string())).collect();
+        backup.commit(&later);
+        rows.replace(&backup);
+        registry.refresh().await;
+        assert_eq!(names(&registry), ["later", "t0000", "t0001", "t0002"], "after {changes} changes");
+        let asked = rows.asked.load(Ordering::SeqCst);
+        registry.refresh().await;
+        assert_eq!(rows.asked.load(Ordering::SeqCst), asked, "once is enough");
+    }
+}
+
+/// A restored database whose reading fails half way is still another one afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn reading_anew_is_begun_again_after_it_failed_half_way() {
+    let (rows, backup) = (Arc::new(Rows::default()), Rows::default());
+    rows.commit(&many(30));
+    backup.replace(&rows);
+    rows.commit(&[put("lost", &tool("lost", "d").to_string())]);
+    let failing = Arc::clone(&rows);
+    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 100)
+        .with_progress(Arc::new(move |_| failing.set_down(true)));
+    registry.refresh().await;
+    backup.commit(&[put("later", &tool("later", "d").to_string())]);
+    rows.replace(&backup);
+    rows.page.store(10, Ordering::SeqCst);
+    registry.refresh().await;
+    assert!(registry.snapshot().find("lost").is_some(), "nothing of it is published yet");
+    rows.page.store(100, Ordering::SeqCst);
+    rows.set_down(false);
+    registry.refresh().await;
+    assert!(registry.snapshot().find("lost").is_none() && registry.snapshot().find("later").is_some());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn rows_that_went_without_a_trace_are_found_out_by_counting() {
     let rows = Arc::new(Rows::default());

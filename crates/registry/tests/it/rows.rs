@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use toolrail_core::{
     Action, AuditEntry, AuditHead, Author, Change, Changes, Expected, HistoryQuery, News, NewsKind,
-    Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses, Version, async_trait,
+    Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses, Version, VersionKind,
+    async_trait,
 };
 
 pub(crate) struct Rows {
@@ -26,6 +27,8 @@ pub(crate) struct Rows {
 pub(crate) enum Health {
     Well,
     Down,
+    /// Takes writes, and gives no changes.
+    Unreadable,
     Hanging,
 }
 
@@ -34,6 +37,7 @@ pub(crate) struct Table {
     revision: Revision,
     rows: BTreeMap<ToolKey, Row>,
     gone: BTreeMap<ToolKey, Revision>,
+    history: Vec<Version>,
 }
 
 impl Default for Rows {
@@ -125,6 +129,18 @@ impl Table {
         let key = ToolKey { tenant: tenant.clone(), name: ToolName::fold(name) };
         self.revision += 1;
         let version = self.revision;
+        self.history.push(Version {
+            revision: version,
+            tenant: tenant.clone(),
+            name: name.clone(),
+            kind: VersionKind::Updated,
+            enabled: true,
+            config_json: String::new(),
+            at: "2026-01-01T00:00:00Z".into(),
+            who: None,
+            address: None,
+            via: None,
+        });
         match action {
             Action::Put { enabled, config_json } => {
                 self.gone.remove(&key);
@@ -174,6 +190,12 @@ impl Store for Rows {
 
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
         self.check().await?;
+        if *self.state.borrow() == Health::Unreadable {
+            return Err(StoreError::Unavailable {
+                store: "rows".into(),
+                source: "it may not be read".into(),
+            });
+        }
         self.asked.fetch_add(1, Ordering::SeqCst);
         let table = self.table.lock().unwrap();
         let mut rows: Vec<Row> = table.rows.values().filter(|row| row.version > since).cloned().collect();
@@ -199,8 +221,12 @@ impl Store for Rows {
         Ok(self.commit(changes))
     }
 
-    async fn history(&self, _: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
-        Ok(Vec::new())
+    async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
+        self.check().await?;
+        let before = query.before.unwrap_or(Revision::MAX);
+        let table = self.table.lock().unwrap();
+        let newest_first = table.history.iter().rev().filter(|version| version.revision < before);
+        Ok(newest_first.take(query.most as usize).cloned().collect())
     }
 
     async fn state_at(&self, _: Revision) -> Result<Vec<Version>, StoreError> {

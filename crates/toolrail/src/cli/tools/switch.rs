@@ -31,6 +31,9 @@ async fn change(target: &Target, method: Method, path: &str, form: Form) -> anyh
         Form::People => {
             let text = |field: &str| body[field].as_str().unwrap_or("-");
             print::line(format!("{} is {}", text("name"), text("state")));
+            if let Some(note) = body["note"].as_str() {
+                print::line(note);
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
