@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
 mod admin;
+mod admin_refusals;
 mod audit;
 mod behind;
 mod children;
