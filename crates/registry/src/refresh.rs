@@ -1,4 +1,5 @@
-//! Refreshing: a source is read page by page, each page compiled while the next is read, and all of it published at once.
+//! Refreshing: a source is read page by page, each page compiled while the next is read, and all of it published at once; of
+//! changes, if a page cannot be read, what came before it.
 //! Each source is read by itself: one that is slow holds up no other.
 
 use std::sync::Arc;
@@ -32,8 +33,13 @@ pub struct LoadProgress {
 /// Hears how far a long reading is.
 pub type OnProgress = Arc<dyn Fn(LoadProgress) + Send + Sync>;
 
-/// What was read, and when the reading ended.
-type Read = Result<Option<(Gathered, Instant)>, SourceError>;
+/// How a reading ended.
+struct Ended {
+    /// What was read, and when that ended.
+    read: Option<(Gathered, Instant)>,
+    /// Why no more was.
+    error: Option<SourceError>,
+}
 
 impl Registry {
     /// Looks at every source and publishes what changed. A source that fails keeps its last good definitions. Whatever was
@@ -53,17 +59,37 @@ impl Registry {
         let Some(mut turn) = tracked.turn().await else {
             return;
         };
-        let read = self.read(tracked, &mut turn.reading).await;
-        if read.is_err() {
+        let ended = self.read(tracked, &mut turn.reading).await;
+        if ended.error.is_some() {
             self.fall_back(tracked, &mut turn.reading).await;
         }
-        gauges::source_read(tracked.source.id(), read.is_ok());
+        gauges::source_read(tracked.source.id(), ended.error.is_none());
         // May be long: a hundred thousand definitions go into their places.
-        tokio::task::block_in_place(|| self.take_over(tracked, &mut turn, read));
+        tokio::task::block_in_place(|| self.take_over(tracked, &mut turn, ended));
         turn.end();
     }
 
-    async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Read {
+    async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Ended {
+        let mut gathered = Gathered::default();
+        let pages = self.read_pages(tracked, reading, &mut gathered).await;
+        let whole = match &pages {
+            Ok(any) => *any,
+            // A page was compiled in part.
+            Err(SourceError::Interrupted(_)) => false,
+            // Changes up to some revision stand by themselves, and need not be read again; the beginning of everything
+            // does not.
+            Err(_) => !gathered.complete && reading.revision.is_some_and(|before| gathered.revision > before),
+        };
+        Ended { read: whole.then(|| (gathered, Instant::now())), error: pages.err() }
+    }
+
+    /// Whether there was anything to read.
+    async fn read_pages(
+        &self,
+        tracked: &Tracked,
+        reading: &mut Reading,
+        gathered: &mut Gathered,
+    ) -> Result<bool, SourceError> {
         let source = &tracked.source;
         reading.recounted = None;
         let mut page = self.ask(tracked, source.load(reading.since())).await?;
@@ -71,22 +97,21 @@ impl Registry {
             page = self.recount(tracked, reading).await?;
         }
         let Some(mut page) = page else {
-            return Ok(None);
+            return Ok(false);
         };
         let total = self.total_of(tracked, &page).await;
-        let mut gathered = Gathered::default();
         let mut done = 0;
         loop {
             // If this does not come to its end, the next reading must not take up changes alone.
             reading.anew |= page.complete;
             done += page.drafts.len() as u64;
-            let next = self.gather(tracked, page, &mut gathered).await?;
+            let next = self.gather(tracked, page, gathered).await?;
             if let (Some(tell), Some(total)) = (&self.progress, total) {
                 tell(LoadProgress { source: source.id(), done, total: total.max(done) });
             }
             match next {
                 Some(next) => page = next,
-                None => return Ok(Some((gathered, Instant::now()))),
+                None => return Ok(true),
             }
         }
     }
@@ -194,20 +219,21 @@ impl Registry {
     }
 
     /// Takes over what was read, or notes why it was not, and publishes that.
-    fn take_over(&self, tracked: &Tracked, turn: &mut Turn<'_>, read: Read) {
+    fn take_over(&self, tracked: &Tracked, turn: &mut Turn<'_>, ended: Ended) {
         let reading = &mut *turn.reading;
-        let news = match &read {
-            Ok(read) => recovered(tracked, reading) || read.is_some(),
-            Err(error) => failed(tracked, reading, error),
+        let Ended { read, error } = ended;
+        let news = match &error {
+            None => recovered(tracked, reading),
+            Some(error) => failed(tracked, reading, error),
         };
-        if !news {
+        if !news && read.is_none() {
             return;
         }
         let mut state = self.state();
         let layer = &mut state.layers[tracked.index];
         let mut published_change = None;
         let mut changed = Vec::new();
-        if let Ok(Some((gathered, read_at))) = read {
+        if let Some((gathered, read_at)) = read {
             let age = gathered.age.filter(|_| reading.revision.is_some());
             published_change = Some((age, read_at));
             reading.fallen_back = None;

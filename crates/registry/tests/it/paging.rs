@@ -54,6 +54,26 @@ async fn a_database_that_was_replaced_is_read_anew() {
     assert_eq!(names(&registry), ["other"]);
 }
 
+/// A long reading of changes that fails again and again comes to its end all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_that_were_read_before_a_failure_are_not_read_again() {
+    let rows = Arc::new(Rows::default());
+    rows.page.store(10, Ordering::SeqCst);
+    let failing = Arc::clone(&rows);
+    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
+        .with_progress(Arc::new(move |_| failing.set_down(true)));
+    registry.refresh().await;
+    rows.commit(&many(25));
+    for expected in [20, 25] {
+        registry.refresh().await;
+        let snapshot = registry.snapshot();
+        assert_eq!((names(&registry).len(), snapshot.revision), (expected, expected as i64));
+        assert_eq!(snapshot.sources[0].failure.is_some(), expected < 25);
+        rows.set_down(false);
+    }
+    assert_eq!(rows.asked.load(Ordering::SeqCst), 4, "an empty one and three pages");
+}
+
 /// Restored from a backup and changed as often as before, or oftener: the revision alone cannot tell.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_was_restored_and_changed_since_is_read_anew() {
