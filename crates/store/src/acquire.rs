@@ -25,8 +25,7 @@ pub(crate) fn quiet<DB: Database>() -> PoolOptions<DB> {
 
 /// A connection; soon an error, if the server refuses to be connected to.
 pub(crate) async fn acquire<DB: Database>(pool: &Pool<DB>) -> Result<PoolConnection<DB>, sqlx::Error> {
-    let acquiring = pool.acquire();
-    tokio::pin!(acquiring);
+    let mut acquiring = Box::pin(pool.acquire());
     tokio::select! {
         acquired = &mut acquiring => return acquired,
         () = sleep(DOUBT) => {}

@@ -206,7 +206,7 @@ mod tests {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..9 {
             let inner = vec![format!("*a{}", level - 1); 10].join(", ");
-            bomb.push_str(&format!("a{level}: &a{level} [{inner}]\n"));
+            bomb = [bomb, format!("a{level}: &a{level} [{inner}]\n")].concat();
         }
         let error = read_documents(Path::new("a.yaml"), &bomb).unwrap_err().message;
         let plain = ["becomes too large", "has more in it than is read"];

@@ -67,7 +67,7 @@ async fn changes_that_were_read_before_a_failure_are_not_read_again() {
     for expected in [20, 25] {
         registry.refresh().await;
         let snapshot = registry.snapshot();
-        assert_eq!((names(&registry).len(), snapshot.revision), (expected, expected as i64));
+        assert_eq!((names(&registry).len(), snapshot.revision), (expected, i64::try_from(expected).unwrap()));
         assert_eq!(snapshot.sources[0].failure.is_some(), expected < 25);
         rows.set_down(false);
     }

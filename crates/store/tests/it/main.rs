@@ -19,6 +19,7 @@ mod mysql_server;
 mod postgres;
 #[cfg(test)]
 mod postgres_adoption;
+#[cfg(test)]
 mod postgres_counter;
 #[cfg(test)]
 mod postgres_server;

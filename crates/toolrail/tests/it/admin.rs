@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use bytes::Bytes;
 use http::Request;
-use http_body_util::Full;
 use serde_json::{Value, json};
 use toolrail_testkit::{Canned, Gateway, wait_until};
 

@@ -1,6 +1,7 @@
 //! Definitions as the text of a file: stable, so that a change to a definition is a small difference in the file, and true,
 //! so that reading the file gives the definition back.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
@@ -115,7 +116,11 @@ pub(super) fn file_stem(name: &str) -> String {
         return stem;
     }
     let hash = ring::digest::digest(&ring::digest::SHA256, name.as_bytes());
-    let hash: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash.as_ref().iter().take(8).fold(String::new(), |mut text, byte| {
+        // Writing to a string never fails.
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
     // No other name is written so: behind a % stand digits.
     format!("{}%-{hash}", stem.get(..KEPT_OF_STEM).unwrap_or_default())
 }
