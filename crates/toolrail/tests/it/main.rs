@@ -33,6 +33,7 @@ mod readme;
 mod relay;
 mod replicas;
 mod rest;
+mod restored;
 mod serving;
 mod sources;
 mod store_url;
