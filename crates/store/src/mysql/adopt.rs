@@ -8,6 +8,7 @@ use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::failure::Failure;
+use super::kinds;
 use super::rows::{optional, text};
 use super::triggers::{name_key, tenant_key};
 use crate::unfilled::unfilled_columns;
@@ -39,6 +40,10 @@ const DUPLICATES: &str = "SELECT CAST(later.id AS CHAR), later.name, CONCAT(late
         GROUP BY tenant_key, name_key HAVING count(*) > 1) AS several \
     ON later.tenant_key = several.tenant_key AND later.name_key = several.name_key AND later.id <> several.oldest";
 const RENAME: &str = "UPDATE mcp_tool SET name = ?, updated_at = updated_at WHERE id = ?";
+
+// The table may be another program's, without a key.
+const FIRST: &str = "INSERT INTO mcp_config_version (id, version) SELECT 1, 0 FROM (SELECT 1) AS one \
+    WHERE NOT EXISTS (SELECT 1 FROM mcp_config_version WHERE id = 1)";
 
 /// The columns of a table.
 pub(super) struct Columns(HashMap<String, Column>);
@@ -102,8 +107,17 @@ impl Columns {
         Ok(Self(rows.iter().map(column).collect::<Result<_, sqlx::Error>>()?))
     }
 
-    fn has(&self, column: &str) -> bool {
+    pub(super) fn has(&self, column: &str) -> bool {
         self.0.contains_key(column)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The type of a column, without its size.
+    pub(super) fn kind(&self, column: &str) -> Option<&str> {
+        self.0.get(column).map(|column| column.data_type.as_str())
     }
 
     /// What to say about columns that our rows would leave empty.
@@ -126,10 +140,14 @@ impl Columns {
     }
 }
 
-/// Refuses a table that cannot be used, before anything is changed.
+/// Refuses tables that cannot be used, before anything is changed.
 pub(super) async fn check(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    for table in ["mcp_tool", "mcp_config_version"] {
+        let columns = Columns::of(connection, table).await?;
+        kinds::check(connection, table, &columns).await?;
+    }
     let columns = Columns::of(connection, "mcp_tool").await?;
-    if columns.0.is_empty() {
+    if columns.is_empty() {
         return Ok(());
     }
     if let Some(column) = REQUIRED.iter().find(|column| !columns.has(column)) {
@@ -230,7 +248,7 @@ async fn add_counters(connection: &mut MySqlConnection) -> Result<(), Failure> {
             .execute("ALTER TABLE mcp_config_version ADD COLUMN truncated BOOLEAN NOT NULL DEFAULT FALSE")
             .await?;
     }
-    connection.execute("INSERT IGNORE INTO mcp_config_version (id, version) VALUES (1, 0)").await?;
+    connection.execute(FIRST).await?;
     connection
         .execute(
             "UPDATE mcp_config_version SET version = GREATEST(version, \

@@ -28,6 +28,10 @@ pub(super) mod number {
     pub(in crate::mysql) const CHECK: u16 = 3819;
 }
 
+const LOCKED: &str = "another transaction holds a lock on its tables and does not end; find it with \
+    SELECT trx_mysql_thread_id, trx_started FROM information_schema.innodb_trx ORDER BY trx_started, \
+    and end it there or with KILL";
+
 /// Why something could not be done.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -55,13 +59,20 @@ impl Failure {
                 let answer = error.as_database_error().map(|answer| answer.message().to_owned());
                 StoreError::Refused { store, reason: answer.unwrap_or_default() }
             }
+            Self::Sql(error) if number_of(&error) == Some(number::LOCK_WAIT) => {
+                StoreError::Unavailable { store, source: Box::new(Self::Told(LOCKED.into())) }
+            }
             other => StoreError::Unavailable { store, source: Box::new(other) },
         }
     }
 
-    /// Whether somebody else was in the way, so that the same may succeed next time.
-    pub(super) fn is_passing(&self) -> bool {
-        matches!(self.number(), Some(number::DEADLOCK | number::LOCK_WAIT))
+    /// How often to try in all: more than once if somebody else was in the way. Waiting for a lock has taken seconds.
+    pub(super) fn tries(&self) -> u32 {
+        match self.number() {
+            Some(number::DEADLOCK) => 8,
+            Some(number::LOCK_WAIT) => 2,
+            _ => 1,
+        }
     }
 
     /// Whether the server, or we, said no, so that the connection is as good as before.

@@ -13,7 +13,7 @@ const COLUMNS: &str = "SELECT revision, tenant, name, kind, CAST(enabled AS SIGN
     CAST(at AS CHAR), who, address, via FROM mcp_tool_history AS version";
 const OLDEST: &str = "SELECT CAST(value AS SIGNED) FROM toolrail_meta WHERE name = 'history_from'";
 const REMEMBER: &str = "REPLACE INTO toolrail_meta (name, value) VALUES ('history_from', ?)";
-const LOCK: &str = "SELECT version FROM mcp_config_version WHERE id = 1 FOR UPDATE";
+const LOCK: &str = "SELECT CAST(version AS SIGNED) FROM mcp_config_version WHERE id = 1 FOR UPDATE";
 
 // Every version with its place from the newest of its definition, and what came after it. A version counts until another
 // replaces it, so that is when its days begin.

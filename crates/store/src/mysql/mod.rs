@@ -5,6 +5,7 @@ mod audit;
 mod failure;
 mod history;
 mod keys;
+mod kinds;
 mod mail;
 mod news;
 mod pieces;
@@ -30,14 +31,11 @@ use crate::url::without_password;
 use failure::Failure;
 use pool::{Connections, READING, WRITING};
 
-/// How often something is tried when others are in the way.
-const TRIES: u32 = 8;
-
 /// Opens the database at `url`, creating and migrating it as needed.
 pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
     let described = without_password(url);
     match prepare(url).await {
-        Ok(connections) => Ok(Arc::new(MysqlStore { described, connections })),
+        Ok(connections) => Ok(Arc::new(MysqlStore { described, url: url.clone(), connections })),
         Err(failure) => Err(failure.of(described)),
     }
 }
@@ -55,33 +53,27 @@ async fn prepare(url: &Url) -> Result<Connections, Failure> {
 
 struct MysqlStore {
     described: String,
+    url: Url,
     connections: Connections,
 }
 
 /// Does some work on a connection within a time limit, and again while others are in the way.
 macro_rules! bounded {
-    ($store:ident, $limit:ident, |$connection:ident| $work:expr) => {{
+    ($store:ident, $lease:ident, $limit:ident, |$connection:ident| $work:expr) => {{
         let work = async {
+            let mut lease = $store.connections.$lease().await?;
             let mut tries = 0;
             loop {
-                let mut lease = $store.connections.lease().await?;
                 let $connection = &mut *lease;
                 let done: Result<_, Failure> = $work.await;
                 tries += 1;
                 match done {
-                    Err(failure) if failure.is_passing() && tries < TRIES => {
-                        lease.give_back();
-                        tokio::time::sleep(pause(tries)).await;
-                    }
-                    Err(failure) => {
-                        if failure.is_answer() {
+                    Err(failure) if tries < failure.tries() => tokio::time::sleep(pause(tries)).await,
+                    done => {
+                        if done.as_ref().err().is_none_or(Failure::is_answer) {
                             lease.give_back();
                         }
-                        return Err(failure);
-                    }
-                    Ok(done) => {
-                        lease.give_back();
-                        return Ok(done);
+                        return done;
                     }
                 }
             }
@@ -95,6 +87,25 @@ fn pause(tries: u32) -> std::time::Duration {
     std::time::Duration::from_millis(10) * tries
 }
 
+impl MysqlStore {
+    /// Makes the triggers again, and catches up with what they missed, if the table was swapped or restored by itself.
+    async fn keep_watch(&self) -> Result<(), StoreError> {
+        match bounded!(self, lease, READING, |connection| schema::is_current(connection)) {
+            Ok(false) => {
+                tracing::warn!(
+                    store = %self.described,
+                    "mcp_tool is another table than before or has no triggers of ours; catching up with it"
+                );
+                let migrated = schema::migrate(&self.url, &self.connections.options()).await;
+                migrated.map_err(|failure| failure.of(self.describe()))
+            }
+            // A newer gateway looks after it.
+            Ok(true) | Err(StoreError::TooNew { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
 #[async_trait]
 impl Store for MysqlStore {
     fn describe(&self) -> String {
@@ -102,60 +113,61 @@ impl Store for MysqlStore {
     }
 
     async fn revision(&self) -> Result<Revision, StoreError> {
-        bounded!(self, READING, |connection| rows::revision(connection))
+        bounded!(self, lease, READING, |connection| rows::revision(connection))
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
-        bounded!(self, READING, |connection| rows::count(connection))
+        self.keep_watch().await?;
+        bounded!(self, lease, READING, |connection| rows::count(connection))
     }
 
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
-        bounded!(self, READING, |connection| rows::changes_since(connection, since))
+        bounded!(self, lease, READING, |connection| rows::changes_since(connection, since))
     }
 
     async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
-        bounded!(self, READING, |connection| rows::find(connection, tenant, name))
+        bounded!(self, lease, READING, |connection| rows::find(connection, tenant, name))
     }
 
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
         let limit = pool::writing(changes.len());
-        bounded!(self, limit, |connection| write::write(connection, changes, author))
+        bounded!(self, lease_to_write, limit, |connection| write::write(connection, changes, author))
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
-        bounded!(self, READING, |connection| history::read(connection, query))
+        bounded!(self, lease, READING, |connection| history::read(connection, query))
     }
 
     async fn state_at(&self, revision: Revision) -> Result<Vec<Version>, StoreError> {
-        bounded!(self, READING, |connection| history::state_at(connection, revision))
+        bounded!(self, lease, READING, |connection| history::state_at(connection, revision))
     }
 
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
-        bounded!(self, WRITING, |connection| history::forget(connection, retention))
+        bounded!(self, lease_to_write, WRITING, |connection| history::forget(connection, retention))
     }
 
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
-        bounded!(self, READING, |connection| audit::read(connection, after, most))
+        bounded!(self, lease, READING, |connection| audit::read(connection, after, most))
     }
 
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
-        bounded!(self, READING, |connection| audit::head(connection))
+        bounded!(self, lease, READING, |connection| audit::head(connection))
     }
 
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
-        bounded!(self, WRITING, |connection| uses::record(connection, uses))
+        bounded!(self, lease, WRITING, |connection| uses::record(connection, uses))
     }
 
     async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
-        bounded!(self, READING, |connection| uses::read(connection))
+        bounded!(self, lease, READING, |connection| uses::read(connection))
     }
 
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
-        bounded!(self, WRITING, |connection| keys::shared(connection, name))
+        bounded!(self, lease, WRITING, |connection| keys::shared(connection, name))
     }
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
-        match bounded!(self, WRITING, |connection| mail::leave(connection, topic, body))? {
+        match bounded!(self, lease, WRITING, |connection| mail::leave(connection, topic, body))? {
             mail::Left::Taken => Ok(()),
             mail::Left::Refused(reason) => {
                 Err(StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason })
@@ -164,7 +176,7 @@ impl Store for MysqlStore {
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
-        bounded!(self, WRITING, |connection| mail::collect(connection, topic))
+        bounded!(self, lease, WRITING, |connection| mail::collect(connection, topic))
     }
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
@@ -172,11 +184,11 @@ impl Store for MysqlStore {
             let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
             return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
         }
-        bounded!(self, WRITING, |connection| news::announce(connection, kind, bodies))
+        bounded!(self, lease, WRITING, |connection| news::announce(connection, kind, bodies))
     }
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
-        bounded!(self, READING, |connection| news::after(connection, number))
+        bounded!(self, lease, READING, |connection| news::after(connection, number))
     }
 
     async fn close(&self) {

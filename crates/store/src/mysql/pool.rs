@@ -3,11 +3,13 @@
 
 use std::ops::{Deref, DerefMut};
 use std::str::FromStr as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::mysql::{MySql, MySqlConnectOptions, MySqlConnection, MySqlPool};
 use sqlx::pool::PoolConnection;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _, Transaction};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use url::Url;
 
@@ -25,6 +27,12 @@ pub(super) fn writing(changes: usize) -> Duration {
 }
 
 const CONNECTIONS: u32 = 8;
+/// How many of them may be changing definitions.
+const WRITERS: usize = 3;
+/// How long to wait to be one of those: less than those wait for a lock.
+const IN_LINE: Duration = Duration::from_secs(7);
+const BUSY: &str = "other writes of this gateway have been under way there for 7 seconds; try again later, and if it lasts, \
+    look for a transaction that does not end with SELECT * FROM information_schema.innodb_trx";
 const IDLE: Duration = Duration::from_secs(30);
 /// How long to try while the server takes no more connections.
 const FULL: Duration = Duration::from_secs(3);
@@ -60,7 +68,10 @@ pub(super) async fn connect(options: &MySqlConnectOptions) -> Result<MySqlConnec
 pub(super) type Begun<'a> = Transaction<'a, MySql>;
 
 /// The connections of one store.
-pub(super) struct Connections(MySqlPool);
+pub(super) struct Connections {
+    pool: MySqlPool,
+    writing: Arc<Semaphore>,
+}
 
 impl Connections {
     pub(super) fn new(options: MySqlConnectOptions) -> Self {
@@ -69,25 +80,39 @@ impl Connections {
             .acquire_timeout(WRITING)
             .idle_timeout(IDLE)
             .after_connect(|connection, _| Box::pin(settle(connection)));
-        Self(pool.connect_lazy_with(options))
+        Self { pool: pool.connect_lazy_with(options), writing: Arc::new(Semaphore::new(WRITERS)) }
     }
 
     /// A connection, for work that must call `give_back` at its end. When the server takes no more of them, one of those
     /// that are in use may become free soon.
-    pub(super) async fn lease(&self) -> Result<Lease, sqlx::Error> {
+    pub(super) async fn lease(&self) -> Result<Lease, Failure> {
         let patience = Instant::now() + FULL;
         loop {
-            match acquire(&self.0).await {
+            match acquire(&self.pool).await {
                 Err(error) if is_full(&error) && Instant::now() < patience => {
                     tokio::time::sleep(FULL / 20).await;
                 }
-                acquired => return Ok(Lease { connection: acquired?, whole: false }),
+                acquired => return Ok(Lease { connection: acquired?, whole: false, turn: None }),
             }
         }
     }
 
+    /// One to change definitions with: those who do may all wait for one lock, and leave the other connections to others.
+    pub(super) async fn lease_to_write(&self) -> Result<Lease, Failure> {
+        let turn = tokio::time::timeout(IN_LINE, Arc::clone(&self.writing).acquire_owned()).await;
+        let turn = turn.map_err(|_| Failure::Told(BUSY.into()))?.ok();
+        let mut lease = self.lease().await?;
+        lease.turn = turn;
+        Ok(lease)
+    }
+
+    /// Everything that a store needs to be opened again.
+    pub(super) fn options(&self) -> Arc<MySqlConnectOptions> {
+        self.pool.connect_options()
+    }
+
     pub(super) async fn close(&self) {
-        self.0.close().await;
+        self.pool.close().await;
     }
 }
 
@@ -126,12 +151,14 @@ pub(super) async fn within<T>(
 pub(super) struct Lease {
     connection: PoolConnection<MySql>,
     whole: bool,
+    turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Lease {
     /// The work is done, and the connection is as it was.
     pub(super) fn give_back(mut self) {
         self.whole = true;
+        self.turn = None;
     }
 }
 

@@ -24,9 +24,12 @@ macro_rules! select_rows {
 }
 pub(super) use select_rows;
 
-const STATE: &str = "SELECT version, \
+const STATE: &str = "SELECT CAST(version AS SIGNED), \
     CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
     FROM mcp_config_version WHERE id = 1";
+const LOCK: &str = "SELECT CAST(version AS SIGNED) FROM mcp_config_version WHERE id = 1 FOR UPDATE";
+const NEWEST: &str = "SELECT max(revision) FROM mcp_tool_history";
+const GO_ON: &str = "UPDATE mcp_config_version SET version = ? WHERE id = 1";
 const SIZES: &str = "SELECT version, CAST(coalesce(config_bytes, 0) AS SIGNED) FROM mcp_tool WHERE version > ? \
     ORDER BY version LIMIT ?";
 const CHANGED: &str = select_rows!("WHERE version > ? AND version <= ? ORDER BY version");
@@ -128,6 +131,19 @@ fn fitting(sizes: &[(Revision, i64)]) -> &[(Revision, i64)] {
 pub(super) async fn state(connection: &mut MySqlConnection) -> Result<(Revision, bool), sqlx::Error> {
     let row = sqlx::query(STATE).fetch_one(connection).await?;
     Ok((row.try_get(0)?, row.try_get::<i64, _>(1)? != 0))
+}
+
+/// Locks the revision, and returns it. It goes on from the newest version there is, if somebody has set it back.
+pub(super) async fn lock(transaction: &mut Begun<'_>) -> Result<Revision, sqlx::Error> {
+    let locked: Revision = sqlx::query_scalar(LOCK).fetch_one(&mut **transaction).await?;
+    let newest: Option<Revision> = sqlx::query_scalar(NEWEST).fetch_one(&mut **transaction).await?;
+    match newest.filter(|newest| *newest > locked) {
+        Some(newest) => {
+            sqlx::query(GO_ON).bind(newest).execute(&mut **transaction).await?;
+            Ok(newest)
+        }
+        None => Ok(locked),
+    }
 }
 
 /// A row of `select_rows!`.

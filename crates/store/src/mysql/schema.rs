@@ -8,6 +8,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _};
 use url::Url;
 
 use super::failure::{Failure, missing_right, number, number_of};
+use super::rows::text;
 use super::{adopt, pool, triggers, truncated};
 
 const TABLES: &str = include_str!("migrations/0001_tables.sql");
@@ -28,6 +29,11 @@ const VERSION: &str = "SELECT version FROM toolrail_schema WHERE id = 1";
 const LOCK: &str = "SELECT GET_LOCK(CONCAT('toolrail:', SHA1(DATABASE())), ?)";
 const MARK: &str = "CREATE TABLE IF NOT EXISTS toolrail_schema (id SMALLINT PRIMARY KEY, version BIGINT NOT NULL) \
     ENGINE = InnoDB";
+// When the table was made: one that was swapped or restored by itself has rows that our triggers have not seen.
+const MADE: &str = "SELECT CAST(create_time AS CHAR) FROM information_schema.tables \
+    WHERE table_schema = DATABASE() AND table_name = 'mcp_tool'";
+const KNOWN_AS_MADE: &str = "SELECT value FROM toolrail_meta WHERE name = 'table_made'";
+const REMEMBER_MADE: &str = "REPLACE INTO toolrail_meta (name, value) VALUES ('table_made', ?)";
 const NUMBER: &str =
     "UPDATE mcp_tool SET version = 0, updated_at = updated_at WHERE version = 0 ORDER BY id LIMIT ?";
 
@@ -106,7 +112,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// Whether there is nothing to do.
-async fn is_current(connection: &mut MySqlConnection) -> Result<bool, Failure> {
+pub(super) async fn is_current(connection: &mut MySqlConnection) -> Result<bool, Failure> {
     let found: Result<Option<i64>, _> = sqlx::query_scalar(VERSION).fetch_optional(&mut *connection).await;
     let found = match found {
         Err(error) if number_of(&error) == Some(number::NO_TABLE) => None,
@@ -115,9 +121,20 @@ async fn is_current(connection: &mut MySqlConnection) -> Result<bool, Failure> {
     match found {
         Some(found) if found > KNOWN => Err(Failure::TooNew { found, known: KNOWN }),
         // Without its triggers, as after a backup of tables alone was played back, the store is blind.
-        Some(KNOWN) => Ok(triggers::are_there(connection).await?),
+        Some(KNOWN) => Ok(triggers::are_there(connection).await? && is_the_same_table(connection).await?),
         Some(_) | None => Ok(false),
     }
+}
+
+async fn is_the_same_table(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
+    let known = sqlx::query(KNOWN_AS_MADE).fetch_optional(&mut *connection).await?;
+    let known = known.map(|row| text(&row, 0)).transpose()?;
+    Ok(known == Some(made(connection).await?))
+}
+
+async fn made(connection: &mut MySqlConnection) -> Result<String, sqlx::Error> {
+    let row = sqlx::query(MADE).fetch_one(connection).await?;
+    text(&row, 0)
 }
 
 async fn take_turn(connection: &mut MySqlConnection) -> Result<(), Failure> {
@@ -131,13 +148,17 @@ async fn take_turn(connection: &mut MySqlConnection) -> Result<(), Failure> {
 async fn bring(connection: &mut MySqlConnection) -> Result<(), Failure> {
     adopt::check(connection).await?;
     sqlx::raw_sql(TABLES).execute(&mut *connection).await?;
+    // Until all is done, nobody takes it for done.
+    connection.execute(MARK).await?;
+    connection.execute("DELETE FROM toolrail_schema").await?;
     let columns = adopt::prepare(connection).await?;
+    let made = made(connection).await?;
     triggers::install(connection, &columns).await?;
     number_rows(connection).await?;
     // Whatever went while there were no triggers is entered now.
     connection.execute("UPDATE mcp_config_version SET truncated = TRUE WHERE id = 1").await?;
     truncated::bury(connection).await?;
-    connection.execute(MARK).await?;
+    sqlx::query(REMEMBER_MADE).bind(made).execute(&mut *connection).await?;
     let mark = sqlx::query("REPLACE INTO toolrail_schema (id, version) VALUES (1, ?)");
     mark.bind(KNOWN).execute(connection).await?;
     Ok(())

@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, Executor as _};
 
 use super::adopt::Columns;
 use super::failure::{Failure, missing_right, number, number_of};
+use super::rows::text;
 
 // What comes before a row is written stands before what comes after it.
 const TRIGGERS: [(&str, &str); 5] = [
@@ -19,12 +20,23 @@ const TRIGGERS: [(&str, &str); 5] = [
 const COUNT: &str = "SELECT count(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
     AND event_object_table = 'mcp_tool' AND trigger_name LIKE 'toolrail\\_%'";
 
-const LOCK: &str = "LOCK TABLES mcp_tool WRITE, mcp_tool_history READ";
+// Triggers go along with a table that is renamed, and keep their names from being used again.
+const ASTRAY: &str = "SELECT trigger_name FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
+    AND event_object_table <> 'mcp_tool' AND trigger_name IN \
+    ('toolrail_inserting', 'toolrail_updating', 'toolrail_inserted', 'toolrail_updated', 'toolrail_deleted')";
 
-// Rows whose version is not one of ours: another program's column of that name, or written while there were no triggers.
+const LOCK: &str = "LOCK TABLES mcp_tool WRITE, mcp_tool_history READ, mcp_tool_history AS later READ";
+
+// Rows that are not as the newest of their versions says: the column is another program's, or they were written while
+// there were no triggers.
 const FORGET_VERSIONS: &str = "UPDATE mcp_tool SET version = 0, updated_at = updated_at WHERE version <> 0 \
     AND NOT EXISTS (SELECT 1 FROM mcp_tool_history WHERE mcp_tool_history.revision = mcp_tool.version \
-        AND mcp_tool_history.name_key = mcp_tool.name_key)";
+        AND mcp_tool_history.name_key = mcp_tool.name_key AND mcp_tool_history.tenant_key = mcp_tool.tenant_key \
+        AND mcp_tool_history.enabled = (COALESCE(mcp_tool.enabled, 0) <> 0) \
+        AND CAST(CONVERT(mcp_tool_history.config_json USING utf8mb4) AS BINARY) \
+            <=> CAST(CONVERT(mcp_tool.config_json USING utf8mb4) AS BINARY) \
+        AND NOT EXISTS (SELECT 1 FROM mcp_tool_history AS later WHERE later.tenant_key = mcp_tool.tenant_key \
+            AND later.name_key = mcp_tool.name_key AND later.revision > mcp_tool.version))";
 
 /// The folded name, as `ToolName::fold` makes it: no function of the server lowers the letters of ASCII alone.
 pub(super) fn name_key(column: &str) -> String {
@@ -49,6 +61,10 @@ pub(super) async fn are_there(connection: &mut MySqlConnection) -> Result<bool, 
 
 /// Makes them all anew while nobody can write. Rows that they have not numbered have version 0 then.
 pub(super) async fn install(connection: &mut MySqlConnection, columns: &Columns) -> Result<(), Failure> {
+    for row in sqlx::query(ASTRAY).fetch_all(&mut *connection).await? {
+        let drop = format!("DROP TRIGGER IF EXISTS {}", text(&row, 0)?);
+        connection.execute(AssertSqlSafe(drop)).await?;
+    }
     match connection.execute(LOCK).await {
         Ok(_) => {}
         Err(error)

@@ -8,8 +8,6 @@ use super::failure::Failure;
 use super::pool::begin_writing;
 use super::rows;
 
-const LOCK: &str = "SELECT version FROM mcp_config_version WHERE id = 1 FOR UPDATE";
-
 // Whatever was there last and is not there now. The newest version of every definition is always kept.
 const HISTORY: &str = "INSERT INTO mcp_tool_history \
     (revision, tenant_key, name_key, tenant, name, kind, enabled, config_json, at) \
@@ -23,13 +21,13 @@ const HISTORY: &str = "INSERT INTO mcp_tool_history \
         WHERE mcp_tool.tenant_key = last.tenant_key AND mcp_tool.name_key = last.name_key)";
 const TOMBSTONES: &str = "REPLACE INTO mcp_tool_tombstone (tenant_key, name_key, version) \
     SELECT tenant_key, name_key, revision FROM mcp_tool_history WHERE revision > ?";
-const COUNT: &str = "UPDATE mcp_config_version SET version = version + ?, truncated = FALSE, \
+const COUNT: &str = "UPDATE mcp_config_version SET version = ?, truncated = FALSE, \
     live = (SELECT count(*) FROM mcp_tool) WHERE id = 1";
 
 /// Enters what went as removed, unless somebody else has done so already. Returns the revision that it led to.
 pub(super) async fn bury(connection: &mut MySqlConnection) -> Result<Revision, Failure> {
     let mut transaction = begin_writing(connection).await?;
-    let before: Revision = sqlx::query_scalar(LOCK).fetch_one(&mut *transaction).await?;
+    let before = rows::lock(&mut transaction).await?;
     if !rows::state(&mut transaction).await?.1 {
         transaction.rollback().await?;
         return Ok(before);
@@ -37,7 +35,7 @@ pub(super) async fn bury(connection: &mut MySqlConnection) -> Result<Revision, F
     let buried = sqlx::query(HISTORY).bind(before).execute(&mut *transaction).await?.rows_affected();
     let buried = i64::try_from(buried).unwrap_or(0);
     sqlx::query(TOMBSTONES).bind(before).execute(&mut *transaction).await?;
-    sqlx::query(COUNT).bind(buried).execute(&mut *transaction).await?;
+    sqlx::query(COUNT).bind(before + buried).execute(&mut *transaction).await?;
     transaction.commit().await?;
     if buried > 0 {
         tracing::warn!(definitions = buried, "mcp_tool was truncated; entered its definitions as removed");

@@ -12,12 +12,12 @@ use super::pieces::pieces;
 use super::plan::{self, Deed, Rows, Step};
 use super::pool::{Begun, begin_writing};
 use super::rows::{row_of, select_rows, tenant_bytes, text, time};
-use super::{audit, truncated};
+use super::{audit, rows, triggers, truncated};
 
-const LOCK: &str = "SELECT version, CAST(UTC_TIMESTAMP(6) AS CHAR), \
+const LOOK: &str = "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR), \
     CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
-    FROM mcp_config_version WHERE id = 1 FOR UPDATE";
-const REVISION: &str = "SELECT version FROM mcp_config_version WHERE id = 1";
+    FROM mcp_config_version WHERE id = 1";
+const REVISION: &str = "SELECT CAST(version AS SIGNED) FROM mcp_config_version WHERE id = 1";
 const SIGN: &str =
     "UPDATE mcp_tool_history SET who = ?, address = ?, via = ? WHERE revision > ? AND revision <= ?";
 const UNIQUE_NAMES: &str = "SELECT index_name FROM information_schema.statistics \
@@ -71,15 +71,30 @@ async fn write_once(
     }
     let reached: Revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
     if reached != after {
-        let told = format!(
-            "its revision is {reached} after a write that leads to {after}; look for triggers on mcp_tool that are not Toolrail's"
-        );
-        return Err(Failure::Told(told));
+        transaction.rollback().await?;
+        return Err(Failure::Told(miscounted(connection, reached, after).await?));
     }
     sign(&mut transaction, author, before..after).await?;
     audit::append(&mut transaction, steps.iter().map(|step| step.entry(author, &at)).collect()).await?;
     transaction.commit().await?;
     Ok(after)
+}
+
+/// Why the triggers have not counted as they should.
+async fn miscounted(
+    connection: &mut MySqlConnection,
+    reached: Revision,
+    after: Revision,
+) -> Result<String, Failure> {
+    Ok(if triggers::are_there(connection).await? {
+        format!(
+            "its revision is {reached} after a write that leads to {after}; look for triggers on mcp_tool that are not Toolrail's"
+        )
+    } else {
+        "its table mcp_tool has lost Toolrail's triggers, as when it is swapped or restored by itself; a gateway makes \
+         them again within half a minute, then try again"
+            .into()
+    })
 }
 
 /// What was found when the revision was locked.
@@ -92,8 +107,9 @@ struct Locked {
 }
 
 async fn lock(transaction: &mut Begun<'_>) -> Result<Locked, sqlx::Error> {
-    let row = sqlx::query(LOCK).fetch_one(&mut **transaction).await?;
-    Ok(Locked { revision: row.try_get(0)?, at: time(&text(&row, 1)?), lost: row.try_get::<i64, _>(2)? != 0 })
+    let revision = rows::lock(transaction).await?;
+    let row = sqlx::query(LOOK).fetch_one(&mut **transaction).await?;
+    Ok(Locked { revision, at: time(&text(&row, 0)?), lost: row.try_get::<i64, _>(1)? != 0 })
 }
 
 async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Rows, sqlx::Error> {

@@ -7,6 +7,9 @@ use super::schema::MigrateError;
 
 const COLUMNS: &str = "SELECT lower(name) FROM pragma_table_info('mcp_tool')";
 
+const VIEW: &str =
+    "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE lower(name) = 'mcp_tool' AND type = 'view')";
+
 const REQUIRED: &[&str] = &["id", "name", "config_json"];
 
 // Columns that a row of ours would leave empty and that may not be empty. A whole number as the key is the row's number.
@@ -45,6 +48,8 @@ pub(super) enum UnusableTable {
         "its table mcp_tool has no column {column}; rename that table or start with another data folder, and register the tools anew"
     )]
     Lacks { column: &'static str },
+    #[error("its mcp_tool is a view, not a table; rename that view or start with another data folder")]
+    View,
     #[error(
         "its table mcp_tool demands values of {columns} that no tool has, so that none could be registered; \
          make the table anew with NULL allowed there"
@@ -57,6 +62,9 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Mig
     let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut *connection).await?;
     if columns.is_empty() {
         return Ok(());
+    }
+    if sqlx::query_scalar(VIEW).fetch_one(&mut *connection).await? {
+        return Err(UnusableTable::View.into());
     }
     let missing = |column: &str| !columns.iter().any(|found| found == column);
     if let Some(column) = REQUIRED.iter().find(|column| missing(column)) {

@@ -53,6 +53,7 @@ macro_rules! suite {
             a_change_in_the_audit_record_is_found
             a_removal_from_the_audit_record_is_found
             a_message_that_has_lain_for_a_minute_is_gone
+            the_days_of_a_version_begin_when_it_is_replaced
         }
     };
     (@without_other_programs $make:path) => {
@@ -97,7 +98,6 @@ macro_rules! suite {
             a_dropped_or_refused_write_leaves_no_version
             only_so_many_versions_are_kept
             versions_are_forgotten_after_so_many_days
-            the_days_of_a_version_begin_when_it_is_replaced
             nothing_is_forgotten_unless_it_is_asked_for
             each_change_is_entered_in_the_audit_record
             nothing_is_entered_when_nothing_changed

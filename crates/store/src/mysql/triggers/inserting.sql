@@ -3,6 +3,11 @@ BEGIN
     DECLARE someone, revision_now, live_now BIGINT DEFAULT NULL;
     UPDATE mcp_config_version SET version = version + 1 WHERE id = 1;
     SELECT version, live INTO revision_now, live_now FROM mcp_config_version WHERE id = 1;
+    -- Somebody has set the revision back: it goes on from the newest version there is.
+    IF EXISTS (SELECT 1 FROM mcp_tool_history WHERE revision >= revision_now) THEN
+        SET revision_now = (SELECT MAX(revision) + 1 FROM mcp_tool_history);
+        UPDATE mcp_config_version SET version = revision_now WHERE id = 1;
+    END IF;
     -- Rows that were there are gone, and no trigger saw them go: TRUNCATE. What this transaction sees may be old, so look
     -- again at what is there now.
     IF live_now > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool) THEN
