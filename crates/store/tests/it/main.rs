@@ -15,6 +15,7 @@ mod mysql_adoption;
 mod mysql_proxy;
 #[cfg(test)]
 mod mysql_server;
+#[cfg(test)]
 mod mysql_tables;
 #[cfg(test)]
 mod postgres;
