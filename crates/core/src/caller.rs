@@ -185,6 +185,17 @@ pub trait Caller: Send + Sync {
         &[]
     }
 
+    /// What tells the client's conversation from those of others, where something does: its session, or else who it says
+    /// it is and where it comes from. Whatever is learnt from what it does in a row hangs on this.
+    fn conversation(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether what it asks for may change definitions. A web page from elsewhere may call tools, but not make them.
+    fn may_change(&self) -> bool {
+        true
+    }
+
     /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.
     fn hang_up(&self) {}
 }

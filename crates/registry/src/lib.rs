@@ -6,6 +6,7 @@ mod changes;
 mod compile;
 mod compile_drafts;
 mod contradictions;
+mod endpoint;
 mod entry;
 mod entry_key;
 mod feed;
@@ -38,6 +39,7 @@ mod reload;
 mod retention;
 mod rollback;
 mod schema_lint;
+mod search;
 mod shelf;
 mod snapshot;
 mod source;
@@ -60,6 +62,7 @@ mod write_error;
 pub use audit::{AuditReport, Noted, Stray};
 pub use compile::{Compiler, Wrap};
 pub use contradictions::{Contradiction, HistoryFault};
+pub use endpoint::{Choice, Endpoint, ListingMode};
 pub use entry::{Entry, SourceId};
 pub use feed::{Feed, Lists};
 pub use header_params::HeaderParam;
@@ -73,6 +76,9 @@ pub use refresh::{LoadProgress, OnProgress};
 pub use registration::Registration;
 pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
+pub use search::{
+    Among, Hit, Matched, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod,
+};
 pub use snapshot::Snapshot;
 pub use source::{
     DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source,

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use toolrail_core::{Problem, Store, Upstream};
 
 use crate::compile::Compiler;
+use crate::endpoint::Endpoint;
 use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
@@ -142,6 +143,11 @@ impl Registry {
         let snapshot = self.snapshot();
         let own = tenant.and_then(|tenant| snapshot.of_tenant(tenant));
         own.unwrap_or(snapshot)
+    }
+
+    /// What somebody of that tenant sees at that endpoint.
+    pub fn catalogue_at(&self, tenant: Option<&str>, _endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
+        self.catalogue(tenant)
     }
 
     /// Where changes are told.

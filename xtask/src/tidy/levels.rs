@@ -38,13 +38,14 @@ const PLACES: &[Place] = &[
     Place { name: "toolrail-tool", level: 1, sees: Sees::Only(&[CORE, "toolrail-tool-macros"]) },
     Place { name: "toolrail-registry", level: 2, sees: Sees::Only(&[CORE, "toolrail-search"]) },
     Place { name: "toolrail-mcp", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
+    Place { name: "toolrail-discovery", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
     Place { name: "toolrail-admin", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
     Place { name: "toolrail", level: 4, sees: Sees::EveryProductCrate },
     Place { name: "toolrail-conformance", level: 5, sees: Sees::Only(EMBEDS) },
     Place { name: "toolrail-native-tools", level: 5, sees: Sees::Only(EMBEDS) },
     // Development only: nothing that ships may depend on these two.
     Place { name: TESTKIT, level: 0, sees: Sees::Only(&[CORE]) },
-    Place { name: XTASK, level: 0, sees: Sees::Only(&[TESTKIT]) },
+    Place { name: XTASK, level: 0, sees: Sees::Only(&[TESTKIT, "toolrail-search"]) },
 ];
 
 /// A dependency of one workspace crate on another.
