@@ -2,6 +2,7 @@
 //! neither transports nor what a kind does with a call.
 
 mod audit;
+mod built_in;
 mod changes;
 mod compile;
 mod compile_drafts;
@@ -36,6 +37,7 @@ mod refresh;
 mod registration;
 mod registry;
 mod reload;
+mod resolve;
 mod retention;
 mod rollback;
 mod schema_lint;
@@ -60,6 +62,7 @@ mod write;
 mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
+pub use built_in::{CALL_TOOL, DISCOVERY};
 pub use compile::{Compiler, Wrap};
 pub use contradictions::{Contradiction, HistoryFault};
 pub use endpoint::{Choice, Endpoint, ListingMode};
@@ -75,6 +78,7 @@ pub use plan::{Applied, Covers, Desired, Plan, PlanMode, Step, StepKind};
 pub use refresh::{LoadProgress, OnProgress};
 pub use registration::Registration;
 pub use registry::{Registry, RegistryLimits};
+pub use resolve::{Named, Resolved, Unresolved};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
     Among, Hit, Matched, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod,

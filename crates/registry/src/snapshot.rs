@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
+use crate::built_in::BuiltIns;
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
 use crate::listing::{Cut, Era, List, Page, PageLimits};
@@ -38,6 +39,8 @@ pub struct Snapshot {
     pages: ToolPages,
     /// Those of a tenant, made when first asked for.
     shelves: OnceLock<Shelves>,
+    /// The shelves with what is built in, for lists.
+    listed_shelves: OnceLock<Shelves>,
     /// What tenants see; only in the snapshot of those without one.
     views: RwLock<HashMap<Arc<str>, Arc<Snapshot>>>,
 }
@@ -53,6 +56,8 @@ pub(crate) struct Published {
     pub(crate) problems: Vec<Problem>,
     pub(crate) spaces: Spaces,
     pub(crate) limits: PageLimits,
+    /// What the gateway has by itself.
+    pub(crate) built_ins: Arc<BuiltIns>,
 }
 
 impl Snapshot {
@@ -72,6 +77,7 @@ impl Snapshot {
             tools: OnceLock::new(),
             pages: ToolPages::new(if own.is_some() { MOST_PAGES.1 } else { MOST_PAGES.0 }),
             shelves: OnceLock::new(),
+            listed_shelves: OnceLock::new(),
             views: RwLock::default(),
             published,
             own,
@@ -101,9 +107,23 @@ impl Snapshot {
     }
 
     /// The tool that may be called under that name, in any case. Names are unique by folded case, so a folded match is
-    /// the exact one whenever there is an exact one.
+    /// the exact one whenever there is an exact one. What is built in has to make way for any definition.
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.entry(name).and_then(live_tool)
+        match self.entry(name) {
+            Some(entry) => live_tool(entry),
+            None => self.built_in().find(name),
+        }
+    }
+
+    /// The tools that the gateway has by itself, in the order in which they are listed, but for those whose names
+    /// definitions have.
+    pub fn built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.built_in().tools().iter().filter(|tool| self.entry(tool.name.as_str()).is_none())
+    }
+
+    /// What is built in, as far as it is served here.
+    fn built_in(&self) -> &BuiltIns {
+        &self.published.built_ins
     }
 
     /// The definition of that name, live or not.
@@ -206,21 +226,24 @@ impl Snapshot {
 
     /// The resource of that URI, or the template that stands for it; of several templates the first in the list.
     pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
-        let Shelves { resources, templates, .. } = self.shelves();
-        let template = || templates.things().find(|template| template.stands_for(uri));
-        resources.find(uri).or_else(template)
+        [self.shelves(), &self.built_in().shelves].into_iter().find_map(|shelves| {
+            let Shelves { resources, templates, .. } = shelves;
+            let template = || templates.things().find(|template| template.stands_for(uri));
+            resources.find(uri).or_else(template)
+        })
     }
 
     /// The resource template written like that.
     pub fn template(&self, uri_template: &str) -> Option<&Arc<Resource>> {
-        self.shelves().templates.find(uri_template)
+        let built_in = || self.built_in().shelves.templates.find(uri_template);
+        self.shelves().templates.find(uri_template).or_else(built_in)
     }
 
     /// The first page of a list, or the one after a key; serialised when first asked for.
     pub fn page(&self, list: List, era: Era, after: Option<&str>) -> Page {
         let limits = self.published.limits;
         if list != List::Tools {
-            return self.shelves().page(list, after, limits);
+            return self.listed_shelves().page(list, after, limits);
         }
         let legacy = self.spaces_seen().any(|space| space.tally.legacy > 0);
         let era = if legacy { era } else { Era::Modern };
@@ -245,6 +268,14 @@ impl Snapshot {
                 self.shelves.get_or_init(|| own.shelves.over(shared, &|by: &str| own.get(by).is_some()))
             }
         }
+    }
+
+    fn listed_shelves(&self) -> &Shelves {
+        let built_in = &self.built_in().shelves;
+        if built_in.is_empty() {
+            return self.shelves();
+        }
+        self.listed_shelves.get_or_init(|| self.shelves().over(built_in, &|_| false))
     }
 }
 

@@ -111,4 +111,12 @@ impl Caller for Nested<'_> {
     fn chain(&self) -> &[String] {
         &self.chain
     }
+
+    fn conversation(&self) -> Option<&str> {
+        self.caller().conversation()
+    }
+
+    fn may_change(&self) -> bool {
+        self.caller().may_change()
+    }
 }
