@@ -107,6 +107,7 @@ pub(crate) fn tool_of(
         }),
         entry,
         header_params,
+        described: None,
         arguments,
         output,
         has_output_schema: output_schema.is_some(),
