@@ -26,7 +26,6 @@ pub(crate) fn entry() -> Value {
 }
 
 /// Nobody comes here.
-pub(crate) async fn run() -> Outcome {
-    std::future::ready(()).await;
+pub(crate) fn run() -> Outcome {
     Err(CallError::new(ErrorCode::Internal, "call_tool was not resolved; this is a fault of Toolrail"))
 }

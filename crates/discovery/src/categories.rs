@@ -32,7 +32,7 @@ pub(crate) fn entry() -> Value {
     })
 }
 
-pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
+pub(crate) fn run(asked: &Asked<'_>) -> Outcome {
     let mut arguments = Arguments::of(asked.call)?;
     let category = arguments.needed("category", "类别名称不能为空")?;
     let limit = arguments.limit(USUAL_TOOLS)?;

@@ -12,7 +12,7 @@ mod resources;
 mod search;
 mod unregister;
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 
@@ -40,8 +40,8 @@ type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 const TOOLS: &[Tool] = &[
     Tool { entry: search::entry, run: |asked| Box::pin(search::among_all(asked)) },
     Tool { entry: definition::entry, run: |asked| Box::pin(definition::run(asked)) },
-    Tool { entry: call::entry, run: |_| Box::pin(call::run()) },
-    Tool { entry: categories::entry, run: |asked| Box::pin(categories::run(asked)) },
+    Tool { entry: call::entry, run: |_| Box::pin(ready(call::run())) },
+    Tool { entry: categories::entry, run: |asked| Box::pin(ready(categories::run(&asked))) },
     Tool { entry: search::hot_entry, run: |asked| Box::pin(search::among_hot(asked)) },
     Tool { entry: register::entry, run: |asked| Box::pin(register::run(asked)) },
     Tool { entry: unregister::entry, run: |asked| Box::pin(unregister::run(asked)) },

@@ -10,7 +10,7 @@ use toolrail_core::{
 };
 use toolrail_registry::Registry;
 
-use crate::asked::{Asked, good};
+use crate::asked::{Asked, catalogue, good};
 use crate::definition::described;
 use crate::failure::unknown;
 
@@ -84,7 +84,7 @@ impl Executor for Reading {
             return Ok(Completion::default());
         };
         let begun = ToolName::fold(asked.value);
-        let snapshot = registry.catalogue(asked.principal.tenant());
+        let snapshot = catalogue(&registry, asked.principal, asked.caller);
         let fits = |name: &&str| ToolName::fold(name).starts_with(&begun);
         let mut names = snapshot.tools().iter().map(|tool| tool.name.as_str()).filter(fits);
         let values = names.by_ref().take(MOST_COMPLETIONS).map(str::to_owned).collect();

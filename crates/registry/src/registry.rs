@@ -11,7 +11,7 @@ use toolrail_core::{Problem, Store, Upstream};
 
 use crate::built_in::BuiltIns;
 use crate::compile::Compiler;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Endpoints};
 use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
@@ -75,6 +75,7 @@ pub struct Registry {
     pub(crate) feed: Arc<Feed>,
     /// What the gateway has by itself.
     pub(crate) built_ins: Arc<BuiltIns>,
+    endpoints: Endpoints,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
 }
@@ -106,6 +107,7 @@ impl Registry {
             offers,
             feed,
             built_ins: Arc::default(),
+            endpoints: Endpoints::default(),
             keys: Mutex::default(),
         }
     }
@@ -130,6 +132,13 @@ impl Registry {
         self
     }
 
+    /// The same with those endpoints, instead of one that lists everything.
+    #[must_use]
+    pub fn with_endpoints(mut self, endpoints: Endpoints) -> Self {
+        self.endpoints = endpoints;
+        self
+    }
+
     /// The same, telling of the progress of long loads.
     #[must_use]
     pub fn with_progress(mut self, progress: OnProgress) -> Self {
@@ -150,8 +159,13 @@ impl Registry {
     }
 
     /// What somebody of that tenant sees at that endpoint.
-    pub fn catalogue_at(&self, tenant: Option<&str>, _endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
-        self.catalogue(tenant)
+    pub fn catalogue_at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
+        self.current.load().at(tenant, endpoint)
+    }
+
+    /// The endpoints there are.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// Where changes are told.

@@ -116,6 +116,10 @@ impl Caller for Nested<'_> {
         self.caller().conversation()
     }
 
+    fn group(&self) -> Option<&str> {
+        self.caller().group()
+    }
+
     fn may_change(&self) -> bool {
         self.caller().may_change()
     }
