@@ -3,6 +3,7 @@
 
 mod analysis;
 mod candidates;
+mod common;
 mod document;
 mod field;
 mod hit;

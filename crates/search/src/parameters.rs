@@ -14,6 +14,10 @@ pub struct Parameters {
     pub saturation: f32,
     /// How much rarer words outweigh commoner ones: 1 as in BM25.
     pub rarity: f32,
+    /// How many documents are added in thought when it is reckoned how rare a word is that is common elsewhere.
+    pub background: f32,
+    /// How much a capitalised word counts that does not begin a sentence: a name, mostly a value.
+    pub proper: f32,
     /// How much a synonym counts.
     pub related: f32,
     /// How much a translation counts.
@@ -63,6 +67,8 @@ impl Default for Parameters {
             lengths: [0.5, 0.4, 0.4, 0.3, 0.2, 0.4, 0.5, 0.5, 0.5],
             saturation: 1.6,
             rarity: 1.0,
+            background: 300.0,
+            proper: 0.9,
             related: 0.5,
             gloss: 0.8,
             bigram: 0.4,
@@ -110,6 +116,8 @@ impl Parameters {
         Some(match name {
             "saturation" => &mut self.saturation,
             "rarity" => &mut self.rarity,
+            "background" => &mut self.background,
+            "proper" => &mut self.proper,
             "related" => &mut self.related,
             "gloss" => &mut self.gloss,
             "bigram" => &mut self.bigram,

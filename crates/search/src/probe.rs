@@ -1,5 +1,6 @@
 //! What is wanted against what the indexes have: the lists of documents to go through, and what a find in each is worth.
 
+use crate::common;
 use crate::index::Index;
 use crate::parameters::Parameters;
 use crate::postings::Postings;
@@ -51,7 +52,7 @@ pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, p
                 best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
             }
         }
-        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, parameters) } else { 0.0 };
+        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, (&word.folded, parameters)) } else { 0.0 };
         found.worth.push(if best > 0.0 { best } else { unknown });
     }
     found
@@ -76,7 +77,7 @@ impl<'i> Probes<'i> {
         if frequency == 0 {
             return 0.0;
         }
-        let gain = weight * way.weight * rarity(documents, frequency, parameters);
+        let gain = weight * way.weight * rarity(documents, frequency, (&way.term, parameters));
         self.probes.push(Probe { word, way: way_number, gain });
         gain
     }
@@ -84,7 +85,8 @@ impl<'i> Probes<'i> {
 
 /// How much a term says that so many of the documents have.
 #[expect(clippy::cast_precision_loss, reason = "a few million at most")]
-pub(crate) fn rarity(documents: usize, frequency: usize, parameters: &Parameters) -> f32 {
-    let (documents, frequency) = (documents as f32, (frequency as f32).min(documents as f32));
-    (1.0 + (documents - frequency + 0.5) / (frequency + 0.5)).ln().powf(parameters.rarity)
+pub(crate) fn rarity(documents: usize, frequency: usize, (term, parameters): (&str, &Parameters)) -> f32 {
+    let common = parameters.background * common::commonness(term);
+    let (documents, frequency) = (documents as f32 + parameters.background, frequency as f32 + common);
+    (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln().powf(parameters.rarity)
 }

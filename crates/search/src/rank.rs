@@ -189,8 +189,9 @@ impl<'r, T: Clone> Judge<'r, T> {
         for (at, term) in record.sequence.iter().enumerate() {
             let word = self.terms.word(*term);
             if at < record.name {
-                let frequency = self.index.vocabulary.get(*term).map_or(0, |term| term.postings.len());
-                let says = probe::rarity(self.index.len(), frequency, self.parameters);
+                let (text, frequency) =
+                    self.index.vocabulary.get(*term).map_or(("", 0), |term| (&*term.text, term.postings.len()));
+                let says = probe::rarity(self.index.len(), frequency, (text, self.parameters));
                 name += says;
                 if let Some((number, gain)) = word {
                     let most = self.probes.worth.get(number).copied().unwrap_or(1.0).max(0.001);

@@ -168,7 +168,17 @@ impl Reader<'_> {
         let filler = if FILLERS.contains(&&*token.folded) { parameters.filler } else { 1.0 };
         let quoted = if self.place.quoted { parameters.quoted } else { 1.0 };
         let literal = if self.is_literal(&token.at) { parameters.literal } else { 1.0 };
-        shape * filler * quoted.min(literal)
+        let proper = if self.is_proper(&token.at) { parameters.proper } else { 1.0 };
+        shape * filler * quoted.min(literal).min(proper)
+    }
+
+    /// Whether a word is capitalised without beginning a sentence, so that it is the name of something.
+    fn is_proper(&self, at: &Range<usize>) -> bool {
+        let word = self.query.get(at.clone()).unwrap_or_default();
+        let mut letters = word.chars();
+        let capital = letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase);
+        let before = self.query.get(..at.start).unwrap_or_default().trim_end_matches(['"', '\'', '“', ' ', '(']);
+        capital && before.ends_with(|last: char| last.is_lowercase() || last == ',' || last.is_ascii_digit())
     }
 
     /// Whether a word is part of an address, a path or a mail address.
