@@ -5,6 +5,7 @@ mod document;
 mod hit;
 mod index;
 mod learnt;
+mod lexicon;
 mod method;
 mod query;
 
