@@ -95,7 +95,7 @@ impl<'v> Analyst<'v> {
         if let Some(known) = self.seen.get(folded) {
             return *known;
         }
-        let term = (!lexicon::is_stop_word(folded)).then(|| self.vocabulary.number(&text::stem(folded)));
+        let term = (!lexicon::is_stop_word(folded)).then(|| self.vocabulary.number(&lexicon::stem(folded)));
         self.seen.insert(folded.to_owned(), term);
         term
     }

@@ -1,8 +1,8 @@
 //! Spellings of words that no document has: words one or two letters away.
 
 use crate::index::Index;
+use crate::lexicon;
 use crate::parameters::Parameters;
-use crate::text;
 use crate::wanted::Way;
 
 /// The most corrections of one word.
@@ -10,7 +10,7 @@ const MOST_CORRECTIONS: usize = 3;
 
 /// The nearest terms of the indexes to a word that none of them has.
 pub(crate) fn corrections<T: Clone>(indexes: &[&Index<T>], folded: &str, parameters: &Parameters) -> Vec<Way> {
-    let stem = text::stem(folded);
+    let stem = lexicon::stem(folded);
     if stem.len() < 4 || !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return Vec::new();
     }

@@ -3,8 +3,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rust_stemmers::{Algorithm, Stemmer};
-
 use crate::lexicon;
 
 /// A longer run of letters is no word: a key, an encoded file.
@@ -35,15 +33,6 @@ pub(crate) struct Token<'t> {
     /// Where it stands in the text.
     pub(crate) at: Range<usize>,
     pub(crate) shape: Shape,
-}
-
-/// The form under which a folded word is looked up: its stem.
-pub(crate) fn stem(folded: &str) -> Cow<'_, str> {
-    if folded.len() > 2 && folded.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        Stemmer::create(Algorithm::English).stem(folded)
-    } else {
-        Cow::Borrowed(folded)
-    }
 }
 
 /// Hands out the words of a text in order.

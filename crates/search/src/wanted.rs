@@ -136,7 +136,7 @@ impl Reader<'_> {
         if matches!(token.shape, Shape::Word | Shape::Han) {
             self.place.words += 1;
         }
-        let stem = text::stem(&token.folded).into_owned();
+        let stem = lexicon::stem(&token.folded).into_owned();
         if let Some(known) = self.wish.words.iter().position(|word| word.ways.first().is_some_and(|way| way.term == stem)) {
             let Some(word) = self.wish.words.get_mut(known) else { return };
             word.clauses |= clause;
@@ -203,7 +203,7 @@ impl Reader<'_> {
         }
         if token.shape == Shape::Han {
             for (word, weight) in lexicon::english_of(&token.folded) {
-                add_way(ways, &text::stem(word), weight * parameters.gloss);
+                add_way(ways, &lexicon::stem(word), weight * parameters.gloss);
             }
         } else {
             for (word, weight) in lexicon::chinese_of(&stem) {

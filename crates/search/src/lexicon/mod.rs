@@ -1,42 +1,18 @@
-//! Language data: a stand-in until the real one is merged.
+//! What the search knows about languages: how text is folded, where Chinese words begin and end, which words mean the same in
+//! English and in Chinese. All of it is static data under `data/`, looked up in place; nothing is read before a word needs it.
+//! Not here: how text is split into words, and how words are scored.
 
-use std::borrow::Cow;
+mod fold;
+mod gloss;
+mod related;
+mod segment;
+mod stem;
+mod stop;
+mod table;
 
-pub(crate) fn fold(text: &str) -> Cow<'_, str> {
-    Cow::Owned(text.to_lowercase())
-}
-
-pub(crate) fn is_stop_word(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
-}
-
-pub(crate) fn segment(han: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    let places: Vec<usize> = han.char_indices().map(|(at, _)| at).chain([han.len()]).collect();
-    for window in places.windows(3) {
-        if let [from, _, to] = window {
-            words.extend(han.get(*from..*to));
-        }
-    }
-    words
-}
-
-pub(crate) fn english_of(_word: &str) -> impl Iterator<Item = (&'static str, f32)> {
-    std::iter::empty()
-}
-
-pub(crate) fn chinese_of(_stem: &str) -> impl Iterator<Item = (&'static str, f32)> {
-    std::iter::empty()
-}
-
-pub(crate) fn related(_stem: &str) -> impl Iterator<Item = (&'static str, f32)> {
-    std::iter::empty()
-}
-
-const STOP: &[&str] = &[
-    "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but", "by", "can",
-    "could", "did", "do", "does", "for", "from", "had", "has", "have", "having", "he", "her", "here", "him", "his", "how", "i",
-    "if", "in", "into", "is", "it", "its", "just", "me", "my", "not", "of", "on", "or", "our", "out", "please", "she", "should", "so", "some",
-    "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "too", "us",
-    "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "would", "you", "your",
-];
+pub(crate) use fold::fold;
+pub(crate) use gloss::{chinese_of, english_of};
+pub(crate) use related::related;
+pub(crate) use segment::segment;
+pub(crate) use stem::stem;
+pub(crate) use stop::is_stop_word;
