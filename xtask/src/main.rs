@@ -6,6 +6,7 @@ mod bench;
 mod clients;
 mod databases;
 mod fuzz;
+mod lexicon;
 mod packages;
 mod search_eval;
 mod testing;
@@ -40,6 +41,8 @@ enum Chore {
     SearchEval(search_eval::EvalOptions),
     /// Compare Toolrail with a direct call and with a bare reverse proxy
     Bench(bench::BenchOptions),
+    /// Make the language data of the search again, from packages and from the lists we keep
+    Lexicon(lexicon::LexiconOptions),
     /// The measuring process that `bench` starts once everything is built
     #[command(hide = true)]
     BenchRun(bench::RunOptions),
@@ -74,6 +77,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Tidy => tidy::run(),
         Chore::SearchEval(options) => search_eval::run(&options),
         Chore::Bench(options) => bench::build_and_run(&options),
+        Chore::Lexicon(options) => lexicon::run(&options),
         Chore::BenchRun(options) => bench::run(options),
         Chore::BenchSearch(options) => bench::run_search(&options),
         Chore::BenchSearchChild(options) => bench::run_search_child(&options),
