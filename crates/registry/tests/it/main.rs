@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod fake;
 #[cfg(test)]
 mod fallback;
