@@ -5,6 +5,7 @@ mod bench;
 mod clients;
 mod databases;
 mod fuzz;
+mod lexicon;
 mod packages;
 mod search_eval;
 mod testing;
@@ -39,6 +40,8 @@ enum Chore {
     SearchEval(search_eval::EvalOptions),
     /// Compare Toolrail with a direct call and with a bare reverse proxy
     Bench(bench::BenchOptions),
+    /// Make the language data of the search again, from packages and from the lists we keep
+    Lexicon(lexicon::LexiconOptions),
     /// The measuring process that `bench` starts once everything is built
     #[command(hide = true)]
     BenchRun(bench::RunOptions),
@@ -67,6 +70,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Tidy => tidy::run(),
         Chore::SearchEval(options) => search_eval::run(&options),
         Chore::Bench(options) => bench::build_and_run(&options),
+        Chore::Lexicon(options) => lexicon::run(&options),
         Chore::BenchRun(options) => bench::run(options),
         Chore::BenchUpstream => bench::serve_upstream(),
         Chore::BenchProxy(options) => bench::serve_proxy(&options),
