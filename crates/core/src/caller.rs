@@ -205,6 +205,11 @@ pub trait Caller: Send + Sync {
     fn hang_up(&self) {}
 }
 
+/// Stands among the extensions of a request that comes from a web page of somewhere else: it may call tools, but not change
+/// definitions. See [`Caller::may_change`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignPage;
+
 /// A caller that can be told and asked nothing, such as that of the REST face.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mute;

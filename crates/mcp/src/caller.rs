@@ -296,6 +296,10 @@ impl Caller for RequestCaller<'_> {
         self.opened_state().map(|state| state.remembered)
     }
 
+    fn may_change(&self) -> bool {
+        !self.peer.session.foreign_page
+    }
+
     fn hang_up(&self) {
         // Only since 2025-11-25 do clients know that they have to come back.
         if self.dialect == Dialect::Legacy

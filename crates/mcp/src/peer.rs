@@ -32,6 +32,8 @@ pub(crate) struct Session {
     pub(crate) client_info: OnceLock<Value>,
     /// Whether the connection offers the shapes of plain JSON-RPC (`/mcp/ws`).
     pub(crate) plain_shapes: bool,
+    /// Whether a web page from elsewhere sends it, which may call tools but not change definitions.
+    pub(crate) foreign_page: bool,
     /// What this process holds for it.
     pub(crate) live: Option<Arc<Live>>,
 }

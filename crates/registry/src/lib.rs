@@ -2,6 +2,7 @@
 //! neither transports nor what a kind does with a call.
 
 mod audit;
+mod built_in;
 mod categories;
 mod changes;
 mod choice;
@@ -41,6 +42,7 @@ mod refresh;
 mod registration;
 mod registry;
 mod reload;
+mod resolve;
 mod retention;
 mod rollback;
 mod schema_lint;
@@ -71,6 +73,7 @@ mod write;
 mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
+pub use built_in::{CALL_TOOL, DISCOVERY};
 pub use categories::Category;
 pub use choice::{Choice, Names};
 pub use compile::{Compiler, Wrap};
@@ -91,6 +94,7 @@ pub use plan::{Applied, Covers, Desired, Plan, PlanMode, Step, StepKind};
 pub use refresh::{LoadProgress, OnProgress};
 pub use registration::Registration;
 pub use registry::{Registry, RegistryLimits};
+pub use resolve::{Named, Resolved, Unresolved};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
     Among, Hit, MOST_HITS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer, SearchError, SearchMethod,

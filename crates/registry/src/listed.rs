@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolrail_core::METADATA;
 
+use crate::built_in::CALL_TOOL;
 use crate::endpoint::{Endpoint, ListingMode};
 use crate::listing::{Cut, Era, List, Page};
 use crate::shelf::Listed;
@@ -15,8 +16,6 @@ use crate::snapshot::{Snapshot, live_tool};
 use crate::tally::Tally;
 use crate::tool::Tool;
 
-/// The discovery tool that calls others. Where every tool is listed, nobody needs it.
-const CALL_TOOL: &str = "call_tool";
 /// What the cursor of a built-in tool begins with: no name has it.
 const BUILT_IN: char = '\n';
 
@@ -112,9 +111,9 @@ impl Snapshot {
     /// The first page of a list, or the one after a key; serialised when first asked for.
     pub fn page(&self, list: List, era: Era, after: Option<&str>) -> Page {
         if list != List::Tools {
-            return self.shelves().page(list, after, self.limits());
+            return self.listed_shelves().page(list, after, self.limits());
         }
-        let differs = self.any_legacy() || self.built_ins().iter().any(|tool| tool.legacy_entry.is_some());
+        let differs = self.any_legacy() || self.built_ins().any(|tool| tool.legacy_entry.is_some());
         let era = if differs { era } else { Era::Modern };
         self.pages.page(era, after, || self.cut(era, after))
     }
@@ -154,8 +153,9 @@ impl Snapshot {
     }
 
     fn listed_built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        // Where every tool is listed, nobody needs the one that calls others.
         let hides = self.listing().hidden() > 0;
-        self.built_ins().iter().filter(move |tool| hides || tool.name.as_str() != CALL_TOOL)
+        self.built_ins().filter(move |tool| hides || tool.name.as_str() != CALL_TOOL)
     }
 
     fn shown(&self, endpoint: &Endpoint) -> &Shown {

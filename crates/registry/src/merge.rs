@@ -96,6 +96,7 @@ impl State {
             problems: problems.chain(&self.overlay.problems).cloned().collect(),
             spaces: self.spaces.clone(),
             limits,
+            ..Published::default()
         }
     }
 

@@ -75,7 +75,8 @@ impl Registry {
         }
         let offers = if self.offers.take() { Offers::Changed } else { Offers::Same };
         let differences = state.merge(&self.compiler, offers);
-        let published = state.published((self.limits.page_tools, self.limits.page_bytes));
+        let mut published = state.published((self.limits.page_tools, self.limits.page_bytes));
+        published.built_ins = Arc::clone(&self.built_ins);
         let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
         gauges::published(&snapshot);
         let revision = snapshot.revision;

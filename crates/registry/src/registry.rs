@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use toolrail_core::{Problem, Store, Upstream};
 
+use crate::built_in::BuiltIns;
 use crate::compile::Compiler;
 use crate::endpoint::{Endpoint, Endpoints};
 use crate::entry::SourceId;
@@ -72,6 +73,8 @@ pub struct Registry {
     state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
+    /// What the gateway has by itself.
+    pub(crate) built_ins: Arc<BuiltIns>,
     endpoints: Endpoints,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
@@ -103,6 +106,7 @@ impl Registry {
             state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,
+            built_ins: Arc::default(),
             endpoints: Endpoints::default(),
             keys: Mutex::default(),
         }

@@ -129,6 +129,12 @@ impl Shelves {
         }
     }
 
+    /// Whether nothing is on them.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { prompts, resources, templates } = self;
+        prompts.things.is_empty() && resources.things.is_empty() && templates.things.is_empty()
+    }
+
     /// The first page of a list, or the one after a key; none of tools, which are listed from the entries.
     pub(crate) fn page(&self, list: List, after: Option<&str>, limits: PageLimits) -> Page {
         match list {

@@ -2,10 +2,11 @@
 //! request uses one snapshot from start to end. Each tenant sees its own: what is shared, under what it has itself.
 
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
+use crate::built_in::BuiltIns;
 use crate::categories::Categories;
 use crate::choice::Choice;
 use crate::endpoint::Endpoint;
@@ -47,6 +48,8 @@ pub struct Snapshot {
     pub(crate) shown: OnceLock<Shown>,
     /// Those of a tenant, made when first asked for.
     shelves: OnceLock<Shelves>,
+    /// The shelves with what is built in, for lists.
+    listed_shelves: OnceLock<Shelves>,
     /// What tenants see, and what is seen at endpoints; only in the snapshot of those without either.
     views: Views,
 }
@@ -62,6 +65,8 @@ pub(crate) struct Published {
     pub(crate) problems: Vec<Problem>,
     pub(crate) spaces: Spaces,
     pub(crate) limits: PageLimits,
+    /// What the gateway has by itself.
+    pub(crate) built_ins: Arc<BuiltIns>,
 }
 
 impl Snapshot {
@@ -83,6 +88,7 @@ impl Snapshot {
             pages: ToolPages::new(most_pages(tenant, endpoint.as_deref())),
             shown: OnceLock::new(),
             shelves: OnceLock::new(),
+            listed_shelves: OnceLock::new(),
             views: Views::default(),
             published,
             own,
@@ -122,21 +128,31 @@ impl Snapshot {
         self.endpoint.as_ref()
     }
 
-    /// The tools of the gateway itself, which are listed after the others.
-    #[expect(clippy::unused_self, reason = "there are none yet")]
-    pub(crate) fn built_ins(&self) -> &[Arc<Tool>] {
-        &[]
-    }
-
     /// Whose view this is; that of somebody without a tenant if absent.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.own.as_ref().map(|(tenant, _)| tenant)
     }
 
     /// The tool that may be called under that name, in any case. Names are unique by folded case, so a folded match is
-    /// the exact one whenever there is an exact one.
+    /// the exact one whenever there is an exact one. What is built in has to make way for any definition.
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.entry(name).and_then(live_tool)
+        match self.entry(name) {
+            Some(entry) => live_tool(entry),
+            None => self.built_in().find(name),
+        }
+    }
+
+    /// The tools that the gateway has by itself, in the order in which they are listed, but for those whose names
+    /// definitions have.
+    pub fn built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.built_in().tools().iter().filter(|tool| self.entry(tool.name.as_str()).is_none())
+    }
+
+    /// What is built in, as far as it is served here.
+    fn built_in(&self) -> &BuiltIns {
+        static NOTHING: LazyLock<BuiltIns> = LazyLock::new(BuiltIns::default);
+        let is_served = self.endpoint.as_ref().is_none_or(|endpoint| endpoint.discovery);
+        if is_served { &self.published.built_ins } else { &NOTHING }
     }
 
     /// Whether that tool, which the index of a space seen here has, is seen itself.
@@ -276,14 +292,17 @@ impl Snapshot {
 
     /// The resource of that URI, or the template that stands for it; of several templates the first in the list.
     pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
-        let Shelves { resources, templates, .. } = self.shelves();
-        let template = || templates.things().find(|template| template.stands_for(uri));
-        resources.find(uri).or_else(template)
+        [self.shelves(), &self.built_in().shelves].into_iter().find_map(|shelves| {
+            let Shelves { resources, templates, .. } = shelves;
+            let template = || templates.things().find(|template| template.stands_for(uri));
+            resources.find(uri).or_else(template)
+        })
     }
 
     /// The resource template written like that.
     pub fn template(&self, uri_template: &str) -> Option<&Arc<Resource>> {
-        self.shelves().templates.find(uri_template)
+        let built_in = || self.built_in().shelves.templates.find(uri_template);
+        self.shelves().templates.find(uri_template).or_else(built_in)
     }
 
     pub(crate) fn limits(&self) -> PageLimits {
@@ -308,6 +327,15 @@ impl Snapshot {
                 self.shelves.get_or_init(|| own.shelves.over(shared, &|by: &str| own.get(by).is_some()))
             }
         }
+    }
+
+    /// The shelves as they are listed.
+    pub(crate) fn listed_shelves(&self) -> &Shelves {
+        let built_in = &self.built_in().shelves;
+        if built_in.is_empty() {
+            return self.shelves();
+        }
+        self.listed_shelves.get_or_init(|| self.shelves().over(built_in, &|_| false))
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Brought {
     pub(crate) client_info: Option<Value>,
     /// The `_meta` of the request.
     pub(crate) meta: Option<Box<RawValue>>,
+    /// Whether it may change definitions.
+    pub(crate) may_change: bool,
     /// What was to be remembered meanwhile.
     pub(crate) remembered: Option<Value>,
 }
@@ -169,6 +171,10 @@ impl Caller for TaskCaller {
 
     fn meta(&self) -> Option<&RawValue> {
         self.brought.meta.as_deref()
+    }
+
+    fn may_change(&self) -> bool {
+        self.brought.may_change
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {

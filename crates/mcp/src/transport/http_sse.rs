@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::sync::mpsc;
-use toolrail_core::Principal;
+use toolrail_core::{ForeignPage, Principal};
 
 use super::connection::Connection;
 use super::events::{self, EventSource};
@@ -66,7 +66,9 @@ struct Mailbox {
 pub(super) async fn open(
     State(server): State<Arc<Server>>,
     principal: Option<Extension<Principal>>,
+    foreign_page: Option<Extension<ForeignPage>>,
 ) -> Response {
+    let session = Session { foreign_page: foreign_page.is_some(), ..Session::of_connection() };
     let principal = principal.map(|Extension(principal)| principal).unwrap_or_default();
     let Some(random) = server.signer.random::<16>() else {
         return fault(Fault::new(Code::InvalidRequest, "no random numbers to be had").with_status(503));
@@ -80,7 +82,7 @@ pub(super) async fn open(
         first: Some(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into()),
         messages,
         waiting,
-        connection: Connection::new(Arc::clone(&server), Session::of_connection(), principal),
+        connection: Connection::new(Arc::clone(&server), session, principal),
         closing: Box::pin(server.closing.clone().cancelled_owned()),
         server,
         id,

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::{AbortHandle, Abortable};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use toolrail_core::Principal;
+use toolrail_core::{ForeignPage, Principal};
 
 use super::Body;
 use super::events::{self, Answering, Priming, Reading};
@@ -65,7 +65,10 @@ impl Server {
         }
         let principal = principal_of(&parts);
         let session = match self.session_of(&parts.headers, &principal) {
-            Ok(session) => session.unwrap_or_default(),
+            Ok(session) => {
+                let foreign_page = parts.extensions.get::<ForeignPage>().is_some();
+                Session { foreign_page, ..session.unwrap_or_default() }
+            }
             Err(fault) => {
                 let id = match envelope::parse(&bytes) {
                     Ok(Message::Request(request)) => Some(request.id),
