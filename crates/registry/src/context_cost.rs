@@ -101,7 +101,7 @@ impl Snapshot {
         let is_pinned =
             |tool: &Tool| self.endpoint().is_some_and(|endpoint| endpoint.pinned.has(tool.name.as_str()));
         let kept = tools.iter().copied().filter(|tool| tool.defer_loading == Some(false) || is_pinned(tool));
-        let listed: Vec<&Tool> = kept.chain(self.built_ins().iter().map(|tool| &**tool)).collect();
+        let listed: Vec<&Tool> = kept.chain(self.built_ins().map(|tool| &**tool)).collect();
         let (full, search) = (Counted::of(&tools), Counted::of(&listed));
         ContextCost {
             tools: tools.len(),
