@@ -6,6 +6,7 @@ mod caller;
 mod clock;
 mod definition;
 mod difference;
+mod embedder;
 mod error;
 mod executor;
 mod json;
@@ -24,11 +25,12 @@ pub use caller::{
     Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
 };
-pub use clock::rfc3339;
+pub use clock::{moment_of, rfc3339};
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };
 pub use difference::{Difference, differences};
+pub use embedder::{EmbedError, Embedder, Embedding, Reach};
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,

@@ -2,11 +2,14 @@
 //! neither transports nor what a kind does with a call.
 
 mod audit;
+mod categories;
 mod changes;
 mod choice;
 mod compile;
 mod compile_drafts;
+mod context_cost;
 mod contradictions;
+mod described;
 mod endpoint;
 mod entry;
 mod entry_key;
@@ -42,14 +45,19 @@ mod retention;
 mod rollback;
 mod schema_lint;
 mod search;
+mod search_document;
+mod search_parameters;
 mod shelf;
 mod snapshot;
 mod source;
 mod space;
+mod statistics;
 mod status;
 mod stored_form;
 mod sync;
 mod tally;
+mod temperature;
+mod tokens;
 mod tool;
 mod tool_pages;
 mod tracked;
@@ -63,9 +71,12 @@ mod write;
 mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
+pub use categories::Category;
 pub use choice::{Choice, Names};
 pub use compile::{Compiler, Wrap};
+pub use context_cost::{ClientFormat, ContextCost, FormatCost};
 pub use contradictions::{Contradiction, HistoryFault};
+pub use described::Described;
 pub use endpoint::{Endpoint, Endpoints, ListingMode};
 pub use entry::{Entry, SourceId};
 pub use feed::{Feed, Lists};
@@ -82,7 +93,8 @@ pub use registration::Registration;
 pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
-    Among, Hit, Matched, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod,
+    Among, Hit, MOST_HITS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer, SearchError, SearchMethod,
+    SearchRequest, UnknownMethod,
 };
 pub use snapshot::Snapshot;
 pub use source::{
@@ -90,10 +102,12 @@ pub use source::{
     SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
     registry_tools_definition,
 };
+pub use statistics::{MostUsed, Statistics};
 pub use status::{SourceStatus, UpstreamStatus};
 pub use stored_form::{document_of, stored_form};
 pub use sync::{Refusal, SyncPlan};
 pub use tally::Tally;
+pub use temperature::{Temperature, ToolUse};
 pub use tool::Tool;
 pub use write::{BatchMode, Done, Registered, Which, Written};
 pub use write_error::{Conflict, WriteError};

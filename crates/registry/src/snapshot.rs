@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
+use crate::categories::Categories;
 use crate::choice::Choice;
 use crate::endpoint::Endpoint;
 use crate::entry::{Entry, SourceId};
@@ -41,6 +42,7 @@ pub struct Snapshot {
     /// Where it is seen; everywhere, if nothing.
     endpoint: Option<Arc<Endpoint>>,
     tools: OnceLock<Vec<Arc<Tool>>>,
+    categories: OnceLock<Categories>,
     pub(crate) pages: ToolPages,
     pub(crate) shown: OnceLock<Shown>,
     /// Those of a tenant, made when first asked for.
@@ -77,6 +79,7 @@ impl Snapshot {
             sources: published.sources.clone(),
             upstreams: published.upstreams.iter().filter(is_seen).cloned().collect(),
             tools: OnceLock::new(),
+            categories: OnceLock::new(),
             pages: ToolPages::new(most_pages(tenant, endpoint.as_deref())),
             shown: OnceLock::new(),
             shelves: OnceLock::new(),
@@ -136,6 +139,12 @@ impl Snapshot {
         self.entry(name).and_then(live_tool)
     }
 
+    /// Whether that tool, which the index of a space seen here has, is seen itself.
+    pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
+        let sees_all = self.own.is_none() && self.choice().is_none();
+        sees_all || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
     /// The definition of that name, live or not.
     pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
         let folded = Tool::folded(name);
@@ -167,6 +176,11 @@ impl Snapshot {
     /// [`Snapshot::tool_count`].
     pub fn tools(&self) -> &[Arc<Tool>] {
         self.tools.get_or_init(|| self.entries().filter_map(live_tool).cloned().collect())
+    }
+
+    /// The tools by category. Gathered when first asked for.
+    pub(crate) fn by_category(&self) -> &Categories {
+        self.categories.get_or_init(|| Categories::of(self.tools()))
     }
 
     /// How many tools may be called.
@@ -281,7 +295,7 @@ impl Snapshot {
         self.spaces_seen().any(|space| space.tally.legacy > 0)
     }
 
-    fn spaces_seen(&self) -> impl Iterator<Item = &Space> {
+    pub(crate) fn spaces_seen(&self) -> impl Iterator<Item = &Space> {
         let own = self.own.as_ref().map(|(_, own)| &**own);
         own.into_iter().chain([&self.published.spaces.shared])
     }
