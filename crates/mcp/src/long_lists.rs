@@ -8,8 +8,6 @@ use crate::server::Server;
 
 /// More listed tools than this are worth a word.
 const MANY: usize = 200;
-/// About how many bytes of a list are one token of a model.
-const BYTES_PER_TOKEN: usize = 4;
 
 /// Whether it was said already.
 #[derive(Default)]
@@ -27,11 +25,11 @@ impl LongLists {
         {
             return;
         }
-        let bytes: usize = snapshot.listed_tools().map(|tool| tool.list_entry().len() + 1).sum();
+        let tokens = snapshot.context_cost().formats.iter().map(|cost| cost.full).max();
         let group = snapshot.endpoint().and_then(|endpoint| endpoint.group.as_deref());
         tracing::warn!(
             tools = listing.listed,
-            tokens = bytes / BYTES_PER_TOKEN,
+            tokens,
             group,
             "every client is shown a long list, at about that many tokens; --listing search, or listing: auto in the configuration, lets it search instead"
         );

@@ -1,5 +1,7 @@
 //! Facts about the configuration.
 
+use toolrail_registry::ListingMode;
+
 use super::*;
 
 #[test]
@@ -7,7 +9,8 @@ fn every_key_of_the_file_is_taken() {
     let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
                 allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\nallowCommands: true\n\
                 store: 'mysql://u:hidden@h/t'\nstorePasswordFile: p\ntenant: acme\nrefreshWindowMs: 0\n\
-                historyVersions: 9\nhistoryDays: 30\n";
+                historyVersions: 9\nhistoryDays: 30\nlisting: search\ndiscovery: false\nsearch: {learn: false}\n\
+                groups: {git: {tools: [a], pinned: [A]}}\n";
     let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
     assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
@@ -17,6 +20,9 @@ fn every_key_of_the_file_is_taken() {
     assert_eq!((settings.poll, settings.page_size), (Duration::from_millis(100), Some(50)));
     assert_eq!((settings.refresh_window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
     assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
+    let main = settings.endpoints.main();
+    assert_eq!((main.mode, main.discovery, &main.group), (ListingMode::Search, false, &None));
+    assert!(settings.endpoints.of(Some("git")).is_some_and(|git| git.pinned.has("a")));
     assert_eq!(settings.store_password_file, Some("p".into()));
     assert_eq!(format!("{:?}", settings.store), "Some(mysql://h/t)");
 }
@@ -73,4 +79,38 @@ fn flags_go_before_the_file() {
     let settings = flags.or(file).settle().unwrap();
     assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
     assert_eq!(settings.poll, Duration::from_millis(100));
+}
+
+#[test]
+fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
+    let text = "listing: {mode: auto, threshold: 7, pinned: [p]}\n\
+                groups:\n  same: {tags: [t]}\n  own: {tags: [t], listing: full, discovery: false}\n  \
+                more: {tags: [t], listing: {threshold: 1, pinned: [q]}, pinned: [r]}\n";
+    let flags = ConfigFile {
+        listing: Some(ListingFile { mode: Some(ListingMode::Search), ..ListingFile::default() }),
+        ..ConfigFile::default()
+    };
+    let file = ConfigFile::parse(Path::new("c.yaml"), text).unwrap();
+    let endpoints = flags.or(file).settle().unwrap().endpoints;
+    let told = |name: Option<&str>| {
+        let endpoint = endpoints.of(name).unwrap();
+        let pinned: Vec<&str> = endpoint.pinned.iter().collect();
+        (endpoint.mode.word(), endpoint.threshold, pinned.join(" "), endpoint.discovery)
+    };
+    assert_eq!(told(None), ("search", 7, "p".into(), true), "a flag changes the mode alone");
+    assert_eq!(told(Some("same")), told(None));
+    assert_eq!(told(Some("own")), ("full", 7, "p".into(), false));
+    assert_eq!(told(Some("more")), ("search", 1, "q r".into(), true));
+}
+
+#[test]
+fn a_group_may_not_be_called_what_means_something_else() {
+    for name in ["tools", "search", "ws", "sse", "messages", "", "A", "a.b", "a/b", "天气", &"x".repeat(65)]
+    {
+        let text = serde_json::json!({"groups": {name: {"tools": ["a"]}}}).to_string();
+        let error = ConfigFile::parse(Path::new("c.json"), &text).unwrap_err().to_string();
+        assert!(error.contains("/groups/"), "{name}: {error}");
+    }
+    let text = "groups: {a-1: {tools: [a]}}\n";
+    assert!(ConfigFile::parse(Path::new("c.yaml"), text).is_ok());
 }
