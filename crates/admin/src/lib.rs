@@ -21,6 +21,7 @@ mod refresh;
 mod register;
 mod rollback;
 mod room;
+mod seen;
 mod sync;
 mod unknown;
 mod unread;
