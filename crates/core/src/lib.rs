@@ -6,6 +6,7 @@ mod caller;
 mod clock;
 mod definition;
 mod difference;
+mod embedder;
 mod error;
 mod executor;
 mod json;
@@ -29,6 +30,7 @@ pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };
 pub use difference::{Difference, differences};
+pub use embedder::{EmbedError, Embedder, Embedding, Reach};
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,

@@ -41,6 +41,8 @@ mod retention;
 mod rollback;
 mod schema_lint;
 mod search;
+mod search_document;
+mod search_parameters;
 mod shelf;
 mod snapshot;
 mod source;

@@ -7,6 +7,7 @@ mod index;
 mod learnt;
 mod method;
 mod query;
+pub mod semantic;
 
 pub use document::{Document, Parameter};
 pub use hit::{Hit, Matched};
