@@ -2,6 +2,7 @@
 //! neither transports nor what a kind does with a call.
 
 mod audit;
+mod categories;
 mod changes;
 mod compile;
 mod compile_drafts;
@@ -47,10 +48,12 @@ mod shelf;
 mod snapshot;
 mod source;
 mod space;
+mod statistics;
 mod status;
 mod stored_form;
 mod sync;
 mod tally;
+mod temperature;
 mod tool;
 mod tool_pages;
 mod tracked;
@@ -63,6 +66,7 @@ mod write;
 mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
+pub use categories::Category;
 pub use compile::{Compiler, Wrap};
 pub use contradictions::{Contradiction, HistoryFault};
 pub use described::Described;
@@ -81,7 +85,8 @@ pub use registration::Registration;
 pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
-    Among, Hit, Matched, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod,
+    Among, Hit, MOST_HITS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer, SearchError, SearchMethod,
+    SearchRequest, UnknownMethod,
 };
 pub use snapshot::Snapshot;
 pub use source::{
@@ -89,10 +94,12 @@ pub use source::{
     SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
     registry_tools_definition,
 };
+pub use statistics::{MostUsed, Statistics};
 pub use status::{SourceStatus, UpstreamStatus};
 pub use stored_form::{document_of, stored_form};
 pub use sync::{Refusal, SyncPlan};
 pub use tally::Tally;
+pub use temperature::{Temperature, ToolUse};
 pub use tool::Tool;
 pub use write::{BatchMode, Done, Registered, Which, Written};
 pub use write_error::{Conflict, WriteError};

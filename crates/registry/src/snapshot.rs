@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
+use crate::categories::Categories;
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
 use crate::listing::{Cut, Era, List, Page, PageLimits};
@@ -35,6 +36,7 @@ pub struct Snapshot {
     published: Arc<Published>,
     own: Option<(Arc<str>, Arc<Space>)>,
     tools: OnceLock<Vec<Arc<Tool>>>,
+    categories: OnceLock<Categories>,
     pages: ToolPages,
     /// Those of a tenant, made when first asked for.
     shelves: OnceLock<Shelves>,
@@ -70,6 +72,7 @@ impl Snapshot {
             sources: published.sources.clone(),
             upstreams: published.upstreams.iter().filter(is_seen).cloned().collect(),
             tools: OnceLock::new(),
+            categories: OnceLock::new(),
             pages: ToolPages::new(if own.is_some() { MOST_PAGES.1 } else { MOST_PAGES.0 }),
             shelves: OnceLock::new(),
             views: RwLock::default(),
@@ -106,6 +109,11 @@ impl Snapshot {
         self.entry(name).and_then(live_tool)
     }
 
+    /// Whether that very tool may be called here.
+    pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
+        self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
     /// The definition of that name, live or not.
     pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
         let folded = Tool::folded(name);
@@ -125,6 +133,11 @@ impl Snapshot {
     /// [`Snapshot::tool_count`].
     pub fn tools(&self) -> &[Arc<Tool>] {
         self.tools.get_or_init(|| self.entries().filter_map(live_tool).cloned().collect())
+    }
+
+    /// The tools by category. Gathered when first asked for.
+    pub(crate) fn by_category(&self) -> &Categories {
+        self.categories.get_or_init(|| Categories::of(self.tools()))
     }
 
     /// How many tools may be called.

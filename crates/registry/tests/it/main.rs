@@ -27,6 +27,10 @@ mod permissions;
 #[cfg(test)]
 mod rows;
 #[cfg(test)]
+mod search;
+#[cfg(test)]
+mod statistics;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;
