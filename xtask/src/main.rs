@@ -6,6 +6,7 @@ mod clients;
 mod databases;
 mod fuzz;
 mod packages;
+mod search_eval;
 mod testing;
 mod tidy;
 mod workspace;
@@ -34,6 +35,8 @@ enum Chore {
     Fuzz(fuzz::FuzzOptions),
     /// Check crate levels, file lengths, links and the other house rules
     Tidy,
+    /// Judge search by sets of tools and queries
+    SearchEval(search_eval::EvalOptions),
     /// Compare Toolrail with a direct call and with a bare reverse proxy
     Bench(bench::BenchOptions),
     /// The measuring process that `bench` starts once everything is built
@@ -62,6 +65,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Test(options) => testing::run(&options),
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Tidy => tidy::run(),
+        Chore::SearchEval(options) => search_eval::run(&options),
         Chore::Bench(options) => bench::build_and_run(&options),
         Chore::BenchRun(options) => bench::run(options),
         Chore::BenchUpstream => bench::serve_upstream(),

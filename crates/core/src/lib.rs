@@ -25,7 +25,7 @@ pub use caller::{
     Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
 };
-pub use clock::rfc3339;
+pub use clock::{moment_of, rfc3339};
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
 };

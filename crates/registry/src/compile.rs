@@ -10,6 +10,7 @@ use toolrail_core::{
     TaskSupport, ToolName, Validator,
 };
 
+use crate::described::Described;
 use crate::entry::SourceId;
 use crate::item::Item;
 use crate::lazy_executor::{LazyExecutor, ToolExecutor};
@@ -192,6 +193,7 @@ fn tool_of(
         entry,
         legacy_entry,
         header_params,
+        described: Described::of(&definition),
         arguments: arguments?,
         has_output_schema: output.is_some(),
         output: match output {

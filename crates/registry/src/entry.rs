@@ -90,6 +90,16 @@ impl Entry {
         }
     }
 
+    /// The server that has the tool: the upstream that offers it, or the one its description names.
+    pub fn server(&self) -> Option<&str> {
+        match self.source {
+            SourceId::Upstream => Some(&self.origin),
+            SourceId::Store | SourceId::Files | SourceId::Native | SourceId::Demo => {
+                self.tool()?.described.as_ref()?.mcp_server.as_deref()
+            }
+        }
+    }
+
     /// What it has become, if it may be used.
     pub fn live(&self) -> Option<&Item> {
         self.item.as_ref().filter(|_| self.enabled)

@@ -136,13 +136,23 @@ impl State {
     fn put(&mut self, touched: HashSet<EntryKey>, differences: &mut Differences) {
         let layers = &self.layers;
         let winner = |key: &EntryKey| winner(layers, key).cloned();
+        let mut found: BTreeMap<Option<Arc<str>>, Vec<Arc<str>>> = BTreeMap::new();
         for key in touched {
-            differences.tools |= self.spaces.set(&key, self.overlay.entry(&key, &winner));
+            let difference = self.spaces.set(&key, self.overlay.entry(&key, &winner));
+            differences.tools |= difference.listed;
+            if difference.found {
+                found.entry(key.tenant.clone()).or_default().push(Arc::clone(&key.name));
+            }
             let hidden = EntryKey { tenant: None, name: key.name };
             if key.tenant.is_some() && self.others.contains_key(&hidden) {
                 // What it hides may be in any of the lists.
                 (differences.prompts, differences.resources) = (true, true);
             }
+        }
+        // When all are in their places: what is told of a tool may stand in another entry.
+        for (tenant, mut names) in found {
+            names.sort_unstable();
+            self.spaces.index(tenant.as_ref(), &names);
         }
     }
 

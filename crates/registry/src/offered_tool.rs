@@ -90,6 +90,7 @@ fn tool_of(offered: &OfferedTool, by: &Offerer, text: &Arc<str>, problems: &mut 
         }),
         entry,
         header_params,
+        described: None,
         arguments,
         output,
         has_output_schema: output_schema.is_some(),

@@ -232,7 +232,7 @@ impl Snapshot {
         })
     }
 
-    fn spaces_seen(&self) -> impl Iterator<Item = &Space> {
+    pub(crate) fn spaces_seen(&self) -> impl Iterator<Item = &Space> {
         let own = self.own.as_ref().map(|(_, own)| &**own);
         own.into_iter().chain([&self.published.spaces.shared])
     }

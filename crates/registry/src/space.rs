@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync};
 use toolrail_core::Problem;
+use toolrail_search::Index;
 
 use crate::entry::Entry;
 use crate::entry_key::EntryKey;
 use crate::item::Item;
+use crate::search_document::index_tools;
 use crate::shelf::Shelves;
 use crate::tally::Tally;
+use crate::tool::Tool;
 
 /// Entries by folded name.
 #[derive(Clone)]
@@ -21,6 +24,8 @@ pub(crate) struct Space {
     /// Those with problems.
     troubled: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
     pub(crate) tally: Tally,
+    /// Finds the live tools; behind the entries until [`Spaces::index`] is called.
+    pub(crate) index: Index<Arc<Tool>>,
     /// What is listed beside the tools.
     pub(crate) shelves: Arc<Shelves>,
 }
@@ -32,6 +37,7 @@ impl Default for Space {
             in_order: RedBlackTreeMapSync::new_sync(),
             troubled: RedBlackTreeMapSync::new_sync(),
             tally: Tally::default(),
+            index: Index::default(),
             shelves: Arc::default(),
         }
     }
@@ -109,8 +115,8 @@ impl Spaces {
         self.of(key.tenant.as_deref())?.get(&key.name)
     }
 
-    /// Puts an entry in its place, or empties that. Whether a client would see another list of tools comes back.
-    pub(crate) fn set(&mut self, key: &EntryKey, entry: Option<Arc<Entry>>) -> bool {
+    /// Puts an entry in its place, or empties that.
+    pub(crate) fn set(&mut self, key: &EntryKey, entry: Option<Arc<Entry>>) -> Difference {
         let before = self.get(key).cloned();
         let is_same = match (&before, &entry) {
             (Some(before), Some(entry)) => Arc::ptr_eq(before, entry),
@@ -118,7 +124,7 @@ impl Spaces {
             _ => false,
         };
         if is_same {
-            return false;
+            return Difference::default();
         }
         if let Some(before) = &before {
             self.total.remove(before);
@@ -126,13 +132,22 @@ impl Spaces {
         if let Some(entry) = &entry {
             self.total.add(entry);
         }
-        let differs = is_listed_otherwise(before.as_deref(), entry.as_deref());
+        let difference = Difference::between(before.as_deref(), entry.as_deref());
         // An entry that comes or goes hides or bares the shared one of its name.
         let hides = key.tenant.is_some()
             && (before.is_none() || entry.is_none())
             && self.shared.get(&key.name).is_some();
         self.change(key.tenant.as_ref(), |space| space.set(&key.name, entry));
-        differs || hides
+        Difference { listed: difference.listed || hides, ..difference }
+    }
+
+    /// Puts the tools of those names into the index of their space as they are now. Many at once are much cheaper than one
+    /// by one.
+    pub(crate) fn index(&mut self, tenant: Option<&Arc<str>>, names: &[Arc<str>]) {
+        self.change(tenant, |space| {
+            let by_name = &space.by_name;
+            index_tools(&mut space.index, names, |name| by_name.get(name));
+        });
     }
 
     /// Changes what a tenant has beside its tools, or what is shared of that.
@@ -154,14 +169,26 @@ impl Spaces {
     }
 }
 
-fn is_listed_otherwise(before: Option<&Entry>, after: Option<&Entry>) -> bool {
-    let tool = |entry: Option<&Entry>| match entry.and_then(Entry::live) {
-        Some(Item::Tool(tool)) => Some(Arc::clone(tool)),
-        _ => None,
-    };
-    match (tool(before), tool(after)) {
-        (Some(before), Some(after)) => !Arc::ptr_eq(&before, &after) && before.entry != after.entry,
-        (None, None) => false,
-        _ => true,
+/// What is otherwise when an entry stands in the place of another.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Difference {
+    /// Whether a client would see another list of tools.
+    pub(crate) listed: bool,
+    /// Whether a search may find another tool.
+    pub(crate) found: bool,
+}
+
+impl Difference {
+    fn between(before: Option<&Entry>, after: Option<&Entry>) -> Self {
+        let tool = |entry: Option<&Entry>| match entry.and_then(Entry::live) {
+            Some(Item::Tool(tool)) => Some(Arc::clone(tool)),
+            _ => None,
+        };
+        match (tool(before), tool(after)) {
+            (Some(before), Some(after)) if Arc::ptr_eq(&before, &after) => Self::default(),
+            (Some(before), Some(after)) => Self { listed: before.entry != after.entry, found: true },
+            (None, None) => Self::default(),
+            _ => Self { listed: true, found: true },
+        }
     }
 }

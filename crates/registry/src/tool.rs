@@ -11,6 +11,7 @@ use toolrail_core::{
     ToolResult, Violation,
 };
 
+use crate::described::Described;
 use crate::header_params::HeaderParam;
 use crate::lazy_executor::ToolExecutor;
 use crate::usage::UseCount;
@@ -45,6 +46,8 @@ pub struct Tool {
     pub tasks: TaskSupport,
     /// Arguments that clients repeat in HTTP headers.
     pub header_params: Vec<HeaderParam>,
+    /// What is said of it, if it lives elsewhere and cannot be called here.
+    pub described: Option<Box<Described>>,
     pub(crate) entry: Bytes,
     pub(crate) legacy_entry: Option<Bytes>,
     pub(crate) arguments: Arguments,

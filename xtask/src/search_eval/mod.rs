@@ -1,0 +1,90 @@
+//! `cargo xtask search-eval DIR`: how good search is on sets of tools and queries, each by itself and on average.
+//!
+//! The ranker is used as the gateway uses it, in this process. Times are of the build that runs; `bench search` measures.
+
+mod data;
+mod floors;
+mod judge;
+mod metrics;
+mod report;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use toolrail_search::Method;
+
+use data::{Form, read_all};
+use floors::Floors;
+use judge::{Judged, judge};
+use report::Reader;
+
+#[derive(Args)]
+pub(crate) struct EvalOptions {
+    /// A folder of sets, each with tools.jsonl and queries.jsonl, or one set
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Only this set; may be given again
+    #[arg(long = "set", value_name = "NAME")]
+    sets: Vec<String>,
+    /// Read queries.NAME.jsonl instead of queries.jsonl
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
+    /// How to look: bm25 or hybrid
+    #[arg(long, default_value_t)]
+    method: Method,
+    /// Index only what register_tool carries; `=bare` leaves out arguments and servers too
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "registered")]
+    as_registered: Option<Form>,
+    /// Learn one half of the queries and judge the other, both ways round
+    #[arg(long)]
+    learn: bool,
+    /// Fail when a set, or the mean, is below what this file asks for
+    #[arg(long, value_name = "FILE")]
+    floors: Option<PathBuf>,
+    /// Show this many of the worst queries of each set
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    misses: usize,
+    /// Add the rankings to this file, one line of JSON a query
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print JSON, one line a set and one for the mean
+    #[arg(long)]
+    json: bool,
+}
+
+impl EvalOptions {
+    fn form(&self) -> Form {
+        self.as_registered.unwrap_or_default()
+    }
+
+    /// What this way of judging is called where floors are set.
+    fn way(&self) -> &'static str {
+        match (self.learn, self.form()) {
+            (true, _) => "learnt",
+            (false, Form::Whole) => "cold",
+            (false, Form::Registered) => "registered",
+            (false, Form::Bare) => "bare",
+        }
+    }
+}
+
+pub(crate) fn run(options: &EvalOptions) -> Result<()> {
+    ensure!(options.method != Method::Regex, "the queries of the sets are no patterns; use bm25 or hybrid");
+    let floors = options.floors.as_ref().map(|path| Floors::read(path, options.way())).transpose()?;
+    let reader = if options.json { Reader::Machine } else { Reader::Person };
+    let mut all = Vec::new();
+    for set in read_all(&options.folder, options.split.as_deref(), &options.sets)? {
+        let judged =
+            if options.learn { judge::learning(&set, options.form()) } else { judge(&set, options.form()) };
+        report::print_set(&judged, reader);
+        report::print_misses(&set, &judged, options.misses);
+        if let Some(path) = &options.out {
+            report::write_rankings(path, &set, &judged)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        all.push(judged);
+    }
+    report::print_mean(&all, reader);
+    floors.map_or(Ok(()), |floors| floors.check(&all))
+}
