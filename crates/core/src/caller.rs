@@ -191,6 +191,11 @@ pub trait Caller: Send + Sync {
         None
     }
 
+    /// The group whose endpoint it speaks to, as in `/mcp/{group}`; none at `/mcp` itself, where everything is seen.
+    fn group(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether what it asks for may change definitions. A web page from elsewhere may call tools, but not make them.
     fn may_change(&self) -> bool {
         true

@@ -207,6 +207,7 @@ fn tool_of(
         name: definition.name,
         description: definition.description.map(Into::into),
         kind: definition.kind.into(),
+        defer_loading: definition.defer_loading,
         category: definition.category.map(Into::into),
         tags: definition.tags.into_iter().map(Into::into).collect(),
     })

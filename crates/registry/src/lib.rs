@@ -2,7 +2,9 @@
 //! neither transports nor what a kind does with a call.
 
 mod audit;
+mod categories;
 mod changes;
+mod choice;
 mod compile;
 mod compile_drafts;
 mod contradictions;
@@ -24,6 +26,7 @@ mod late_store;
 mod layer;
 mod lazy_executor;
 mod lint;
+mod listed;
 mod listing;
 mod mail;
 mod merge;
@@ -47,10 +50,12 @@ mod shelf;
 mod snapshot;
 mod source;
 mod space;
+mod statistics;
 mod status;
 mod stored_form;
 mod sync;
 mod tally;
+mod temperature;
 mod tool;
 mod tool_pages;
 mod tracked;
@@ -58,21 +63,25 @@ mod upstreams;
 mod uri_template;
 mod usage;
 mod validator;
+mod views;
 mod withdrawn;
 mod write;
 mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
+pub use categories::Category;
+pub use choice::{Choice, Names};
 pub use compile::{Compiler, Wrap};
 pub use contradictions::{Contradiction, HistoryFault};
 pub use described::Described;
-pub use endpoint::{Choice, Endpoint, ListingMode};
+pub use endpoint::{Endpoint, Endpoints, ListingMode};
 pub use entry::{Entry, SourceId};
 pub use feed::{Feed, Lists};
 pub use header_params::HeaderParam;
 pub use history::Comparison;
 pub use item::Item;
 pub use late_store::{LateStore, OpenStore, OpeningStore};
+pub use listed::Listing;
 pub use listing::{Era, List, Page};
 pub use offered::{Prompt, Resource};
 pub use plan::{Applied, Covers, Desired, Plan, PlanMode, Step, StepKind};
@@ -81,7 +90,8 @@ pub use registration::Registration;
 pub use registry::{Registry, RegistryLimits};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
-    Among, Hit, Matched, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod,
+    Among, Hit, MOST_HITS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer, SearchError, SearchMethod,
+    SearchRequest, UnknownMethod,
 };
 pub use snapshot::Snapshot;
 pub use source::{
@@ -89,10 +99,12 @@ pub use source::{
     SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
     registry_tools_definition,
 };
+pub use statistics::{MostUsed, Statistics};
 pub use status::{SourceStatus, UpstreamStatus};
 pub use stored_form::{document_of, stored_form};
 pub use sync::{Refusal, SyncPlan};
 pub use tally::Tally;
+pub use temperature::{Temperature, ToolUse};
 pub use tool::Tool;
 pub use write::{BatchMode, Done, Registered, Which, Written};
 pub use write_error::{Conflict, WriteError};

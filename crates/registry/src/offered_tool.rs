@@ -101,6 +101,7 @@ fn tool_of(offered: &OfferedTool, by: &Offerer, text: &Arc<str>, problems: &mut 
         name: offered.name.clone(),
         description: text_at("/description"),
         kind: (*by.kind).into(),
+        defer_loading: offered.entry.pointer("/_meta/toolrail~1deferLoading").and_then(Value::as_bool),
         category: text_at("/_meta/toolrail~1category"),
         tags: tags.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
     })

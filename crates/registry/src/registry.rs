@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use toolrail_core::{Problem, Store, Upstream};
 
 use crate::compile::Compiler;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Endpoints};
 use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
@@ -72,6 +72,7 @@ pub struct Registry {
     state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
+    endpoints: Endpoints,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
 }
@@ -102,6 +103,7 @@ impl Registry {
             state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,
+            endpoints: Endpoints::default(),
             keys: Mutex::default(),
         }
     }
@@ -126,6 +128,13 @@ impl Registry {
         self
     }
 
+    /// The same with those endpoints, instead of one that lists everything.
+    #[must_use]
+    pub fn with_endpoints(mut self, endpoints: Endpoints) -> Self {
+        self.endpoints = endpoints;
+        self
+    }
+
     /// The same, telling of the progress of long loads.
     #[must_use]
     pub fn with_progress(mut self, progress: OnProgress) -> Self {
@@ -146,8 +155,13 @@ impl Registry {
     }
 
     /// What somebody of that tenant sees at that endpoint.
-    pub fn catalogue_at(&self, tenant: Option<&str>, _endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
-        self.catalogue(tenant)
+    pub fn catalogue_at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
+        self.current.load().at(tenant, endpoint)
+    }
+
+    /// The endpoints there are.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// Where changes are told.

@@ -1,22 +1,29 @@
 //! Finding tools: the words of a query against the indexes of the spaces that somebody sees.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 use toolrail_search::{Index, Query};
 
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
+use crate::temperature::Temperature;
 use crate::tool::Tool;
+
+/// The most characters of a query. A longer one is refused rather than cut: what was meant may stand at its end.
+pub const MOST_QUERY_CHARACTERS: usize = 1_000;
+/// The most hits of one search.
+pub const MOST_HITS: usize = 100;
 
 /// What to look for.
 #[derive(Clone, Debug)]
 pub struct SearchRequest<'a> {
-    /// What somebody wants to do, in words; with [`SearchMethod::Regex`] a pattern.
+    /// What somebody wants to do, in words; with [`SearchMethod::Regex`] a pattern. At most [`MOST_QUERY_CHARACTERS`].
     pub query: &'a str,
     /// How to look.
     pub method: SearchMethod,
-    /// The most hits, 1 to 100.
+    /// The most hits, 1 to [`MOST_HITS`].
     pub limit: usize,
     /// Among which tools.
     pub among: Among,
@@ -49,32 +56,58 @@ pub enum SearchError {
     /// The query is empty, too long, or not a pattern.
     #[error("{0}")]
     Query(String),
+    /// That many hits cannot be asked for.
+    #[error("the limit is {0}; ask for 1 to {MOST_HITS} tools")]
+    Limit(usize),
+}
+
+impl SearchRequest<'_> {
+    /// The query without what surrounds it, if this can be looked for.
+    fn checked(&self) -> Result<&str, SearchError> {
+        let query = self.query.trim();
+        if query.is_empty() {
+            return Err(SearchError::Query("the query is empty; say what the tool should do".to_owned()));
+        }
+        let characters = query.chars().count();
+        if characters > MOST_QUERY_CHARACTERS {
+            return Err(SearchError::Query(format!(
+                "the query has {characters} characters; say in at most {MOST_QUERY_CHARACTERS} what the tool should do"
+            )));
+        }
+        if !(1..=MOST_HITS).contains(&self.limit) {
+            return Err(SearchError::Limit(self.limit));
+        }
+        Ok(query)
+    }
 }
 
 impl Registry {
-    /// Looks for tools among those of the snapshot.
+    /// Looks for tools among those of the snapshot. Whatever is hidden in it is never found.
     pub async fn search(
         &self,
         snapshot: &Snapshot,
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
-        if request.query.trim().is_empty() {
-            return Err(SearchError::Query("the query is empty; say what the tool should do".to_owned()));
-        }
-        let mut index = Index::default();
-        index.apply(snapshot.tools().iter().map(|tool| {
-            let description = tool.description.as_deref().unwrap_or_default();
-            let document =
-                toolrail_search::Document { name: tool.name.as_str(), description, ..Default::default() };
-            (Arc::from(tool.name.as_str()), Some((document, Arc::clone(tool))))
-        }));
+        let text = request.checked()?;
+        let now = SystemTime::now();
+        let is_wanted = |tool: &Arc<Tool>| match request.among {
+            Among::All => true,
+            Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
+        };
         let query = Query {
-            text: request.query,
+            text,
             limit: request.limit,
-            accept: &|_| true,
-            prior: &|_| 0.0,
+            accept: &|tool| snapshot.shows(tool) && is_wanted(tool),
+            prior: &|tool| self.use_at(tool, now).prior(now),
             learnt: None,
         };
-        Ok(SearchAnswer { hits: toolrail_search::search(&[&index], &query), notes: Vec::new() })
+        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
+        let notes = match request.method {
+            SearchMethod::Hybrid => {
+                vec!["no semantic search is configured; the words alone were looked for".into()]
+            }
+            SearchMethod::Bm25 | SearchMethod::Regex => Vec::new(),
+        };
+        Ok(SearchAnswer { hits: toolrail_search::search(&indexes, &query), notes })
     }
 }

@@ -107,7 +107,7 @@ impl<T: Listed> Shelf<T> {
 
     fn cut(&self, start: usize, limits: PageLimits) -> Page {
         let things = self.things.get(start..).unwrap_or_default().iter();
-        Cut::new(limits).page(things.map(|(thing, _)| (thing.key(), thing.entry())))
+        Cut::new(limits).page(things.map(|(thing, _)| (Cow::Borrowed(thing.key()), thing.entry())))
     }
 }
 

@@ -1,15 +1,18 @@
 //! Everything there is at one revision: definitions, and the tools, prompts and resources that may be used; immutable. A
 //! request uses one snapshot from start to end. Each tenant sees its own: what is shared, under what it has itself.
 
-use std::collections::HashMap;
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
+use crate::categories::Categories;
+use crate::choice::Choice;
+use crate::endpoint::Endpoint;
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
-use crate::listing::{Cut, Era, List, Page, PageLimits};
+use crate::listed::Shown;
+use crate::listing::PageLimits;
 use crate::offered::{Prompt, Resource};
 use crate::overlaid::Overlaid;
 use crate::shelf::{Listed, Shelves};
@@ -18,11 +21,13 @@ use crate::status::{SourceStatus, UpstreamStatus};
 use crate::tally::Tally;
 use crate::tool::Tool;
 use crate::tool_pages::ToolPages;
+use crate::views::Views;
 
-/// The most bytes of pages that are kept for everybody, and for one tenant, who can have them made again.
-const MOST_PAGES: (usize, usize) = (64 * 1024 * 1024, 256 * 1024);
-/// The most tenants whose view is kept while nothing changes.
-const MOST_VIEWS: usize = 256;
+/// The most bytes of pages that are kept for everybody, for a group, and for one tenant, who can have them made again.
+const MOST_PAGES: [usize; 3] = [64 * 1024 * 1024, 1024 * 1024, 256 * 1024];
+
+/// A tenant, and what it has of its own.
+type Own = (Arc<str>, Arc<Space>);
 
 /// All definitions at one moment, as a tenant sees them, or somebody without one.
 pub struct Snapshot {
@@ -33,13 +38,17 @@ pub struct Snapshot {
     /// How the upstreams are whose tools are seen here.
     pub upstreams: Vec<UpstreamStatus>,
     published: Arc<Published>,
-    own: Option<(Arc<str>, Arc<Space>)>,
+    own: Option<Own>,
+    /// Where it is seen; everywhere, if nothing.
+    endpoint: Option<Arc<Endpoint>>,
     tools: OnceLock<Vec<Arc<Tool>>>,
-    pages: ToolPages,
+    categories: OnceLock<Categories>,
+    pub(crate) pages: ToolPages,
+    pub(crate) shown: OnceLock<Shown>,
     /// Those of a tenant, made when first asked for.
     shelves: OnceLock<Shelves>,
-    /// What tenants see; only in the snapshot of those without one.
-    views: RwLock<HashMap<Arc<str>, Arc<Snapshot>>>,
+    /// What tenants see, and what is seen at endpoints; only in the snapshot of those without either.
+    views: Views,
 }
 
 /// What a snapshot is made of: the same for everybody.
@@ -58,10 +67,10 @@ pub(crate) struct Published {
 impl Snapshot {
     /// What somebody without a tenant sees.
     pub(crate) fn shared(published: Arc<Published>) -> Self {
-        Self::view(published, None)
+        Self::view(published, None, None)
     }
 
-    fn view(published: Arc<Published>, own: Option<(Arc<str>, Arc<Space>)>) -> Self {
+    fn view(published: Arc<Published>, own: Option<Own>, endpoint: Option<Arc<Endpoint>>) -> Self {
         let tenant = own.as_ref().map(|(tenant, _)| &**tenant);
         let is_seen =
             |status: &&UpstreamStatus| status.tenant.is_none() || status.tenant.as_deref() == tenant;
@@ -70,29 +79,53 @@ impl Snapshot {
             sources: published.sources.clone(),
             upstreams: published.upstreams.iter().filter(is_seen).cloned().collect(),
             tools: OnceLock::new(),
-            pages: ToolPages::new(if own.is_some() { MOST_PAGES.1 } else { MOST_PAGES.0 }),
+            categories: OnceLock::new(),
+            pages: ToolPages::new(most_pages(tenant, endpoint.as_deref())),
+            shown: OnceLock::new(),
             shelves: OnceLock::new(),
-            views: RwLock::default(),
+            views: Views::default(),
             published,
             own,
+            endpoint,
         }
     }
 
     /// What that tenant sees, if it has anything of its own.
     pub(crate) fn of_tenant(&self, tenant: &str) -> Option<Arc<Self>> {
-        if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(tenant) {
-            return Some(Arc::clone(view));
+        if let Some(view) = self.views.find(None, tenant) {
+            return Some(view);
         }
-        let tenants = &self.published.spaces.tenants;
-        let (name, space) = tenants.get_key_value(tenant)?;
-        let own = (Arc::clone(name), Arc::clone(space));
-        let view = Arc::new(Self::view(Arc::clone(&self.published), Some(own)));
-        let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
-        if views.len() >= MOST_VIEWS {
-            let any = views.keys().next().cloned();
-            any.and_then(|any| views.remove(&any));
-        }
-        Some(Arc::clone(views.entry(Arc::clone(name)).or_insert(view)))
+        let own = self.own_of(tenant)?;
+        let view = Self::view(Arc::clone(&self.published), Some(own), None);
+        Some(self.views.keep(None, tenant, view))
+    }
+
+    /// What that tenant sees at that endpoint.
+    pub(crate) fn at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Self> {
+        // Whoever has nothing of his own sees what everybody does.
+        let tenant = tenant.filter(|tenant| self.published.spaces.tenants.contains_key(*tenant));
+        let name = tenant.unwrap_or_default();
+        self.views.find(Some(endpoint), name).unwrap_or_else(|| {
+            let own = tenant.and_then(|tenant| self.own_of(tenant));
+            let view = Self::view(Arc::clone(&self.published), own, Some(Arc::clone(endpoint)));
+            self.views.keep(Some(endpoint), name, view)
+        })
+    }
+
+    fn own_of(&self, tenant: &str) -> Option<Own> {
+        let (name, space) = self.published.spaces.tenants.get_key_value(tenant)?;
+        Some((Arc::clone(name), Arc::clone(space)))
+    }
+
+    /// The endpoint at which this is seen; none for those who see everything, such as administrators.
+    pub fn endpoint(&self) -> Option<&Arc<Endpoint>> {
+        self.endpoint.as_ref()
+    }
+
+    /// The tools of the gateway itself, which are listed after the others.
+    #[expect(clippy::unused_self, reason = "there are none yet")]
+    pub(crate) fn built_ins(&self) -> &[Arc<Tool>] {
+        &[]
     }
 
     /// Whose view this is; that of somebody without a tenant if absent.
@@ -106,14 +139,31 @@ impl Snapshot {
         self.entry(name).and_then(live_tool)
     }
 
+    /// Whether that very tool may be called here.
+    pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
+        self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
     /// The definition of that name, live or not.
     pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
         let folded = Tool::folded(name);
         let shared = &self.published.spaces.shared;
-        let Some((_, own)) = &self.own else {
-            return shared.get(&folded);
+        let entry = match &self.own {
+            None => shared.get(&folded),
+            Some((_, own)) => {
+                own.get(&folded).or_else(|| shared.get(&folded).filter(|entry| !hides(own, entry)))
+            }
         };
-        own.get(&folded).or_else(|| shared.get(&folded).filter(|entry| !hides(own, entry)))
+        entry.filter(|entry| self.has(entry))
+    }
+
+    /// Whether the endpoint has what the definition makes.
+    fn has(&self, entry: &Entry) -> bool {
+        self.choice().is_none_or(|choice| choice.fits_entry(entry))
+    }
+
+    fn choice(&self) -> Option<&Choice> {
+        self.endpoint.as_ref()?.choice.as_ref()
     }
 
     /// The definition of exactly that tenant, or of exactly the shared ones: for administrators.
@@ -127,12 +177,30 @@ impl Snapshot {
         self.tools.get_or_init(|| self.entries().filter_map(live_tool).cloned().collect())
     }
 
+    /// The tools by category. Gathered when first asked for.
+    pub(crate) fn by_category(&self) -> &Categories {
+        self.categories.get_or_init(|| Categories::of(self.tools()))
+    }
+
     /// How many tools may be called.
     pub fn tool_count(&self) -> usize {
-        match &self.own {
-            None => self.published.spaces.shared.tally.tools,
-            Some(_) => self.tools().len(),
+        match (&self.own, self.choice()) {
+            (None, None) => self.published.spaces.shared.tally.tools,
+            _ => self.tools().len(),
         }
+    }
+
+    /// How many tools there are of each sort.
+    pub(crate) fn tool_tally(&self) -> Tally {
+        match (&self.own, self.choice()) {
+            (None, None) => self.published.spaces.shared.tally,
+            _ => Tally::of_tools(self.tools()),
+        }
+    }
+
+    /// The tools that may be called from there on, in order.
+    pub(crate) fn tools_from<'s>(&'s self, start: Bound<&'s str>) -> impl Iterator<Item = &'s Arc<Tool>> {
+        self.entries_from(start).filter_map(live_tool)
     }
 
     /// All definitions that are seen here, in order of their folded names.
@@ -144,6 +212,7 @@ impl Snapshot {
         let own = self.own.as_ref().map(|(_, own)| &**own);
         Overlaid::new(own, &self.published.spaces.shared, start)
             .filter(move |entry| own.is_none_or(|own| entry.tenant.is_some() || !hides(own, entry)))
+            .filter(|entry| self.has(entry))
     }
 
     /// The definitions of everybody, for administrators: the shared ones, then those of each tenant, in order of their
@@ -216,20 +285,13 @@ impl Snapshot {
         self.shelves().templates.find(uri_template)
     }
 
-    /// The first page of a list, or the one after a key; serialised when first asked for.
-    pub fn page(&self, list: List, era: Era, after: Option<&str>) -> Page {
-        let limits = self.published.limits;
-        if list != List::Tools {
-            return self.shelves().page(list, after, limits);
-        }
-        let legacy = self.spaces_seen().any(|space| space.tally.legacy > 0);
-        let era = if legacy { era } else { Era::Modern };
-        self.pages.page(era, after, || {
-            let folded = after.map(Tool::folded);
-            let start = folded.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            let tools = self.entries_from(start).filter_map(live_tool);
-            Cut::new(limits).page(tools.map(|tool| (tool.key(), tool.entry_for(era))))
-        })
+    pub(crate) fn limits(&self) -> PageLimits {
+        self.published.limits
+    }
+
+    /// Whether any tool may be listed otherwise for legacy clients.
+    pub(crate) fn any_legacy(&self) -> bool {
+        self.spaces_seen().any(|space| space.tally.legacy > 0)
     }
 
     pub(crate) fn spaces_seen(&self) -> impl Iterator<Item = &Space> {
@@ -237,7 +299,7 @@ impl Snapshot {
         own.into_iter().chain([&self.published.spaces.shared])
     }
 
-    fn shelves(&self) -> &Shelves {
+    pub(crate) fn shelves(&self) -> &Shelves {
         let shared = &self.published.spaces.shared.shelves;
         match &self.own {
             None => shared,
@@ -248,12 +310,22 @@ impl Snapshot {
     }
 }
 
+fn most_pages(tenant: Option<&str>, endpoint: Option<&Endpoint>) -> usize {
+    let [of_all, of_group, of_tenant] = MOST_PAGES;
+    match (tenant, endpoint.and_then(|endpoint| endpoint.group.as_ref())) {
+        (Some(_), _) => of_tenant,
+        (None, Some(_)) => of_group,
+        (None, None) => of_all,
+    }
+}
+
 /// Whether a tenant's definition of the name hides the upstream that offers a shared tool, hence its tools.
 fn hides(own: &Space, shared: &Entry) -> bool {
     shared.source == SourceId::Upstream && own.get(&Tool::folded(&shared.origin)).is_some()
 }
 
-fn live_tool(entry: &Arc<Entry>) -> Option<&Arc<Tool>> {
+/// The tool it has become, if it may be used.
+pub(crate) fn live_tool(entry: &Arc<Entry>) -> Option<&Arc<Tool>> {
     match entry.live() {
         Some(Item::Tool(tool)) => Some(tool),
         _ => None,

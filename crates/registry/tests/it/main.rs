@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod fake;
 #[cfg(test)]
 mod fallback;
@@ -26,6 +28,10 @@ mod paging;
 mod permissions;
 #[cfg(test)]
 mod rows;
+#[cfg(test)]
+mod search;
+#[cfg(test)]
+mod statistics;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

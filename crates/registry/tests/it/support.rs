@@ -83,3 +83,16 @@ pub(crate) async fn call(registry: &Registry, name: &str, arguments: &str) -> Ou
     let snapshot = registry.snapshot();
     snapshot.find(name).unwrap().call(Some(raw), &Principal::Anonymous, &Mute).await
 }
+
+/// The kind of tools that are only described.
+pub(crate) struct Metadata;
+
+impl Kind for Metadata {
+    const NAME: &'static str = toolrail_core::METADATA;
+    type Settings = Value;
+
+    fn compile(&self, _: Value, _: &Definition, _: &mut Problems) -> Option<Compiled> {
+        let made = Made::Tool(Arc::new(Echo));
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs: Vec::new() })
+    }
+}

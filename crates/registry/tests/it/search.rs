@@ -1,0 +1,248 @@
+//! Searching what somebody sees: whatever is published can be found in the same moment, and nothing else ever is.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use toolrail_core::{Change, DefinitionForm, Offer};
+use toolrail_registry::{
+    Among, Compiler, Registry, RegistryLimits, SearchAnswer, SearchError, SearchMethod, SearchRequest,
+    Snapshot, StoreSource,
+};
+
+use crate::fake::{Far, Note, Server, far, offered};
+use crate::rows::{Rows, of, purge, put, switch};
+use crate::support::{Echo, Metadata, tool};
+
+pub(crate) struct Fixture {
+    pub(crate) rows: Arc<Rows>,
+    pub(crate) registry: Registry,
+}
+
+pub(crate) fn fixture(servers: &[Arc<Server>]) -> Fixture {
+    let rows = Arc::new(Rows::default());
+    let kinds: Vec<Arc<dyn toolrail_core::AnyKind>> =
+        vec![Arc::new(Echo), Arc::new(Note), Arc::new(Metadata), Arc::new(Far(servers.to_vec()))];
+    let compiler = Compiler::new(DefinitionForm::new(kinds), Box::new(|_, executor| executor));
+    let source = Arc::new(StoreSource::new(rows.clone()));
+    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], RegistryLimits::default());
+    Fixture { rows, registry }
+}
+
+pub(crate) fn said(name: &str, text: &str) -> Change {
+    put(name, &tool(name, text).to_string())
+}
+
+fn wanted(query: &str) -> SearchRequest<'_> {
+    SearchRequest { query, method: SearchMethod::Bm25, limit: 20, among: Among::All, conversation: None }
+}
+
+async fn answer(registry: &Registry, snapshot: &Snapshot, request: SearchRequest<'_>) -> SearchAnswer {
+    registry.search(snapshot, &request).await.unwrap()
+}
+
+/// The names of the hits for somebody of that tenant, sorted, as here it only matters what is found.
+async fn found(registry: &Registry, tenant: Option<&str>, query: &str) -> Vec<String> {
+    let snapshot = registry.catalogue(tenant);
+    let SearchAnswer { hits, .. } = answer(registry, &snapshot, wanted(query)).await;
+    assert!(hits.iter().all(|hit| hit.score > 0.0 && hit.score <= 1.0), "R63");
+    assert!(hits.is_sorted_by(|one, another| one.score >= another.score), "R63");
+    let mut names: Vec<String> = hits.iter().map(|hit| hit.value.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_registered_tool_is_found_once_it_is_published() {
+    let Fixture { rows, registry } = fixture(&[]);
+    registry.refresh().await;
+    assert!(found(&registry, None, "weather").await.is_empty());
+    rows.commit(&[said("forecast", "the weather of tomorrow"), said("invoice", "bills of a customer")]);
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["forecast"]);
+    assert_eq!(found(&registry, None, "invoice").await, ["invoice"]);
+    let older = registry.snapshot();
+    rows.commit(&[purge("forecast")]);
+    registry.refresh().await;
+    let hits = answer(&registry, &older, wanted("weather")).await.hits;
+    assert_eq!(hits.len(), 1, "whoever holds an older snapshot searches that");
+    assert!(found(&registry, None, "weather").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_are_switched_off_or_removed_are_found_no_more() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let texts = ["a", "b", "c"].map(|name| said(name, "weather"));
+    rows.commit(&texts);
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["a", "b", "c"]);
+    rows.commit(&[switch("a", false), purge("b"), put("c", "{")]);
+    registry.refresh().await;
+    assert!(found(&registry, None, "weather").await.is_empty(), "off, gone, broken");
+    rows.commit(&[switch("a", true)]);
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["a"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_definition_is_found_by_its_new_words_only() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&[said("t", "weather")]);
+    registry.refresh().await;
+    rows.commit(&[said("T", "invoices")]);
+    registry.refresh().await;
+    assert!(found(&registry, None, "weather").await.is_empty());
+    assert_eq!(found(&registry, None, "invoices").await, ["T"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_finds_its_own_over_the_shared_ones_and_nothing_of_others() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&["a", "b", "c"].map(|name| said(name, "shared weather")));
+    rows.commit(&[
+        of("acme", said("B", "own weather")),
+        of("acme", said("x", "own weather")),
+        of("acme", said("c", "own weather")),
+        of("acme", switch("c", false)),
+        of("other", said("y", "own weather")),
+    ]);
+    registry.refresh().await;
+    assert_eq!(found(&registry, Some("acme"), "weather").await, ["B", "a", "x"]);
+    assert_eq!(found(&registry, Some("acme"), "own").await, ["B", "x"]);
+    assert_eq!(found(&registry, Some("acme"), "shared").await, ["a"], "what it hides is not found");
+    assert_eq!(found(&registry, Some("other"), "weather").await, ["a", "b", "c", "y"]);
+    assert_eq!(found(&registry, None, "weather").await, ["a", "b", "c"]);
+    assert_eq!(found(&registry, Some("unknown"), "weather").await, ["a", "b", "c"]);
+    rows.commit(&["B", "x", "c"].map(|name| of("acme", purge(name))));
+    registry.refresh().await;
+    assert_eq!(found(&registry, Some("acme"), "weather").await, ["a", "b", "c"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_upstream_offers_is_found() {
+    let entry = |name: &str, text: &str| {
+        offered(json!({"name": name, "description": text, "inputSchema": {"type": "object"}}))
+    };
+    let server = Server::offering(Offer { tools: vec![entry("one", "weather")], ..Offer::default() });
+    let Fixture { rows, registry } = fixture(&[Arc::clone(&server)]);
+    rows.commit(&[put("up", &far("up", 0).to_string())]);
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["one"]);
+    server.offer(Offer { tools: vec![entry("two", "weather")], ..Offer::default() });
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["two"]);
+    // A definition of the same name hides a shared server with all that it offers.
+    rows.commit(&[of("acme", said("up", "bills"))]);
+    registry.refresh().await;
+    assert!(found(&registry, Some("acme"), "weather").await.is_empty());
+    rows.commit(&[switch("up", false)]);
+    registry.refresh().await;
+    assert!(found(&registry, None, "weather").await.is_empty());
+}
+
+/// R72: what is only described is found all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_and_resources_are_not_found_but_described_tools_are() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let described = json!({"name": "d", "description": "weather", "metadata": {"mcpServer": "meteo"}});
+    rows.commit(&[
+        put("p", r#"{"name": "p", "description": "weather", "note": {}}"#),
+        put("d", &described.to_string()),
+    ]);
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["d"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_looked_for_is_refused_with_a_reason() {
+    let Fixture { registry, .. } = fixture(&[]);
+    registry.refresh().await;
+    let long = "长".repeat(1_001);
+    let refused = |request: SearchRequest<'static>| {
+        let (registry, snapshot) = (&registry, registry.snapshot());
+        async move { registry.search(&snapshot, &request).await.err().unwrap().to_string() }
+    };
+    assert_eq!(refused(wanted(" \n")).await, "the query is empty; say what the tool should do");
+    for limit in [0, 101] {
+        let told = refused(SearchRequest { limit, ..wanted("a") }).await;
+        assert_eq!(told, format!("the limit is {limit}; ask for 1 to 100 tools"));
+    }
+    let error = registry.search(&registry.snapshot(), &wanted(&long)).await.err().unwrap();
+    let told = "the query has 1001 characters; say in at most 1000 what the tool should do";
+    assert_eq!(error, SearchError::Query(told.into()));
+    assert!(
+        registry.search(&registry.snapshot(), &wanted(&long[3..])).await.is_ok(),
+        "characters, not bytes"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hybrid_without_a_semantic_tier_works_and_says_so() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&[said("a", "weather")]);
+    registry.refresh().await;
+    let request = SearchRequest { method: SearchMethod::Hybrid, ..wanted("weather") };
+    let SearchAnswer { hits, notes } = answer(&registry, &registry.snapshot(), request).await;
+    assert_eq!(hits.len(), 1);
+    assert_eq!(notes, ["no semantic search is configured; the words alone were looked for"]);
+}
+
+/// Searches go on while a hundred publications swap the snapshot, and each finds a whole one.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_search_sees_one_whole_publication() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let registry = Arc::new(registry);
+    let all = |text: &str| ["a", "b", "c", "d"].map(|name| said(name, text));
+    rows.commit(&all("weather 0"));
+    registry.refresh().await;
+    let searching = Arc::clone(&registry);
+    let searcher = tokio::spawn(async move {
+        let mut rounds = 0;
+        loop {
+            let snapshot = searching.snapshot();
+            let hits = answer(&searching, &snapshot, wanted("weather")).await.hits;
+            assert_eq!(hits.len(), 4);
+            let texts: Vec<_> = hits.iter().map(|hit| hit.value.description.clone()).collect();
+            assert!(texts.windows(2).all(|pair| pair[0] == pair[1]), "{texts:?}");
+            rounds += 1;
+            if texts[0].as_deref() == Some("weather 100") {
+                return rounds;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    for number in 1..=100 {
+        rows.commit(&all(&format!("weather {number}")));
+        registry.refresh().await;
+    }
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(30), searcher).await.unwrap().unwrap() > 0);
+}
+
+/// The words of all the fields that people fill in lead to the tool.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_is_found_by_every_field() {
+    let schema = json!({"type": "object", "properties": {
+        "consignee": {"type": "object", "description": "who receives the parcel", "properties": {"lighthouse": {}}}}});
+    let entry: Value = json!({"name": "post_it", "title": "Dispatch", "description": "sends things", "inputSchema": schema,
+        "_meta": {"toolrail/category": "logistics", "toolrail/tags": ["freight"]}});
+    let server = Server::offering(Offer { tools: vec![offered(entry)], ..Offer::default() });
+    let Fixture { rows, registry } = fixture(&[server]);
+    let up = json!({"name": "pigeon", "description": "avian carriers", "far": {"server": 0}});
+    let described = json!({"name": "d", "description": "x", "metadata": {"mcpServer": "meteo"}});
+    rows.commit(&[put("pigeon", &up.to_string()), put("d", &described.to_string())]);
+    registry.refresh().await;
+    for word in [
+        "post",
+        "dispatch",
+        "sends",
+        "logistics",
+        "freight",
+        "consignee",
+        "parcel",
+        "lighthouse",
+        "pigeon",
+        "avian",
+    ] {
+        assert_eq!(found(&registry, None, word).await, ["post_it"], "{word}");
+    }
+    assert_eq!(found(&registry, None, "meteo").await, ["d"]);
+}

@@ -1,0 +1,90 @@
+//! Categories, statistics and use, as somebody sees them.
+
+use serde_json::{Value, json};
+use toolrail_core::{Change, Mute, Principal};
+use toolrail_registry::{Registry, Temperature};
+
+use crate::rows::{of, put, switch};
+use crate::search::{Fixture, fixture};
+use crate::support::tool;
+
+fn in_category(name: &str, category: &str) -> Change {
+    let mut document = tool(name, "d");
+    document["category"] = json!(category);
+    put(name, &document.to_string())
+}
+
+async fn call(registry: &Registry, tenant: Option<&str>, name: &str, times: usize) {
+    for _ in 0..times {
+        let snapshot = registry.catalogue(tenant);
+        snapshot.find(name).unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap();
+    }
+}
+
+/// R67, R71.
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_are_in_their_category_in_any_case() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&[
+        in_category("a", "Mail"),
+        in_category("b", "mail "),
+        in_category("c", "aws"),
+        in_category("e", "文件"),
+        in_category("f", " "),
+        put("g", &tool("g", "d").to_string()),
+        of("acme", in_category("h", "own")),
+        of("acme", in_category("a", "aws")),
+    ]);
+    registry.refresh().await;
+    let shared = registry.snapshot();
+    assert_eq!(shared.categories(), ["aws", "Mail", "文件"]);
+    let mail = shared.tools_in_category("MAIL", 1).unwrap();
+    assert_eq!((mail.name, mail.count, mail.tools.len()), ("Mail", 2, 1));
+    assert!(shared.tools_in_category("own", 9).is_none() && shared.tools_in_category("", 9).is_none());
+    let acme = registry.catalogue(Some("acme"));
+    assert_eq!(acme.categories(), ["aws", "mail", "own", "文件"]);
+    assert_eq!(acme.tools_in_category("aws", 9).unwrap().count, 2);
+    rows.commit(&[switch("c", false)]);
+    registry.refresh().await;
+    assert_eq!(registry.snapshot().categories(), ["Mail", "文件"]);
+}
+
+/// R70, R75.
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_tell_of_real_calls() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let described = json!({"name": "d", "description": "elsewhere",
+        "metadata": {"useFrequency": 5, "lastUsed": "2020-01-02T03:04:05"}});
+    rows.commit(&[in_category("a", "x"), in_category("b", "y"), put("d", &described.to_string())]);
+    registry.refresh().await;
+    call(&registry, None, "a", 10).await;
+    call(&registry, None, "b", 3).await;
+    let told: Value = serde_json::to_value(registry.statistics(&registry.snapshot())).unwrap();
+    assert_eq!(
+        told,
+        json!({"total_tools": 3, "total_categories": 2, "categories": ["x", "y"], "most_used": [
+            {"name": "a", "description": "d", "use_count": 10},
+            {"name": "d", "description": "elsewhere", "use_count": 5},
+            {"name": "b", "description": "d", "use_count": 3}]})
+    );
+    let snapshot = registry.snapshot();
+    let used = |name: &str| registry.use_of(snapshot.find(name).unwrap());
+    assert_eq!((used("a").temperature, used("b").temperature), (Temperature::Hot, Temperature::Warm));
+    assert_eq!((used("d").count, used("d").temperature), (5, Temperature::Cold), "long ago");
+    assert_eq!(used("d").last_used_text().as_deref(), Some("2020-01-02T03:04:05.000Z"));
+    assert!(used("a").last_used.is_some());
+}
+
+/// R75, per tenant.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_does_not_see_the_counts_of_another() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&["acme", "other"].map(|tenant| of(tenant, in_category("a", "x"))));
+    registry.refresh().await;
+    call(&registry, Some("acme"), "a", 4).await;
+    let most_used = |tenant| {
+        let snapshot = registry.catalogue(Some(tenant));
+        registry.most_used(&snapshot, 5).iter().map(|(_, used)| used.count).collect::<Vec<_>>()
+    };
+    assert_eq!((most_used("acme"), most_used("other")), (vec![4], vec![]));
+}
