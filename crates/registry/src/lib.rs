@@ -29,6 +29,8 @@ mod lint;
 mod listed;
 mod listing;
 mod mail;
+mod meaning;
+mod meaning_work;
 mod merge;
 mod offered;
 mod offered_tool;

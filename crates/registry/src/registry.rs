@@ -17,6 +17,7 @@ use crate::feed::Feed;
 use crate::gauges;
 use crate::last_good::LastGood;
 use crate::layer::Layer;
+use crate::meaning::Meaning;
 use crate::merge::State;
 use crate::publish::{self, OffersBell};
 use crate::refresh::OnProgress;
@@ -73,6 +74,8 @@ pub struct Registry {
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
     endpoints: Endpoints,
+    /// The semantic tier of search.
+    pub(crate) meaning: Meaning,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
 }
@@ -104,6 +107,7 @@ impl Registry {
             offers,
             feed,
             endpoints: Endpoints::default(),
+            meaning: Meaning::Absent,
             keys: Mutex::default(),
         }
     }

@@ -10,6 +10,7 @@ use crate::categories::Categories;
 use crate::choice::Choice;
 use crate::endpoint::Endpoint;
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
 use crate::item::Item;
 use crate::listed::Shown;
 use crate::listing::PageLimits;
@@ -142,6 +143,11 @@ impl Snapshot {
     /// Whether that very tool may be called here.
     pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
         self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
+    /// The definition under that key, whoever sees it.
+    pub(crate) fn definition(&self, key: &EntryKey) -> Option<&Arc<Entry>> {
+        self.published.spaces.get(key)
     }
 
     /// The definition of that name, live or not.
