@@ -140,9 +140,10 @@ impl Snapshot {
         self.entry(name).and_then(live_tool)
     }
 
-    /// Whether that very tool may be called here.
+    /// Whether that tool, which the index of a space seen here has, is seen itself.
     pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
-        self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+        let sees_all = self.own.is_none() && self.choice().is_none();
+        sees_all || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
     }
 
     /// The definition under that key, whoever sees it.

@@ -102,8 +102,15 @@ fn gain(place: usize) -> f64 {
     1.0 / count(place + 2).log2()
 }
 
+/// What that share of the values stays within.
+pub(crate) fn percentile(values: impl Iterator<Item = f64>, percent: usize) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0)
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of tools and queries are far below 2^52")]
-pub(crate) fn count(number: usize) -> f64 {
+fn count(number: usize) -> f64 {
     number as f64
 }
 

@@ -14,9 +14,10 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use toolrail_search::Method;
 
-use data::{Form, read_all};
+pub(crate) use data::{Form, Set, read_all};
 use floors::Floors;
-use judge::{Judged, judge};
+pub(crate) use judge::{Judged, judge};
+pub(crate) use metrics::{DEPTH, Quality, percentile};
 use report::Reader;
 
 #[derive(Args)]
