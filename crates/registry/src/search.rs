@@ -84,7 +84,6 @@ impl SearchRequest<'_> {
 
 impl Registry {
     /// Looks for tools among those of the snapshot. Whatever is hidden in it is never found.
-    #[expect(clippy::unused_async, reason = "a semantic tier may have to ask somebody")]
     pub async fn search(
         &self,
         snapshot: &Snapshot,
