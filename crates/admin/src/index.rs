@@ -11,7 +11,7 @@ use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
 
 pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
-    let body = json!({
+    let mut body = json!({
         "name": "toolrail",
         "version": admin.version,
         "tools": admin.registry.catalogue(principal.tenant()).tool_count(),
@@ -47,6 +47,11 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
             "schema": ["GET /schema/tool.json"],
         },
     });
+    let groups: Vec<String> =
+        admin.registry.endpoints().group_names().map(|group| format!("POST /mcp/{group}")).collect();
+    if !groups.is_empty() {
+        body["endpoints"]["groups"] = json!(groups);
+    }
     json_answer(StatusCode::OK, &body)
 }
 

@@ -22,6 +22,7 @@ mod register;
 mod rollback;
 mod room;
 mod search;
+mod seen;
 mod stats;
 mod sync;
 mod unknown;

@@ -89,6 +89,7 @@ async fn put_together(
     }
     let bar = LoadingBar::new();
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+        .with_endpoints(settings.endpoints.clone())
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
     if let Some(spare) = &spare {

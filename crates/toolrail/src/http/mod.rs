@@ -216,8 +216,8 @@ impl Guarded {
             }
             Err(refusal) => return refused(refusal, request.uri().path()),
         }
-        if request.uri().path() == toolrail_mcp::ENDPOINT {
-            return self.mcp.answer_http(request).await.map(Either::Left);
+        if toolrail_mcp::is_endpoint(request.uri().path()) {
+            return self.mcp.answer_http(request, peer).await.map(Either::Left);
         }
         if request.uri().path().starts_with("/admin")
             && !request.method().is_safe()
