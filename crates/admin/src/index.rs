@@ -18,7 +18,7 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
         "endpoints": {
             // A Unix socket serves the same.
             "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],
-            "tools": ["GET /mcp/tools", "POST /mcp/tools/call"],
+            "tools": ["GET /mcp/tools", "POST /mcp/tools/call", "GET /mcp/search", "POST /mcp/search"],
             "admin": [
                 "GET /admin/tools",
                 "POST /admin/tools",
@@ -40,6 +40,7 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
                 "GET /admin/export",
                 "POST /admin/sync",
                 "POST /admin/refresh",
+                "GET /admin/stats",
                 "GET /admin/problems",
             ],
             "health": ["GET /healthz", "GET /readyz", "GET /metrics"],

@@ -11,6 +11,7 @@ use crate::categories::Categories;
 use crate::choice::Choice;
 use crate::endpoint::Endpoint;
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
 use crate::item::Item;
 use crate::listed::Shown;
 use crate::listing::PageLimits;
@@ -159,6 +160,11 @@ impl Snapshot {
     pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
         let sees_all = self.own.is_none() && self.choice().is_none();
         sees_all || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
+    /// The definition under that key, whoever sees it.
+    pub(crate) fn definition(&self, key: &EntryKey) -> Option<&Arc<Entry>> {
+        self.published.spaces.get(key)
     }
 
     /// The definition of that name, live or not.
