@@ -102,6 +102,15 @@ fn gain(place: usize) -> f64 {
     1.0 / count(place + 2).log2()
 }
 
+/// A number that says nothing about the text, but is always the same for it: to split queries without a look at them.
+pub(crate) fn spread(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // Single bits of such a hash hardly differ between numbered ids.
+    (hash ^ (hash >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
+}
+
 /// What that share of the values stays within.
 pub(crate) fn percentile(values: impl Iterator<Item = f64>, percent: usize) -> f64 {
     let mut sorted: Vec<f64> = values.collect();

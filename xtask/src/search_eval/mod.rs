@@ -14,10 +14,10 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use toolrail_search::Method;
 
-pub(crate) use data::{Form, Set, read_all};
+pub(crate) use data::{Form, Query, Set, read_all};
 use floors::Floors;
 pub(crate) use judge::{Judged, judge};
-pub(crate) use metrics::{DEPTH, Quality, percentile};
+pub(crate) use metrics::{DEPTH, Quality, percentile, spread};
 use report::Reader;
 
 #[derive(Args)]
