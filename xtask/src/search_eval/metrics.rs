@@ -48,7 +48,8 @@ impl Quality {
         let within = |depth: usize| count(places.iter().filter(|place| **place < depth).count());
         let wanted = count(relevant.len().max(1));
         let best: f64 = (0..relevant.len().min(DEPTH)).map(gain).sum();
-        let reached: f64 = places.iter().copied().map(gain).sum();
+        // Not `sum`: that of nothing is -0.
+        let reached = places.iter().copied().map(gain).fold(0.0, |sum, gain| sum + gain);
         Self {
             hit_at_1: within(1),
             recall_at_5: within(5) / wanted,
