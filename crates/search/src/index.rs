@@ -94,6 +94,10 @@ impl<T: Clone> Index<T> {
         self.records.iter().flatten().map(|record| &record.value)
     }
 
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Arc<Record<T>>> {
+        self.records.iter().flatten()
+    }
+
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {
         self.keys.get(key).copied()
     }
