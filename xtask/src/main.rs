@@ -9,6 +9,7 @@ mod fuzz;
 mod lexicon;
 mod packages;
 mod search_eval;
+mod search_tune;
 mod testing;
 mod tidy;
 mod workspace;
@@ -39,6 +40,8 @@ enum Chore {
     Tidy,
     /// Judge search by sets of tools and queries
     SearchEval(search_eval::EvalOptions),
+    /// Look for better numbers of the ranking
+    SearchTune(search_tune::TuneOptions),
     /// Compare Toolrail with a direct call and with a bare reverse proxy
     Bench(bench::BenchOptions),
     /// Make the language data of the search again, from packages and from the lists we keep
@@ -76,6 +79,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Tidy => tidy::run(),
         Chore::SearchEval(options) => search_eval::run(&options),
+        Chore::SearchTune(options) => search_tune::run(&options),
         Chore::Bench(options) => bench::build_and_run(&options),
         Chore::Lexicon(options) => lexicon::run(&options),
         Chore::BenchRun(options) => bench::run(options),

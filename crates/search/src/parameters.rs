@@ -104,6 +104,11 @@ impl Parameters {
         known
     }
 
+    /// The number of that name, as [`set`](Self::set) takes it.
+    pub fn get(&self, name: &str) -> Option<f32> {
+        self.clone().place(name).copied()
+    }
+
     fn place(&mut self, name: &str) -> Option<&mut f32> {
         if let Some((list, at)) = name.split_once('.') {
             let at: usize = at.parse().ok()?;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use toolrail_search::{Index, Learnt, search};
 
 use super::data::{Form, Query, Set};
-use super::metrics::{DEPTH, Quality, percentile};
+use super::metrics::{DEPTH, Quality, percentile, spread};
 
 /// How one set was answered.
 #[derive(Default)]
@@ -77,11 +77,7 @@ fn learnt_from(set: &Set, half: usize) -> Learnt {
 
 /// 0 or 1: the same on every machine and in every order of the file.
 fn half_of(query: &Query) -> usize {
-    let hash = query.id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    // Single bits of such a hash hardly differ between numbered ids.
-    usize::from((hash ^ (hash >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1)
+    usize::from(spread(&query.id).is_multiple_of(2))
 }
 
 fn answer(index: &Index<usize>, query: &Query, learnt: Option<&Learnt>) -> Answer {

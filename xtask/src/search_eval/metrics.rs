@@ -48,7 +48,8 @@ impl Quality {
         let within = |depth: usize| count(places.iter().filter(|place| **place < depth).count());
         let wanted = count(relevant.len().max(1));
         let best: f64 = (0..relevant.len().min(DEPTH)).map(gain).sum();
-        let reached: f64 = places.iter().copied().map(gain).sum();
+        // Not `sum`: that of nothing is -0.
+        let reached = places.iter().copied().map(gain).fold(0.0, |sum, gain| sum + gain);
         Self {
             hit_at_1: within(1),
             recall_at_5: within(5) / wanted,
@@ -100,6 +101,15 @@ impl Quality {
 /// What a relevant tool at that place is worth, from 0 on.
 fn gain(place: usize) -> f64 {
     1.0 / count(place + 2).log2()
+}
+
+/// A number that says nothing about the text, but is always the same for it: to split queries without a look at them.
+pub(crate) fn spread(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // Single bits of such a hash hardly differ between numbered ids.
+    (hash ^ (hash >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
 }
 
 /// What that share of the values stays within.
