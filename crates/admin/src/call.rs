@@ -9,9 +9,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{
-    Caller, ErrorCode, ForeignPage, Payload, PlainAnswer, ToolResult, write_json_string,
-};
+use toolrail_core::{Caller, ErrorCode, ForeignPage, Payload, PlainAnswer, ToolResult, write_json_string};
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
 use crate::asker::Asker;

@@ -46,8 +46,9 @@ pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
-    HistoryQuery, MailLimits, News, NewsKind, PeerAddress, Retention, Revision, Row, Standing, Store,
-    StoreError, ToolKey, Usage, Uses, Version, VersionKind, audit_changes,
+    Forget, HistoryQuery, LearntLimits, LearntQuery, MailLimits, News, NewsKind, PastQuery, PeerAddress,
+    QueryPage, Retention, Revision, Row, Standing, Store, StoreError, ToolKey, ToolQueries, Usage, Uses,
+    Version, VersionKind, audit_changes,
 };
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,

@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_described_tool_is_called_as_it_is_elsewhere() {
-        for name in ["天气查询", "Ant Design__get docs", "a/b", "search#2", "PDF&URL", &"名".repeat(128)] {
+        for name in ["天气查询", "Ant Design__get docs", "a/b", "search#2", "PDF&URL", &"名".repeat(128)]
+        {
             assert_eq!(ToolName::described(name).unwrap().as_str(), name);
         }
         for name in ["", " a", "a ", "a\nb", "\u{3000}", "..", "/", &"名".repeat(129)] {

@@ -45,7 +45,8 @@ pub(crate) fn run(asked: &Asked<'_>) -> Outcome {
 
 fn listed(snapshot: &Snapshot, category: &str, limit: usize) -> Value {
     let Some(found) = snapshot.tools_in_category(category, limit) else {
-        let message = format!("there is no category {:?}; \"categories\" has those there are", shortened(category));
+        let message =
+            format!("there is no category {:?}; \"categories\" has those there are", shortened(category));
         let categories = snapshot.categories();
         return json!({"category": category, "count": 0, "tools": [], "message": message, "categories": categories});
     };

@@ -43,7 +43,9 @@ pub(crate) fn not_written(error: &WriteError) -> CallError {
         | WriteError::NoStore
         | WriteError::Conflict(_)
         | WriteError::Contradicted(_) => ErrorCode::Conflict,
-        WriteError::Refused(_) | WriteError::Store(StoreError::Refused { .. }) => ErrorCode::InvalidDefinition,
+        WriteError::Refused(_) | WriteError::Store(StoreError::Refused { .. }) => {
+            ErrorCode::InvalidDefinition
+        }
         WriteError::Store(error) => {
             tracing::error!(%error, "store failed");
             ErrorCode::StoreUnavailable

@@ -87,7 +87,8 @@ fn registered(asked: &Asked<'_>, name: &str, problems: &[Problem]) -> Value {
             "category": tool.category, "tags": tool.tags,
         })
     };
-    let is_callable = |tool: &Tool| &*tool.kind != METADATA && entry.is_some_and(|entry| entry.live().is_some());
+    let is_callable =
+        |tool: &Tool| &*tool.kind != METADATA && entry.is_some_and(|entry| entry.live().is_some());
     let mut answer = json!({
         "success": true,
         "message": format!("工具已注册: {name}"),
@@ -218,7 +219,8 @@ impl Others {
 
     /// The definition of a tool that is only described.
     fn describe(self, name: Option<String>, description: Option<String>) -> Result<Proposed, CallError> {
-        let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).ok_or_else(no_name)?;
+        let name =
+            name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).ok_or_else(no_name)?;
         let Some(description) = description else {
             return Err(invalid(
                 "工具描述不能为空\n\"description\" is missing: what the tool does; or give a whole \"definition\"",

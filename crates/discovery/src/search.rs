@@ -75,7 +75,8 @@ async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
     let Wanted { query, method, limit } = Wanted::read(asked)?;
     let conversation = asked.call.caller.conversation();
     let request = SearchRequest { query: &query, method, limit, among, conversation };
-    let found = asked.registry.search(&asked.snapshot, &request).await.map_err(|error| not_searched(&error))?;
+    let found =
+        asked.registry.search(&asked.snapshot, &request).await.map_err(|error| not_searched(&error))?;
     let SearchAnswer { hits, mut notes } = found;
     let shown: Vec<Shown<'_>> = hits.iter().map(|hit| Shown::new(hit, method)).collect();
     if shown.is_empty() {
@@ -125,7 +126,9 @@ fn not_searched(error: &SearchError) -> CallError {
 
 fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
     match among {
-        Among::InUse => "nothing fits among the tools in frequent use; search_tools looks among all".to_owned(),
+        Among::InUse => {
+            "nothing fits among the tools in frequent use; search_tools looks among all".to_owned()
+        }
         Among::All => format!(
             "none of {} tools fits; try other words, or list_tools_by_category with \"all\" to see the categories",
             asked.snapshot.tool_count()

@@ -56,6 +56,8 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
 }
 
 fn built_in(name: &str) -> CallError {
-    let message = format!("{name:?} belongs to the gateway itself; \"discovery: false\" in its configuration switches it off");
+    let message = format!(
+        "{name:?} belongs to the gateway itself; \"discovery: false\" in its configuration switches it off"
+    );
     CallError::new(ErrorCode::Conflict, message)
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, METADATA, Made, Permission, Problem, Problems, SchemaCompiler,
-    TaskSupport, ToolName, Validator,
+    Compiled, Definition, DefinitionForm, Executor, METADATA, Made, Permission, Problem, Problems,
+    SchemaCompiler, TaskSupport, ToolName, Validator,
 };
 
 use crate::described::Described;

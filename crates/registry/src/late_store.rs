@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, News, NewsKind, Retention, Revision, Row,
-    Store, StoreError, Usage, Uses, Version, async_trait,
+    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, News, NewsKind,
+    QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version, async_trait,
 };
 
 /// How long after an attempt the next is made.
@@ -122,8 +122,24 @@ impl Store for LateStore {
         self.opened().await?.record_uses(uses).await
     }
 
-    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
-        self.opened().await?.usage().await
+    async fn learnt_number(&self) -> Result<i64, StoreError> {
+        self.opened().await?.learnt_number().await
+    }
+
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError> {
+        self.opened().await?.usage_after(number).await
+    }
+
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError> {
+        self.opened().await?.record_queries(learnt).await
+    }
+
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError> {
+        self.opened().await?.queries_after(number).await
+    }
+
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
+        self.opened().await?.forget_queries(what).await
     }
 
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {

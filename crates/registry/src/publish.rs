@@ -83,6 +83,7 @@ impl Registry {
         self.current.store(snapshot);
         // Afterwards: whoever sees this revision finds the snapshot that has it.
         toolrail_core::publish_revision(revision);
+        self.note_meanings(differences.found);
         self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
         for uri in differences.updated {
             self.feed.resource_changed(&uri);

@@ -18,6 +18,7 @@ use crate::feed::Feed;
 use crate::gauges;
 use crate::last_good::LastGood;
 use crate::layer::Layer;
+use crate::meaning::Meaning;
 use crate::merge::State;
 use crate::publish::{self, OffersBell};
 use crate::refresh::OnProgress;
@@ -76,6 +77,8 @@ pub struct Registry {
     /// What the gateway has by itself.
     pub(crate) built_ins: Arc<BuiltIns>,
     endpoints: Endpoints,
+    /// The semantic tier of search.
+    pub(crate) meaning: Meaning,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
 }
@@ -108,6 +111,7 @@ impl Registry {
             feed,
             built_ins: Arc::default(),
             endpoints: Endpoints::default(),
+            meaning: Meaning::Absent,
             keys: Mutex::default(),
         }
     }

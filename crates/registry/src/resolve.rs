@@ -60,11 +60,9 @@ impl Registry {
             Some(tool) if is_call_tool(tool) => {
                 Err(wrong("call_tool cannot call itself; put the name of the tool to call into \"name\""))
             }
-            Some(tool) => Ok(Resolved {
-                tool: Arc::clone(tool),
-                arguments: inner.arguments,
-                named: Named::InArguments,
-            }),
+            Some(tool) => {
+                Ok(Resolved { tool: Arc::clone(tool), arguments: inner.arguments, named: Named::InArguments })
+            }
             None => Err(Unresolved::Failed(self.no_such_tool(snapshot, &inner.name).await)),
         }
     }
@@ -73,10 +71,8 @@ impl Registry {
     pub async fn no_such_tool(&self, snapshot: &Snapshot, name: &str) -> CallError {
         let near = self.near(snapshot, name).await;
         let hint = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
-        let message = format!(
-            "there is no tool {:?}{hint}; search_tools finds tools by what they do",
-            shortened(name)
-        );
+        let message =
+            format!("there is no tool {:?}{hint}; search_tools finds tools by what they do", shortened(name));
         CallError::new(ErrorCode::NotFound, message)
     }
 

@@ -11,6 +11,7 @@ use crate::categories::Categories;
 use crate::choice::Choice;
 use crate::endpoint::Endpoint;
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
 use crate::item::Item;
 use crate::listed::Shown;
 use crate::listing::PageLimits;
@@ -155,9 +156,15 @@ impl Snapshot {
         if is_served { &self.published.built_ins } else { &NOTHING }
     }
 
-    /// Whether that very tool may be called here.
+    /// Whether that tool, which the index of a space seen here has, is seen itself.
     pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
-        self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+        let sees_all = self.own.is_none() && self.choice().is_none();
+        sees_all || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
+    /// The definition under that key, whoever sees it.
+    pub(crate) fn definition(&self, key: &EntryKey) -> Option<&Arc<Entry>> {
+        self.published.spaces.get(key)
     }
 
     /// The definition of that name, live or not.

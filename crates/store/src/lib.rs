@@ -3,6 +3,7 @@
 
 mod acquire;
 mod foreign;
+mod learnt;
 mod mysql;
 mod postgres;
 mod sqlite;

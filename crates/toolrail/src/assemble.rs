@@ -90,6 +90,7 @@ async fn put_together(
     }
     let bar = LoadingBar::new();
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+        .with_endpoints(settings.endpoints.clone())
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
     if let Some(spare) = &spare {
@@ -119,8 +120,7 @@ impl Tools for OwnTools {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Outcome {
-        let unknown =
-            || CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call"));
+        let unknown = || CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call"));
         let registry = self.0.upgrade().ok_or_else(unknown)?;
         let snapshot = registry.catalogue(principal.tenant());
         let resolved = registry.resolve(&snapshot, name, Some(arguments)).await;
@@ -130,7 +130,8 @@ impl Tools for OwnTools {
         })?;
         // Through call_tool a circle shows only now.
         if caller.chain().iter().any(|name| ToolName::fold(name) == tool.name.folded()) {
-            let message = format!("tools call one another in a circle: {} → {}", caller.chain().join(" → "), tool.name);
+            let message =
+                format!("tools call one another in a circle: {} → {}", caller.chain().join(" → "), tool.name);
             return Err(CallError::new(ErrorCode::ToolFailed, message));
         }
         drop((registry, snapshot));

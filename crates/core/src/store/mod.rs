@@ -3,9 +3,11 @@
 mod audit;
 mod error;
 mod history;
+mod learnt;
 mod messages;
 mod row;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,8 +16,9 @@ use tokio::sync::Notify;
 pub use audit::{AUDIT_START, AuditBroken, AuditCheck, AuditEntry, AuditHead, Standing, audit_changes};
 pub use error::StoreError;
 pub use history::{HistoryQuery, Retention, Version, VersionKind};
+pub use learnt::{Forget, LearntLimits, LearntQuery, PastQuery, QueryPage, ToolQueries, Usage, Uses};
 pub use messages::{MailLimits, News, NewsKind};
-pub use row::{Action, Author, Change, Changes, Expected, PeerAddress, Row, ToolKey, Usage, Uses};
+pub use row::{Action, Author, Change, Changes, Expected, PeerAddress, Row, ToolKey};
 
 /// The counter of the whole store, +1 with every change.
 pub type Revision = i64;
@@ -68,8 +71,37 @@ pub trait Store: Send + Sync {
     /// Adds calls made just now to the count of each tool. Changes no definition, hence no revision.
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError>;
 
-    /// How much each tool has been used; a tool never used is absent.
-    async fn usage(&self) -> Result<Vec<Usage>, StoreError>;
+    /// The number of the newest write of use counts or of queries. Whoever has seen it has seen all writes up to it.
+    async fn learnt_number(&self) -> Result<i64, StoreError>;
+
+    /// The use counts that changed after that number, in the order of their numbers, at most so many as
+    /// [`LearntLimits::ALL`] says; from 0 on, all. A tool that was never used is absent, and so is one that was removed.
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError>;
+
+    /// How much each tool has been used, in the order of the keys.
+    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+        let newest = self.learnt_number().await?;
+        let (mut all, mut number) = (BTreeMap::new(), 0);
+        while number < newest {
+            let page = self.usage_after(number).await?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            number = last.number;
+            // One that is used meanwhile comes again, with its new count.
+            all.extend(page.into_iter().map(|usage| (usage.tool.clone(), usage)));
+        }
+        Ok(all.into_values().collect())
+    }
+
+    /// Adds queries after which tools were called, within [`LearntLimits::ALL`]. Changes no definition, hence no revision.
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError>;
+
+    /// The tools about which something was learnt or forgotten after that number, with all their queries.
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError>;
+
+    /// Forgets queries, and returns about how many tools there were some.
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError>;
 
     /// The key of that name, made of the system's randomness on first use. Everybody who uses the store gets the same.
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError>;

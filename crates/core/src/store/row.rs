@@ -110,23 +110,3 @@ impl Changes {
     /// The most bytes of definitions that are read at once, unless a single one has more.
     pub const MOST_BYTES: usize = 16 * 1024 * 1024;
 }
-
-/// Calls of one tool, to be added to its count.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uses {
-    /// Which tool.
-    pub tool: ToolKey,
-    /// How many calls.
-    pub calls: u32,
-}
-
-/// How much a tool has been used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
-    /// Which tool.
-    pub tool: ToolKey,
-    /// How many calls, ever.
-    pub count: i64,
-    /// When last, RFC 3339 in UTC.
-    pub last_used: String,
-}

@@ -26,6 +26,10 @@ pub(crate) struct Brought {
     pub(crate) meta: Option<Box<RawValue>>,
     /// Whether it may change definitions.
     pub(crate) may_change: bool,
+    /// What it was part of.
+    pub(crate) conversation: Option<String>,
+    /// The group whose endpoint it was sent to.
+    pub(crate) group: Option<String>,
     /// What was to be remembered meanwhile.
     pub(crate) remembered: Option<Value>,
 }
@@ -175,6 +179,14 @@ impl Caller for TaskCaller {
 
     fn may_change(&self) -> bool {
         self.brought.may_change
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.brought.conversation.as_deref()
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.brought.group.as_deref()
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {

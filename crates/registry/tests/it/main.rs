@@ -19,6 +19,7 @@ mod incremental;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod meanings;
 mod measured;
 #[cfg(test)]
 mod others;

@@ -11,6 +11,7 @@ mod news;
 mod pieces;
 mod plan;
 mod pool;
+mod queries;
 mod rows;
 mod schema;
 mod triggers;
@@ -22,8 +23,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, MailLimits, News, NewsKind, Retention,
-    Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
+    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
 };
 use url::Url;
 
@@ -158,8 +159,24 @@ impl Store for MysqlStore {
         bounded!(self, lease, WRITING, |connection| uses::record(connection, uses))
     }
 
-    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
-        bounded!(self, lease, READING, |connection| uses::read(connection))
+    async fn learnt_number(&self) -> Result<i64, StoreError> {
+        bounded!(self, lease, READING, |connection| uses::number(connection))
+    }
+
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError> {
+        bounded!(self, lease, READING, |connection| uses::after(connection, number))
+    }
+
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError> {
+        bounded!(self, lease, WRITING, |connection| queries::record(connection, learnt))
+    }
+
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError> {
+        bounded!(self, lease, READING, |connection| queries::after(connection, number))
+    }
+
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
+        bounded!(self, lease, WRITING, |connection| queries::forget(connection, what))
     }
 
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {

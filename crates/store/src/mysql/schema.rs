@@ -9,12 +9,13 @@ use url::Url;
 
 use super::failure::{Failure, missing_right, number, number_of};
 use super::rows::text;
-use super::{adopt, pool, triggers, truncated};
+use super::{adopt, pool, triggers, truncated, uses};
 
 const TABLES: &str = include_str!("migrations/0001_tables.sql");
+const LEARNT: &str = include_str!("migrations/0002_learnt.sql");
 
 /// The newest version of the schema that is known here.
-const KNOWN: i64 = 1;
+const KNOWN: i64 = 2;
 
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(10);
@@ -151,6 +152,8 @@ async fn bring(connection: &mut MySqlConnection) -> Result<(), Failure> {
     // Until all is done, nobody takes it for done.
     connection.execute(MARK).await?;
     connection.execute("DELETE FROM toolrail_schema").await?;
+    sqlx::raw_sql(LEARNT).execute(&mut *connection).await?;
+    uses::add_numbers(connection).await?;
     let columns = adopt::prepare(connection).await?;
     let made = made(connection).await?;
     triggers::install(connection, &columns).await?;

@@ -11,6 +11,7 @@ mod keys;
 mod listen;
 mod mail;
 mod news;
+mod queries;
 mod rows;
 mod schema;
 mod uses;
@@ -26,8 +27,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, MailLimits, News, NewsKind, Retention,
-    Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
+    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
 };
 use url::Url;
 
@@ -167,8 +168,24 @@ impl Store for PostgresStore {
         self.change(uses::record(&self.pool, uses)).await
     }
 
-    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
-        self.read(uses::read(&self.pool)).await
+    async fn learnt_number(&self) -> Result<i64, StoreError> {
+        self.read(uses::number(&self.pool)).await
+    }
+
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError> {
+        self.read(uses::after(&self.pool, number)).await
+    }
+
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError> {
+        self.change(queries::record(&self.pool, learnt)).await
+    }
+
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError> {
+        self.read(queries::after(&self.pool, number)).await
+    }
+
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
+        self.change(queries::forget(&self.pool, what)).await
     }
 
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {

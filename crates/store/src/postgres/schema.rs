@@ -21,17 +21,20 @@ enum Step {
     },
 }
 
-const MIGRATIONS: &[&[Step]] = &[&[
-    Step::Always(include_str!("migrations/0001_tables.sql")),
-    Step::Either {
-        lite: include_str!("migrations/0001_document_lite.sql"),
-        full: include_str!("migrations/0001_document_full.sql"),
-    },
-    Step::Always(include_str!("migrations/0001_page.sql")),
-    Step::Always(include_str!("migrations/0001_rows.sql")),
-    Step::Always(include_str!("migrations/0001_triggers.sql")),
-    Step::Always(include_str!("migrations/0001_apply.sql")),
-]];
+const MIGRATIONS: &[&[Step]] = &[
+    &[
+        Step::Always(include_str!("migrations/0001_tables.sql")),
+        Step::Either {
+            lite: include_str!("migrations/0001_document_lite.sql"),
+            full: include_str!("migrations/0001_document_full.sql"),
+        },
+        Step::Always(include_str!("migrations/0001_page.sql")),
+        Step::Always(include_str!("migrations/0001_rows.sql")),
+        Step::Always(include_str!("migrations/0001_triggers.sql")),
+        Step::Always(include_str!("migrations/0001_apply.sql")),
+    ],
+    &[Step::Always(include_str!("migrations/0002_learnt.sql"))],
+];
 
 // Whoever finds another at it waits for that one to finish, which may take as long as a large table takes.
 const PATIENCE: &str =

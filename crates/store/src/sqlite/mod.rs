@@ -9,6 +9,7 @@ mod news;
 mod open;
 mod place;
 mod put;
+mod queries;
 mod rows;
 mod schema;
 mod unique;
@@ -20,8 +21,8 @@ use std::path::Path;
 use async_trait::async_trait;
 use sqlx::ConnectOptions;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, HistoryQuery, MailLimits, News, NewsKind, Retention,
-    Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
+    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
 };
 
 use self::open::Pools;
@@ -165,9 +166,29 @@ impl Store for SqliteStore {
         uses::add(&self.pools.writer, uses).await.map_err(self.failed())
     }
 
-    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+    async fn learnt_number(&self) -> Result<i64, StoreError> {
         self.place.check()?;
-        uses::read(&self.pools.readers).await.map_err(self.failed())
+        uses::number(&self.pools.readers).await.map_err(self.failed())
+    }
+
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError> {
+        self.place.check()?;
+        uses::after(&self.pools.readers, number).await.map_err(self.failed())
+    }
+
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError> {
+        self.place.check()?;
+        queries::record(&self.pools.writer, learnt).await.map_err(self.failed())
+    }
+
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError> {
+        self.place.check()?;
+        queries::after(&self.pools.readers, number).await.map_err(self.failed())
+    }
+
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
+        self.place.check()?;
+        queries::forget(&self.pools.writer, what).await.map_err(self.failed())
     }
 
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {

@@ -5,6 +5,7 @@ mod audit;
 mod conflicts;
 mod forgetting;
 mod history;
+mod learnt;
 mod others;
 mod pages;
 mod rows;
@@ -18,6 +19,7 @@ pub(crate) use self::audit::*;
 pub(crate) use self::conflicts::*;
 pub(crate) use self::forgetting::*;
 pub(crate) use self::history::*;
+pub(crate) use self::learnt::*;
 pub(crate) use self::others::*;
 pub(crate) use self::pages::*;
 pub(crate) use self::rows::*;
@@ -54,6 +56,7 @@ macro_rules! suite {
             a_removal_from_the_audit_record_is_found
             a_message_that_has_lain_for_a_minute_is_gone
             the_days_of_a_version_begin_when_it_is_replaced
+            what_was_not_asked_for_long_is_forgotten
         }
     };
     (@without_other_programs $make:path) => {
@@ -112,6 +115,15 @@ macro_rules! suite {
             news_become_visible_in_their_order
             only_the_newest_news_are_kept
             news_that_pass_push_out_none_that_last
+            only_counts_that_changed_are_read
+            many_counts_come_in_pages_and_each_once
+            counts_and_queries_of_replicas_at_once_add_up
+            queries_are_learnt_for_each_tenant_and_change_no_revision
+            only_so_many_queries_are_kept_of_a_tool
+            many_tools_with_queries_come_in_pages
+            what_was_learnt_about_a_tool_can_be_forgotten
+            all_of_a_tenant_or_everything_can_be_forgotten
+            counts_of_a_tool_that_was_removed_begin_anew
         }
     };
     (@facts $make:path: $($fact:ident)*) => {

@@ -220,8 +220,8 @@ impl Guarded {
         if request.headers().contains_key(ORIGIN) && self.guard.check_change(request.headers()).is_err() {
             request.extensions_mut().insert(ForeignPage);
         }
-        if request.uri().path() == toolrail_mcp::ENDPOINT {
-            return self.mcp.answer_http(request).await.map(Either::Left);
+        if toolrail_mcp::is_endpoint(request.uri().path()) {
+            return self.mcp.answer_http(request, peer).await.map(Either::Left);
         }
         if request.uri().path().starts_with("/admin")
             && !request.method().is_safe()
