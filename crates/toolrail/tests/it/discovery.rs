@@ -217,13 +217,13 @@ async fn a_tenant_registers_for_itself_and_cannot_hide_what_is_shared() -> Resul
 #[tokio::test]
 async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
     let gateway = started().await?;
-    answer(&describe(&gateway, "one", "d").await?);
+    answer(&describe(&gateway, "ledger", "d").await?);
     let page = ("origin", "http://localhost:3000");
     let change = json!({"name": "register_tool", "arguments": {"name": "two", "description": "d"}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": change});
     let reply = send(&gateway, "POST /mcp", &[page], &body).await?.json()?;
     assert!(failure(&reply["result"]).contains("--allow-origin"), "{reply}");
-    let inner = json!({"name": "call_tool", "arguments": {"name": "unregister_tool", "arguments": {"tool_name": "one"}}});
+    let inner = json!({"name": "call_tool", "arguments": {"name": "unregister_tool", "arguments": {"tool_name": "ledger"}}});
     let rest = send(&gateway, "POST /mcp/tools/call", &[page], &inner).await?;
     assert_eq!(rest.status, 403, "{}", rest.text());
     let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
@@ -231,8 +231,8 @@ async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
     let refused = socket.call("tools/call", change).await?;
     assert!(failure(&refused["result"]).contains("--allow-origin"), "{refused}");
     let found =
-        socket.call("tools/call", json!({"name": "search_tools", "arguments": {"query": "one"}})).await?;
-    assert_eq!(answer(&found["result"])[0]["tool_name"], "one");
+        socket.call("tools/call", json!({"name": "search_tools", "arguments": {"query": "ledger"}})).await?;
+    assert_eq!(answer(&found["result"])[0]["tool_name"], "ledger");
     Ok(())
 }
 
