@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use toolrail_search::semantic::{Blend, blend};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
-use toolrail_search::{Index, Query};
+use toolrail_search::{Index, Pattern, PatternQuery, Query, Texts, search_pattern};
 
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
@@ -100,6 +100,13 @@ impl Registry {
             Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
         };
         let accept = |tool: &Arc<Tool>| snapshot.shows(tool) && is_wanted(tool);
+        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
+        if request.method == SearchMethod::Regex {
+            let pattern = Pattern::new(text).map_err(|error| SearchError::Query(error.to_string()))?;
+            // Every tool is looked at, which may take a while.
+            let hits = tokio::task::block_in_place(|| by_pattern(&indexes, &pattern, request.limit, &accept));
+            return Ok(SearchAnswer { hits, notes });
+        }
         let query = Query {
             text,
             limit: if meant.is_some() { MOST_HITS } else { request.limit },
@@ -107,7 +114,6 @@ impl Registry {
             prior: &|tool| self.use_at(tool, now).prior(now),
             learnt: None,
         };
-        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
         let hits = toolrail_search::search(&indexes, &query);
         let Some(meant) = meant else {
             return Ok(SearchAnswer { hits, notes });
@@ -123,4 +129,20 @@ impl Registry {
         let hits = blend(found, nearest, request.limit, Blend::default());
         Ok(SearchAnswer { hits, notes })
     }
+}
+
+fn by_pattern(
+    indexes: &[&Index<Arc<Tool>>],
+    pattern: &Pattern,
+    limit: usize,
+    accept: &(dyn Fn(&Arc<Tool>) -> bool + Sync),
+) -> Vec<Hit<Arc<Tool>>> {
+    fn texts(tool: &Tool) -> Texts<'_> {
+        let description = tool.description.as_deref().unwrap_or_default();
+        Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
+    }
+    search_pattern(
+        indexes,
+        &PatternQuery { pattern, limit, texts: &|tool: &Arc<Tool>| accept(tool).then(|| texts(tool)) },
+    )
 }
