@@ -27,6 +27,8 @@ pub struct SearchRequest<'a> {
     pub limit: usize,
     /// Among which tools.
     pub among: Among,
+    /// Whose past queries count; those of nobody's tenant if absent.
+    pub tenant: Option<&'a str>,
     /// Whose conversation this is part of, so that it can be learnt what was called after it. See `Caller::conversation`.
     pub conversation: Option<&'a str>,
 }
@@ -89,6 +91,8 @@ impl Registry {
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
         let text = request.checked()?;
+        self.ready_uses().await;
+        let learnt = self.learnt_of(request.tenant);
         let now = SystemTime::now();
         let is_wanted = |tool: &Arc<Tool>| match request.among {
             Among::All => true,
@@ -99,7 +103,7 @@ impl Registry {
             limit: request.limit,
             accept: &|tool| snapshot.shows(tool) && is_wanted(tool),
             prior: &|tool| self.use_at(tool, now).prior(now),
-            learnt: None,
+            learnt: learnt.as_ref(),
         };
         let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
         let notes = match request.method {
@@ -108,6 +112,8 @@ impl Registry {
             }
             SearchMethod::Bm25 | SearchMethod::Regex => Vec::new(),
         };
-        Ok(SearchAnswer { hits: toolrail_search::search(&indexes, &query), notes })
+        let hits = toolrail_search::search(&indexes, &query);
+        self.note_search(request, text, &hits);
+        Ok(SearchAnswer { hits, notes })
     }
 }
