@@ -28,6 +28,8 @@ pub struct SearchRequest<'a> {
     pub limit: usize,
     /// Among which tools.
     pub among: Among,
+    /// Whose past queries count; those of nobody's tenant if absent.
+    pub tenant: Option<&'a str>,
     /// Whose conversation this is part of, so that it can be learnt what was called after it. See `Caller::conversation`.
     pub conversation: Option<&'a str>,
 }
@@ -94,6 +96,8 @@ impl Registry {
             SearchMethod::Hybrid => self.meant(text).await,
             SearchMethod::Bm25 | SearchMethod::Regex => (None, Vec::new()),
         };
+        self.ready_uses().await;
+        let learnt = self.learnt_of(request.tenant);
         let now = SystemTime::now();
         let is_wanted = |tool: &Arc<Tool>| match request.among {
             Among::All => true,
@@ -112,10 +116,11 @@ impl Registry {
             limit: if meant.is_some() { MOST_HITS } else { request.limit },
             accept: &accept,
             prior: &|tool| self.use_at(tool, now).prior(now),
-            learnt: None,
+            learnt: learnt.as_ref(),
         };
         let hits = toolrail_search::search(&indexes, &query);
         let Some(meant) = meant else {
+            self.note_search(request, text, &hits);
             return Ok(SearchAnswer { hits, notes });
         };
         let nearest = meant.nearest(snapshot, MOST_HITS, &accept);
@@ -127,6 +132,7 @@ impl Registry {
         let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
         let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
         let hits = blend(found, nearest, request.limit, Blend::default());
+        self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
     }
 }

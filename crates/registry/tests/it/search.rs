@@ -33,7 +33,14 @@ pub(crate) fn said(name: &str, text: &str) -> Change {
 }
 
 fn wanted(query: &str) -> SearchRequest<'_> {
-    SearchRequest { query, method: SearchMethod::Bm25, limit: 20, among: Among::All, conversation: None }
+    SearchRequest {
+        query,
+        method: SearchMethod::Bm25,
+        limit: 20,
+        among: Among::All,
+        tenant: None,
+        conversation: None,
+    }
 }
 
 async fn answer(registry: &Registry, snapshot: &Snapshot, request: SearchRequest<'_>) -> SearchAnswer {
