@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use toolrail_search::{Document, Extras, Index, Parameter, Parameters, Query, search_with};
+use toolrail_search::{Document, Extras, Index, Learnt, Parameter, Parameters, Query, search_with};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -22,17 +22,25 @@ fn main() {
     for line in std::io::stdin().lock().lines() {
         let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let limit = usize::try_from(request["limit"].as_u64().unwrap_or(10)).unwrap();
-        let ranked: Vec<String> =
-            ask(&index, request["query"].as_str().unwrap(), limit, &parameters).iter().map(ToString::to_string).collect();
+        let asked = Asked { index: &index, parameters: &parameters, learnt: None };
+        let ranked: Vec<String> = asked.ask(request["query"].as_str().unwrap(), limit).iter().map(ToString::to_string).collect();
         println!("{}", json!({ "ranked": ranked }));
         std::io::stdout().flush().unwrap();
     }
 }
 
-fn ask(index: &Index<Arc<str>>, text: &str, limit: usize, parameters: &Parameters) -> Vec<Arc<str>> {
-    let query = Query { text, limit, accept: &|_| true, prior: &|_| 0.0, learnt: None };
-    let hits = search_with(&[index], &query, &Extras { parameters, meaning: None });
-    hits.into_iter().map(|hit| hit.value).collect()
+struct Asked<'a> {
+    index: &'a Index<Arc<str>>,
+    parameters: &'a Parameters,
+    learnt: Option<&'a Learnt>,
+}
+
+impl Asked<'_> {
+    fn ask(&self, text: &str, limit: usize) -> Vec<Arc<str>> {
+        let query = Query { text, limit, accept: &|_| true, prior: &|_| 0.0, learnt: self.learnt };
+        let hits = search_with(&[self.index], &query, &Extras { parameters: self.parameters, meaning: None });
+        hits.into_iter().map(|hit| hit.value).collect()
+    }
 }
 
 /// The usual numbers, or others: `RANK="clause=0.4 weights.0=2"`.
@@ -52,7 +60,7 @@ fn rows(path: &str) -> Vec<Value> {
 
 fn load(path: &str, parameters: &Parameters) -> Index<Arc<str>> {
     let tools = rows(path);
-    let mut index = Index::new(parameters.clone());
+    let mut index = Index::with_parameters(parameters.clone());
     let bare = std::env::var("BARE").is_ok();
     index.apply(tools.iter().map(|tool| {
         let id: Arc<str> = Arc::from(tool["id"].as_str().unwrap());
@@ -90,13 +98,25 @@ fn evaluate(folder: &str, parameters: &Parameters, more: &[String]) {
     let mut line = String::new();
     for set in &sets {
         let index = load(&format!("{set}/tools.jsonl"), parameters);
-        let queries = rows(&format!("{set}/queries.jsonl"));
+        let mut queries = rows(&format!("{set}/queries.jsonl"));
+        let mut learnt = Learnt::default();
+        if more.iter().any(|word| word.starts_with("--half") || word == "--learn") {
+            let half = |query: &Value| query["id"].as_str().unwrap().bytes().map(u32::from).sum::<u32>() % 2 == 0;
+            for query in queries.iter().filter(|query| half(query)) {
+                for tool in query["relevant"].as_array().unwrap() {
+                    learnt.note(tool.as_str().unwrap(), query["text"].as_str().unwrap(), 1);
+                }
+            }
+            queries.retain(|query| !half(query));
+        }
+        let learnt = more.iter().any(|word| word == "--learn").then_some(&learnt);
+        let asked = Asked { index: &index, parameters, learnt };
         let mut times = Vec::new();
         let (mut gained, mut first) = (0.0, 0.0);
         for query in &queries {
             let relevant: Vec<&str> = query["relevant"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
             let started = Instant::now();
-            let ranked = ask(&index, query["text"].as_str().unwrap(), 10, parameters);
+            let ranked = asked.ask(query["text"].as_str().unwrap(), 10);
             times.push(started.elapsed());
             let discount = |place: usize| 1.0 / (place as f64 + 2.0).log2();
             let good = |id: &Arc<str>| relevant.contains(&&**id);

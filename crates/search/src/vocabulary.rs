@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use crate::pages::{Pages, index};
+use crate::pages::Pages;
 use crate::postings::Postings;
 
 /// Entries to a bucket, on average, at most.
@@ -114,14 +114,5 @@ impl Vocabulary {
             }
         }
         self.buckets = Arc::new(buckets.into_iter().map(Arc::new).collect());
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.terms.len() - self.free.len()
-    }
-
-    /// A bound of all numbers.
-    pub(crate) fn numbers(&self) -> u32 {
-        index(self.terms.len())
     }
 }
