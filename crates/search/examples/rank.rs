@@ -18,6 +18,11 @@ fn main() {
         evaluate(&arguments.next().unwrap_or_default(), &parameters, &arguments.collect::<Vec<_>>());
         return;
     }
+    if first == "--bench" {
+        let folder = arguments.next().unwrap_or_default();
+        bench(&folder, arguments.next().unwrap_or_default().parse().unwrap(), &parameters);
+        return;
+    }
     let index = load(&first, &parameters);
     for line in std::io::stdin().lock().lines() {
         let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -135,4 +140,78 @@ fn evaluate(folder: &str, parameters: &Parameters, more: &[String]) {
         line += &format!("{name} {:.1} (h1 {:.1}, {:?})  ", 100.0 * gained / count, 100.0 * first / count, times[times.len() / 2]);
     }
     println!("MEAN {:.2}  {line}", 100.0 * sum / sets.len() as f64);
+}
+
+/// How long searches take among so many tools, mixed from those of the sets in a folder.
+fn bench(folder: &str, count: usize, parameters: &Parameters) {
+    let (mut tools, mut queries) = (Vec::new(), Vec::new());
+    for set in ["bfcl", "sealtools", "metatool", "acebench_zh"] {
+        tools.extend(rows(&format!("{folder}/{set}/tools.jsonl")));
+        queries.extend(rows(&format!("{folder}/{set}/queries.jsonl")).into_iter().take(150));
+    }
+    let mut index = Index::with_parameters(parameters.clone());
+    let before = memory();
+    let document = |number: usize| {
+        let tool = &tools[number * 7919 % tools.len()];
+        let other = &tools[(number / tools.len() * 31 + number * 104_729) % tools.len()];
+        let description = format!("{} {}", tool["description"].as_str().unwrap(), other["name"].as_str().unwrap());
+        let mut found = Vec::new();
+        arguments(&other["input_schema"], &mut found);
+        found.truncate(6);
+        let found: Vec<(String, Option<String>)> =
+            found.iter().map(|found| (found.name.to_owned(), found.description.map(str::to_owned))).collect();
+        (tool["name"].as_str().unwrap().to_owned(), description, found)
+    };
+    let started = Instant::now();
+    let mut analysing = std::time::Duration::ZERO;
+    for from in (0..count).step_by(4096) {
+        let documents: Vec<_> = (from..count.min(from + 4096)).map(document).collect();
+        let batch = documents.iter().enumerate().map(|(at, (name, description, found))| {
+            let key: Arc<str> = Arc::from(format!("{name}-{}", from + at));
+            let parameters = found.iter().map(|(name, text)| Parameter { name, description: text.as_deref() }).collect();
+            (Arc::clone(&key), Some((Document { name, description, parameters, ..Document::default() }, key)))
+        });
+        let now = Instant::now();
+        index.apply(batch);
+        analysing += now.elapsed();
+    }
+    println!("{count} tools: built in {analysing:?} (with making them {:?}), {} MB", started.elapsed(), memory() - before);
+    let asked = Asked { index: &index, parameters, learnt: None };
+    for kind in ["all", "short", "zh"] {
+        let mut times = Vec::new();
+        for round in 0..2 {
+            for query in &queries {
+                let text = query["text"].as_str().unwrap();
+                if (kind == "short" && text.len() > 60) || (kind == "zh") != (text.len() > text.chars().count() + 9) && kind != "all" {
+                    continue;
+                }
+                let now = Instant::now();
+                std::hint::black_box(asked.ask(text, 5));
+                if round > 0 {
+                    times.push(now.elapsed());
+                }
+            }
+        }
+        times.sort();
+        println!("  {kind}: p50 {:?} p99 {:?} ({})", times[times.len() / 2], times[times.len() * 99 / 100], times.len());
+    }
+    let mut times = Vec::new();
+    for number in 0..100 {
+        let old = index.clone();
+        let (name, description, _) = document(number * 13);
+        let now = Instant::now();
+        let key: Arc<str> = Arc::from(format!("new-{number}"));
+        let made = Document { name: &name, description: &description, ..Document::default() };
+        index.apply([(Arc::clone(&key), Some((made, key)))]);
+        times.push(now.elapsed());
+        drop(old);
+    }
+    times.sort();
+    println!("  insert p50 {:?} p99 {:?}", times[50], times[98]);
+}
+
+fn memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
 }

@@ -8,6 +8,9 @@ use crate::spelling;
 use crate::text::Shape;
 use crate::wanted::{Way, Wish};
 
+/// The most words of one query whose spelling is corrected.
+const MOST_CORRECTED: usize = 8;
+
 /// One way of one word, as the indexes together know it.
 pub(crate) struct Probe {
     /// The number of the word in the wish.
@@ -38,6 +41,7 @@ pub(crate) struct Probes<'i> {
 pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, parameters: &Parameters) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
     let mut found = Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
+    let mut corrected = 0;
     for number in 0..wish.words.len() {
         let Some(word) = wish.words.get_mut(number) else { continue };
         let before = found.probes.len();
@@ -45,7 +49,8 @@ pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, p
         for (way_number, way) in word.ways.iter().enumerate() {
             best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
         }
-        if found.probes.len() == before && word.shape == Shape::Word {
+        if found.probes.len() == before && word.shape == Shape::Word && corrected < MOST_CORRECTED {
+            corrected += 1;
             let from = word.ways.len();
             word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
             for (way_number, way) in word.ways.iter().enumerate().skip(from) {

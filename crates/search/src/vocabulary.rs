@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::pages::Pages;
 use crate::postings::Postings;
+use crate::spelling::Spellings;
 
 /// Entries to a bucket, on average, at most.
 const BUCKET: usize = 24;
@@ -25,6 +26,7 @@ pub(crate) struct Vocabulary {
     /// By the low bits of the hash; always a power of two.
     buckets: Arc<Vec<Arc<Vec<Entry>>>>,
     hasher: RandomState,
+    spellings: Spellings,
     /// Numbers to use again.
     free: Arc<Vec<u32>>,
 }
@@ -32,7 +34,8 @@ pub(crate) struct Vocabulary {
 impl Default for Vocabulary {
     fn default() -> Self {
         let buckets = Arc::new(vec![Arc::default(); 16]);
-        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), free: Arc::default() }
+        let spellings = Spellings::default();
+        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), spellings, free: Arc::default() }
     }
 }
 
@@ -74,6 +77,7 @@ impl Vocabulary {
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).push((tag, id));
         }
+        self.spellings.add(text, id);
         id
     }
 
@@ -86,12 +90,12 @@ impl Vocabulary {
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).retain(|entry| entry.1 != id);
         }
+        self.spellings.remove(&text, id);
         Arc::make_mut(&mut self.free).push(id);
     }
 
-    /// Every term that some document has.
-    pub(crate) fn terms(&self) -> impl Iterator<Item = &Term> {
-        self.terms.iter().filter(|term| !term.text.is_empty())
+    pub(crate) fn spellings(&self) -> &Spellings {
+        &self.spellings
     }
 
     fn place(&self, text: &str) -> (usize, u32) {
