@@ -1,12 +1,15 @@
 //! The project's own chores: run every test, check the house rules, measure. Not shipped.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
 
+mod allocations;
 mod bench;
 mod clients;
 mod databases;
 mod fuzz;
+mod lexicon;
 mod packages;
 mod search_eval;
+mod search_tune;
 mod testing;
 mod tidy;
 mod workspace;
@@ -18,7 +21,7 @@ use clap::{Parser, Subcommand};
 
 // The bare proxy that Toolrail is compared with runs in this program: the same allocator keeps it fair.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: allocations::Counting = allocations::Counting(mimalloc::MiMalloc);
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Chores of the Toolrail workspace")]
@@ -37,11 +40,21 @@ enum Chore {
     Tidy,
     /// Judge search by sets of tools and queries
     SearchEval(search_eval::EvalOptions),
+    /// Look for better numbers of the ranking
+    SearchTune(search_tune::TuneOptions),
     /// Compare Toolrail with a direct call and with a bare reverse proxy
     Bench(bench::BenchOptions),
+    /// Make the language data of the search again, from packages and from the lists we keep
+    Lexicon(lexicon::LexiconOptions),
     /// The measuring process that `bench` starts once everything is built
     #[command(hide = true)]
     BenchRun(bench::RunOptions),
+    /// The measuring process of `bench search`
+    #[command(hide = true)]
+    BenchSearch(bench::SearchOptions),
+    /// One engine of `bench search`
+    #[command(hide = true)]
+    BenchSearchChild(bench::ChildOptions),
     /// The upstream of the benchmark
     #[command(hide = true)]
     BenchUpstream,
@@ -66,8 +79,12 @@ fn run(chore: Chore) -> Result<()> {
         Chore::Fuzz(options) => fuzz::run(&options),
         Chore::Tidy => tidy::run(),
         Chore::SearchEval(options) => search_eval::run(&options),
+        Chore::SearchTune(options) => search_tune::run(&options),
         Chore::Bench(options) => bench::build_and_run(&options),
+        Chore::Lexicon(options) => lexicon::run(&options),
         Chore::BenchRun(options) => bench::run(options),
+        Chore::BenchSearch(options) => bench::run_search(&options),
+        Chore::BenchSearchChild(options) => bench::run_search_child(&options),
         Chore::BenchUpstream => bench::serve_upstream(),
         Chore::BenchProxy(options) => bench::serve_proxy(&options),
     }

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{ErrorCode, Mute, Payload, PlainAnswer, ToolResult, write_json_string};
-use toolrail_registry::{Entry, Item, Snapshot};
+use toolrail_core::{Caller, ErrorCode, ForeignPage, Payload, PlainAnswer, ToolResult, write_json_string};
+use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
 use crate::asker::Asker;
 use crate::failure::{Failure, json_bytes};
@@ -30,6 +31,7 @@ struct CallRequest<'a> {
 pub(crate) async fn call(
     State(admin): State<Admin>,
     Asker(principal): Asker,
+    foreign_page: Option<Extension<ForeignPage>>,
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
@@ -47,10 +49,26 @@ pub(crate) async fn call(
     };
     let tenant = principal.tenant();
     let snapshot = admin.registry.catalogue(tenant);
-    let tool = snapshot.find(name).ok_or_else(|| not_callable(&snapshot, name))?;
-    let outcome = tool.call(request.arguments, &principal, &Mute).await;
+    let caller = RestCaller { may_change: foreign_page.is_none() };
+    let resolved = admin.registry.resolve(&snapshot, name, request.arguments).await;
+    let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
+        Unresolved::Unknown => not_callable(&snapshot, name),
+        Unresolved::Failed(error) => error.into(),
+    })?;
+    let outcome = tool.call(arguments.as_deref(), &principal, &caller).await;
     tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
     answer(outcome?)
+}
+
+/// A client that can be told and asked nothing.
+struct RestCaller {
+    may_change: bool,
+}
+
+impl Caller for RestCaller {
+    fn may_change(&self) -> bool {
+        self.may_change
+    }
 }
 
 /// Why no tool can be called under that name, with the name that was probably meant.

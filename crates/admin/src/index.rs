@@ -11,14 +11,14 @@ use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
 
 pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
-    let body = json!({
+    let mut body = json!({
         "name": "toolrail",
         "version": admin.version,
         "tools": admin.registry.catalogue(principal.tenant()).tool_count(),
         "endpoints": {
             // A Unix socket serves the same.
             "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],
-            "tools": ["GET /mcp/tools", "POST /mcp/tools/call"],
+            "tools": ["GET /mcp/tools", "POST /mcp/tools/call", "GET /mcp/search", "POST /mcp/search"],
             "admin": [
                 "GET /admin/tools",
                 "POST /admin/tools",
@@ -40,12 +40,18 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
                 "GET /admin/export",
                 "POST /admin/sync",
                 "POST /admin/refresh",
+                "GET /admin/stats",
                 "GET /admin/problems",
             ],
             "health": ["GET /healthz", "GET /readyz", "GET /metrics"],
             "schema": ["GET /schema/tool.json"],
         },
     });
+    let groups: Vec<String> =
+        admin.registry.endpoints().group_names().map(|group| format!("POST /mcp/{group}")).collect();
+    if !groups.is_empty() {
+        body["endpoints"]["groups"] = json!(groups);
+    }
     json_answer(StatusCode::OK, &body)
 }
 

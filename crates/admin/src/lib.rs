@@ -21,6 +21,9 @@ mod refresh;
 mod register;
 mod rollback;
 mod room;
+mod search;
+mod seen;
+mod stats;
 mod sync;
 mod unknown;
 mod unread;
@@ -72,6 +75,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/schema/tool.json", get(index::schema))
         .route("/mcp/tools", get(list::list))
         .route("/mcp/tools/call", post(call::call))
+        .route("/mcp/search", get(search::by_query).post(search::by_body))
         .route("/admin/tools", get(definitions::list).post(register::one).put(register::one))
         .route("/admin/tools/batch", post(register::batch))
         .route("/admin/tools/validate", post(register::validate))
@@ -90,6 +94,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/export", get(export::export))
         .route("/admin/sync", post(sync::sync))
         .route("/admin/refresh", post(refresh::refresh))
+        .route("/admin/stats", get(stats::stats))
         .route("/admin/problems", get(health::problems))
         .method_not_allowed_fallback(index::wrong_method)
         .fallback(index::nothing_here)

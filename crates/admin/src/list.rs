@@ -12,6 +12,7 @@ use toolrail_registry::{Era, List, Snapshot, Tool};
 use crate::Admin;
 use crate::asker::Asker;
 use crate::failure::{Failure, json_bytes};
+use crate::seen::seen;
 
 /// What to narrow the list by; everything given must hold.
 #[derive(Default, Deserialize)]
@@ -21,6 +22,8 @@ pub(crate) struct Filter {
     q: Option<String>,
     category: Option<String>,
     tag: Option<String>,
+    /// The tools of one group only, as its endpoint has them.
+    group: Option<String>,
 }
 
 pub(crate) async fn list(
@@ -28,8 +31,8 @@ pub(crate) async fn list(
     Asker(principal): Asker,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(filter) = filter.map_err(|error| Failure::bad_query(&error, "q, category, tag"))?;
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let Query(filter) = filter.map_err(|error| Failure::bad_query(&error, "q, category, tag, group"))?;
+    let snapshot = seen(&admin, principal.tenant(), filter.group.as_deref())?;
     let body = if filter.is_empty() { everything(&snapshot) } else { filter.apply(snapshot.tools()) };
     Ok(json_bytes(StatusCode::OK, body))
 }
@@ -52,7 +55,7 @@ fn everything(snapshot: &Snapshot) -> Vec<u8> {
 
 impl Filter {
     fn is_empty(&self) -> bool {
-        self.q.is_none() && self.category.is_none() && self.tag.is_none()
+        self.q.is_none() && self.category.is_none() && self.tag.is_none() && self.group.is_none()
     }
 
     fn apply(&self, tools: &[Arc<Tool>]) -> Vec<u8> {

@@ -191,6 +191,11 @@ pub trait Caller: Send + Sync {
         None
     }
 
+    /// The group whose endpoint it speaks to, as in `/mcp/{group}`; none at `/mcp` itself, where everything is seen.
+    fn group(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether what it asks for may change definitions. A web page from elsewhere may call tools, but not make them.
     fn may_change(&self) -> bool {
         true
@@ -199,6 +204,11 @@ pub trait Caller: Send + Sync {
     /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.
     fn hang_up(&self) {}
 }
+
+/// Stands among the extensions of a request that comes from a web page of somewhere else: it may call tools, but not change
+/// definitions. See [`Caller::may_change`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForeignPage;
 
 /// A caller that can be told and asked nothing, such as that of the REST face.
 #[derive(Clone, Copy, Debug, Default)]

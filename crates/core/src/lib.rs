@@ -22,7 +22,7 @@ mod upstream;
 
 pub use block::{Block, write_base64, write_text_block};
 pub use caller::{
-    Caller, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
+    Caller, ForeignPage, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
 };
 pub use clock::{moment_of, rfc3339};

@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// 1 to 64 characters of `[A-Za-z0-9_.-]`, at least one of them a letter or digit.
+/// 1 to 64 characters of `[A-Za-z0-9_.-]`, at least one of them a letter or digit. That of a tool that is only described is
+/// whatever it is called elsewhere: see [`ToolName::described`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct ToolName(Box<str>);
@@ -25,6 +26,15 @@ pub enum InvalidName {
     /// Marks only: `.` and `..` would be folders in a path.
     #[error("a tool name must have a letter or digit, {0:?} has none")]
     MarksOnly(String),
+    /// More characters than even a described tool may have.
+    #[error("the name of a described tool has at most 128 characters, this one has {0}; shorten it")]
+    DescribedTooLong(usize),
+    /// A character that would spoil lists and logs.
+    #[error("the control character {0:?} is not allowed in a name; remove it")]
+    Control(char),
+    /// Nobody would see it.
+    #[error("the name {0:?} begins or ends with white space; remove that")]
+    Padded(String),
 }
 
 /// A name that would do, if something is left of the one that was written, and where its letters may stand instead.
@@ -46,6 +56,12 @@ impl ToolName {
     /// What a name is, as a regular expression for schemas.
     pub const PATTERN: &str = "^(?=.*[A-Za-z0-9])[A-Za-z0-9_.-]{1,64}$";
 
+    /// The longest name of a tool that is only described, in characters.
+    pub const LONGEST_DESCRIBED: usize = 128;
+
+    /// What the name of a tool that is only described is, as a regular expression for schemas.
+    pub const DESCRIBED_PATTERN: &str = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]{1,128}$";
+
     /// Checks `text` and keeps it as a name.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
         if text.is_empty() {
@@ -60,6 +76,28 @@ impl ToolName {
             return Err(InvalidName::TooLong(text.len()));
         }
         if !text.contains(|c: char| c.is_ascii_alphanumeric()) {
+            return Err(InvalidName::MarksOnly(text.to_owned()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// Checks `text` and keeps it as the name of a tool that is only described. Nobody calls it by that name here, so it is
+    /// called as it is where it lives: in any script, with spaces.
+    pub fn described(text: &str) -> Result<Self, InvalidName> {
+        if text.is_empty() {
+            return Err(InvalidName::Empty);
+        }
+        if let Some(control) = text.chars().find(|character| character.is_control()) {
+            return Err(InvalidName::Control(control));
+        }
+        if text.trim() != text {
+            return Err(InvalidName::Padded(text.chars().take(Self::LONGEST_DESCRIBED).collect()));
+        }
+        let length = text.chars().count();
+        if length > Self::LONGEST_DESCRIBED {
+            return Err(InvalidName::DescribedTooLong(length));
+        }
+        if !text.contains(char::is_alphanumeric) {
             return Err(InvalidName::MarksOnly(text.to_owned()));
         }
         Ok(Self(text.into()))
@@ -132,6 +170,17 @@ mod tests {
             assert_eq!(ToolName::parse(name).unwrap_err(), InvalidName::MarksOnly(name.into()));
         }
         assert!(ToolName::parse("_1").is_ok());
+    }
+
+    #[test]
+    fn a_described_tool_is_called_as_it_is_elsewhere() {
+        for name in ["天气查询", "Ant Design__get docs", "a/b", "search#2", "PDF&URL", &"名".repeat(128)]
+        {
+            assert_eq!(ToolName::described(name).unwrap().as_str(), name);
+        }
+        for name in ["", " a", "a ", "a\nb", "\u{3000}", "..", "/", &"名".repeat(129)] {
+            assert!(ToolName::described(name).is_err(), "{name:?}");
+        }
     }
 
     #[test]

@@ -85,6 +85,13 @@ impl Problems {
         self.push(Severity::Warning, pointer.into(), message.into());
     }
 
+    /// Takes over what others noted, all of it as something poor.
+    pub fn warn_of(&mut self, others: Self) {
+        for Problem { pointer, message, .. } in others.list {
+            self.warning(pointer, message);
+        }
+    }
+
     /// Whether anything noted so far keeps the definition from going live.
     pub fn any_error(&self) -> bool {
         self.list.iter().any(|problem| problem.severity == Severity::Error)

@@ -1,9 +1,10 @@
 //! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them; one folder each,
 //! beside what they share: `template` (request templates), `request` (HTTP requests made from them), `outbound` (the one
 //! guarded client), `answer` (from an upstream's answer to a result) and `offered` (what is the same for prompts and
-//! resources).
+//! resources). `embeddings` asks a server for the vectors of texts, for the semantic tier of search.
 
 pub mod answer;
+pub mod embeddings;
 mod feign;
 mod http;
 mod kinds;

@@ -12,6 +12,7 @@ use toolrail_core::{
     Unanswered, async_trait, missing_capability, write_json_string,
 };
 
+use crate::conversation;
 use crate::dialect::Dialect;
 use crate::envelope::{Params, Request};
 use crate::live::Live;
@@ -32,6 +33,7 @@ pub(crate) struct RequestCaller<'a> {
     capabilities: OnceLock<Value>,
     client_info: OnceLock<Option<Value>>,
     state: OnceLock<Option<String>>,
+    conversation: OnceLock<String>,
     /// Answers that this run has used, for the state of a later round.
     used: Mutex<Map<String, Value>>,
 }
@@ -51,6 +53,7 @@ impl<'a> RequestCaller<'a> {
             capabilities: OnceLock::new(),
             client_info: OnceLock::new(),
             state: OnceLock::new(),
+            conversation: OnceLock::new(),
             used: Mutex::default(),
         }
     }
@@ -294,6 +297,19 @@ impl Caller for RequestCaller<'_> {
 
     fn remembered(&self) -> Result<Option<Value>, CallError> {
         self.opened_state().map(|state| state.remembered)
+    }
+
+    fn may_change(&self) -> bool {
+        !self.peer.session.foreign_page
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        let replica = self.server.replica();
+        Some(self.conversation.get_or_init(|| conversation::of(self.peer, replica, self.client_info())))
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.peer.endpoint.group.as_deref()
     }
 
     fn hang_up(&self) {

@@ -45,32 +45,41 @@ impl Finish<'_> {
     }
 
     /// The same, for a result that may say how long it holds.
-    pub(crate) fn close_cached(self, mut outcome: Outcome, cache: Cache) -> Outcome {
+    pub(crate) fn close_cached(self, outcome: Outcome, cache: Cache) -> Outcome {
+        self.close_with_meta(outcome, cache, None)
+    }
+
+    /// The same, with members for its `_meta`.
+    pub(crate) fn close_with_meta(self, mut outcome: Outcome, cache: Cache, meta: Option<&str>) -> Outcome {
         if let (Dialect::Modern, Some((ttl, scope))) = (self.dialect, cache.hints()) {
             outcome.out.extend_from_slice(format!(",\"ttlMs\":{ttl},\"cacheScope\":{scope}").as_bytes());
         }
-        self.close(outcome)
+        self.end(outcome, meta)
     }
 
     /// The same, for a result that tells in `_meta` why the call failed.
-    pub(crate) fn close_with_code(self, mut outcome: Outcome, code: Option<ErrorCode>) -> Outcome {
-        let out = &mut outcome.out;
+    pub(crate) fn close_with_code(self, outcome: Outcome, code: Option<ErrorCode>) -> Outcome {
         let code = code.map(|code| format!("\"{}\":\"{code}\"", ErrorCode::META_KEY));
+        self.end(outcome, code.as_deref())
+    }
+
+    fn end(self, mut outcome: Outcome, meta: Option<&str>) -> Outcome {
+        let out = &mut outcome.out;
         match self.dialect {
             Dialect::Modern => {
                 if out.last() != Some(&b'{') {
                     out.push(b',');
                 }
                 out.extend_from_slice(&self.server.modern_tail);
-                if let Some(code) = code {
+                if let Some(meta) = meta {
                     out.push(b',');
-                    out.extend_from_slice(code.as_bytes());
+                    out.extend_from_slice(meta.as_bytes());
                 }
                 out.extend_from_slice(b"}}");
             }
             Dialect::Legacy | Dialect::Plain => {
-                if let Some(code) = code {
-                    out.extend_from_slice(format!(",\"_meta\":{{{code}}}").as_bytes());
+                if let Some(meta) = meta {
+                    out.extend_from_slice(format!(",\"_meta\":{{{meta}}}").as_bytes());
                 }
                 out.push(b'}');
             }

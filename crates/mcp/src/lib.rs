@@ -6,12 +6,15 @@ mod batch;
 mod caller;
 mod capabilities;
 mod content;
+mod conversation;
 mod dialect;
 mod envelope;
 mod finish;
 mod follower;
 mod headers;
+mod instructions;
 mod live;
+mod long_lists;
 mod methods;
 mod outbox;
 mod peer;
@@ -29,5 +32,6 @@ mod transport;
 
 pub use server::{Server, ServerInfo};
 pub use transport::{
-    Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, bridge, routes, serve_stream, speaks_mcp,
+    Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, TAKEN, bridge, is_endpoint, routes, serve_stream,
+    speaks_mcp,
 };

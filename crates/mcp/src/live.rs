@@ -27,6 +27,8 @@ const MOST_WATCHED: usize = 1_000;
 pub(crate) struct Live {
     /// What tells the session from others; empty for one connection.
     key: Box<str>,
+    /// What tells a connection from others of this process; 0 for a session with an id.
+    pub(crate) number: u64,
     /// Questions that wait for an answer.
     pub(crate) asks: Asks,
     /// Streams the client may come back to.
@@ -43,6 +45,12 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    /// What one connection holds.
+    pub(crate) fn of_connection() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), ..Self::default() }
+    }
+
     /// What tells a session with an id from others.
     pub(crate) fn key(&self) -> Option<&str> {
         Some(&*self.key).filter(|key| !key.is_empty())

@@ -1,9 +1,11 @@
 //! Who is at the other end of a message, as far as answering it depends on that.
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use toolrail_core::Principal;
+use toolrail_registry::Endpoint;
 
 use crate::headers::Claims;
 use crate::live::Live;
@@ -17,6 +19,10 @@ pub(crate) struct Peer<'a> {
     pub(crate) session: &'a Session,
     /// Who calls.
     pub(crate) principal: &'a Principal,
+    /// What it speaks to.
+    pub(crate) endpoint: &'a Arc<Endpoint>,
+    /// Where it comes from, where it has an address and keeps no connection.
+    pub(crate) address: Option<IpAddr>,
     /// Takes what is to be sent beside the answer; absent if the client cannot be sent anything else.
     pub(crate) outbox: Option<&'a Outbox>,
 }
@@ -32,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) client_info: OnceLock<Value>,
     /// Whether the connection offers the shapes of plain JSON-RPC (`/mcp/ws`).
     pub(crate) plain_shapes: bool,
+    /// Whether a web page from elsewhere sends it, which may call tools but not change definitions.
+    pub(crate) foreign_page: bool,
     /// What this process holds for it.
     pub(crate) live: Option<Arc<Live>>,
 }
@@ -39,6 +47,6 @@ pub(crate) struct Session {
 impl Session {
     /// What one connection settles, with everything it may need.
     pub(crate) fn of_connection() -> Self {
-        Self { live: Some(Arc::new(Live::default())), ..Self::default() }
+        Self { live: Some(Arc::new(Live::of_connection())), ..Self::default() }
     }
 }

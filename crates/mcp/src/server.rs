@@ -14,6 +14,7 @@ use crate::dialect::{self, Dialect};
 use crate::envelope::{self, Message, Notification, Params, Request};
 use crate::headers::{Claims, decode};
 use crate::live::Sessions;
+use crate::long_lists::LongLists;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
 use crate::relay::{Relay, Report};
@@ -58,6 +59,7 @@ pub struct Server {
     pub(crate) sockets: TaskTracker,
     /// Calls that run on while their clients ask for them now and then.
     pub(crate) tasks: Tasks,
+    pub(crate) long_lists: LongLists,
 }
 
 /// What becomes of a message.
@@ -93,6 +95,7 @@ impl Server {
             closing: CancellationToken::new(),
             tracker: TaskTracker::new(),
             sockets: TaskTracker::new(),
+            long_lists: LongLists::default(),
         })
     }
 

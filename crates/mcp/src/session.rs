@@ -17,6 +17,14 @@ const PURPOSE: &str = "session";
 /// Longer descriptions than this are cut down to what matters here: the id travels in a header.
 const LONGEST_CAPABILITIES: usize = 1024;
 
+/// Whose a session is, and where it is held. At another endpoint its id is unknown: what a client was told there does not hold.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner<'a> {
+    pub(crate) principal: &'a Principal,
+    /// The group, if it is the endpoint of one.
+    pub(crate) group: Option<&'a str>,
+}
+
 /// What a session id says.
 #[derive(Serialize, Deserialize)]
 struct Told {
@@ -32,27 +40,32 @@ struct Told {
     /// Whose session it is.
     #[serde(rename = "p")]
     principal: String,
+    /// The group whose endpoint it was settled at.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
     /// When it began, in seconds.
     #[serde(rename = "t")]
     begun: u64,
 }
 
 /// The id of a session that has just been settled; nothing if none was.
-pub(crate) fn issue(signer: &Signer, session: &Session, principal: &Principal) -> Option<String> {
+pub(crate) fn issue(signer: &Signer, session: &Session, owner: Owner<'_>) -> Option<String> {
     let told = Told {
         revision: (*session.revision.get()?).to_owned(),
         capabilities: session.capabilities.get().map_or(json!({}), shortened),
         client_info: session.client_info.get().and_then(named),
-        principal: tag(principal).to_owned(),
+        principal: tag(owner.principal).to_owned(),
+        group: owner.group.map(str::to_owned),
         begun: now(),
     };
     signer.seal(PURPOSE, &serde_json::to_vec(&told).ok()?)
 }
 
-/// What was settled under a session id, if we issued it to that principal not too long ago.
-pub(crate) fn recognise(signer: &Signer, id: &str, principal: &Principal) -> Option<Session> {
+/// What was settled under a session id, if we issued it to that owner not too long ago.
+pub(crate) fn recognise(signer: &Signer, id: &str, owner: Owner<'_>) -> Option<Session> {
     let told: Told = serde_json::from_slice(&signer.open(PURPOSE, id)?).ok()?;
-    if told.principal != tag(principal) || now().saturating_sub(told.begun) > LIFETIME.as_secs() {
+    let is_theirs = told.principal == tag(owner.principal) && told.group.as_deref() == owner.group;
+    if !is_theirs || now().saturating_sub(told.begun) > LIFETIME.as_secs() {
         return None;
     }
     let session = Session::default();
@@ -96,6 +109,12 @@ fn named(client_info: &Value) -> Option<Value> {
 mod tests {
     use super::*;
 
+    const ANYBODY: Owner<'static> = Owner { principal: &Principal::Anonymous, group: None };
+
+    fn of(principal: &Principal) -> Owner<'_> {
+        Owner { principal, group: None }
+    }
+
     fn settled() -> Session {
         let session = Session::default();
         session.revision.set("2025-06-18").unwrap();
@@ -106,24 +125,35 @@ mod tests {
     #[test]
     fn another_replica_knows_a_session_by_its_id_alone() {
         let (one, other) = (Signer::new(&[7; 32]), Signer::new(&[7; 32]));
-        let id = issue(&one, &settled(), &Principal::Anonymous).unwrap();
-        let known = recognise(&other, &id, &Principal::Anonymous).unwrap();
+        let id = issue(&one, &settled(), ANYBODY).unwrap();
+        let known = recognise(&other, &id, ANYBODY).unwrap();
         assert_eq!(known.revision.get(), Some(&"2025-06-18"));
         assert_eq!(known.capabilities.get(), Some(&json!({"elicitation": {}})));
-        assert!(recognise(&Signer::new(&[8; 32]), &id, &Principal::Anonymous).is_none());
+        assert!(recognise(&Signer::new(&[8; 32]), &id, ANYBODY).is_none());
     }
 
     #[test]
     fn a_session_is_known_to_its_tenant_only() {
         let signer = Signer::new(&[7; 32]);
         let acme = Principal::of_tenant("acme").unwrap();
-        let id = issue(&signer, &settled(), &acme).unwrap();
-        assert!(recognise(&signer, &id, &acme).is_some());
+        let id = issue(&signer, &settled(), of(&acme)).unwrap();
+        assert!(recognise(&signer, &id, of(&acme)).is_some());
         for other in [Principal::Anonymous, Principal::of_tenant("globex").unwrap()] {
-            assert!(recognise(&signer, &id, &other).is_none(), "{other:?}");
+            assert!(recognise(&signer, &id, of(&other)).is_none(), "{other:?}");
         }
-        let id = issue(&signer, &settled(), &Principal::Anonymous).unwrap();
-        assert!(recognise(&signer, &id, &acme).is_none());
+        let id = issue(&signer, &settled(), ANYBODY).unwrap();
+        assert!(recognise(&signer, &id, of(&acme)).is_none());
+    }
+
+    #[test]
+    fn a_session_is_known_at_its_endpoint_only() {
+        let signer = Signer::new(&[7; 32]);
+        let group = Owner { group: Some("git"), ..ANYBODY };
+        let id = issue(&signer, &settled(), group).unwrap();
+        assert!(recognise(&signer, &id, group).is_some() && recognise(&signer, &id, ANYBODY).is_none());
+        assert!(recognise(&signer, &id, Owner { group: Some("other"), ..ANYBODY }).is_none());
+        let id = issue(&signer, &settled(), ANYBODY).unwrap();
+        assert!(recognise(&signer, &id, group).is_none());
     }
 
     #[test]
@@ -133,14 +163,14 @@ mod tests {
         session.revision.set("2025-11-25").unwrap();
         session.capabilities.set(json!({"sampling": {"x": "y".repeat(100_000)}})).unwrap();
         session.client_info.set(json!({"name": "n".repeat(100_000), "version": "1"})).unwrap();
-        let id = issue(&signer, &session, &Principal::Anonymous).unwrap();
+        let id = issue(&signer, &session, ANYBODY).unwrap();
         assert!(id.len() < 2_000 && id.bytes().all(|byte| byte.is_ascii_graphic()), "{}", id.len());
-        let known = recognise(&signer, &id, &Principal::Anonymous).unwrap();
+        let known = recognise(&signer, &id, ANYBODY).unwrap();
         assert_eq!(known.capabilities.get(), Some(&json!({"sampling": {}})));
     }
 
     #[test]
     fn nothing_is_issued_before_a_revision_is_settled() {
-        assert_eq!(issue(&Signer::new(&[7; 32]), &Session::default(), &Principal::Anonymous), None);
+        assert_eq!(issue(&Signer::new(&[7; 32]), &Session::default(), ANYBODY), None);
     }
 }

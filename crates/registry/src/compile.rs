@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{
-    Compiled, Definition, DefinitionForm, Executor, Made, Permission, Problem, Problems, SchemaCompiler,
-    TaskSupport, ToolName, Validator,
+    Compiled, Definition, DefinitionForm, Executor, METADATA, Made, Permission, Problem, Problems,
+    SchemaCompiler, TaskSupport, ToolName, Validator,
 };
 
 use crate::described::Described;
@@ -181,13 +181,21 @@ fn tool_of(
         Some(schema) => schema.clone(),
         None => lint::derived_schema(arguments),
     };
-    let header_params = header_params::find(&input_schema, problems);
     let (entry, legacy_entry) = listing::entries_of(&definition, &input_schema);
-    let arguments = checked_arguments(&input_schema, &entry, problems);
-    let output = definition
+    let is_described = definition.kind == METADATA;
+    let mut poor = Problems::default();
+    let faults = if is_described { &mut poor } else { &mut *problems };
+    let mut header_params = header_params::find(&input_schema, faults);
+    let mut arguments = checked_arguments(&input_schema, &entry, faults);
+    let mut output = definition
         .output_schema
         .as_ref()
-        .map(|schema| checked(schema, "/outputSchema", problems).map(|_| LazyValidator::of(schema, &entry)));
+        .map(|schema| checked(schema, "/outputSchema", faults).map(|_| LazyValidator::of(schema, &entry)));
+    if is_described {
+        // Nothing is ever checked by the schemas of a tool that nobody calls here, so they need not be good.
+        (header_params, arguments, output) = (Vec::new(), Some(Arguments::PassedOn), None);
+        problems.warn_of(poor);
+    }
     compiled?;
     Some(Tool {
         entry,
@@ -207,6 +215,7 @@ fn tool_of(
         name: definition.name,
         description: definition.description.map(Into::into),
         kind: definition.kind.into(),
+        defer_loading: definition.defer_loading,
         category: definition.category.map(Into::into),
         tags: definition.tags.into_iter().map(Into::into).collect(),
     })

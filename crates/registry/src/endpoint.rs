@@ -1,6 +1,9 @@
 //! What one endpoint serves, and how it lists it: all tools, or a chosen group of them; in full, or behind the search.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use crate::choice::{Choice, Names};
 
 /// How many tools `auto` lists before it turns to the search.
 const DEFAULT_THRESHOLD: usize = 100;
@@ -19,7 +22,7 @@ pub struct Endpoint {
     /// With [`ListingMode::Auto`]: the most tools that are listed in full.
     pub threshold: usize,
     /// The names of tools that are always listed.
-    pub pinned: Vec<String>,
+    pub pinned: Names,
     /// Whether the discovery tools are there.
     pub discovery: bool,
 }
@@ -32,7 +35,7 @@ impl Default for Endpoint {
             choice: None,
             mode: ListingMode::Full,
             threshold: DEFAULT_THRESHOLD,
-            pinned: Vec::new(),
+            pinned: Names::default(),
             discovery: true,
         }
     }
@@ -50,15 +53,59 @@ pub enum ListingMode {
     Auto,
 }
 
-/// Which tools a group has: those that fit any of these.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// Names, in any case.
-    pub names: Vec<String>,
-    /// Tags, in any case.
-    pub tags: Vec<String>,
-    /// Categories, in any case.
-    pub categories: Vec<String>,
-    /// Patterns of names with `*` and `?`.
-    pub patterns: Vec<String>,
+impl ListingMode {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Full, Self::Search, Self::Auto];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Search => "search",
+            Self::Auto => "auto",
+        }
+    }
+
+    /// The mode of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.word() == word)
+    }
+}
+
+/// Every endpoint of a gateway: `/mcp`, and one for each group.
+#[derive(Clone, Debug, Default)]
+pub struct Endpoints {
+    main: Arc<Endpoint>,
+    groups: BTreeMap<Arc<str>, Arc<Endpoint>>,
+}
+
+impl Endpoints {
+    /// The endpoint at `/mcp`, and those of groups under the names they have.
+    pub fn new(main: Endpoint, groups: impl IntoIterator<Item = Endpoint>) -> Self {
+        let named = |group: Endpoint| Some((Arc::clone(group.group.as_ref()?), Arc::new(group)));
+        Self { main: Arc::new(main), groups: groups.into_iter().filter_map(named).collect() }
+    }
+
+    /// The one at `/mcp`.
+    pub fn main(&self) -> &Arc<Endpoint> {
+        &self.main
+    }
+
+    /// That of a group, if there is one of that name; without a name the one at `/mcp`.
+    pub fn of(&self, group: Option<&str>) -> Option<&Arc<Endpoint>> {
+        match group {
+            None => Some(&self.main),
+            Some(name) => self.groups.get(name),
+        }
+    }
+
+    /// Those of the groups, in order of their names.
+    pub fn groups(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
+        self.groups.values()
+    }
+
+    /// The names of the groups, in order.
+    pub fn group_names(&self) -> impl Iterator<Item = &str> {
+        self.groups.keys().map(|name| &**name)
+    }
 }

@@ -1,5 +1,7 @@
 //! Lists as bytes: each entry is serialised when its definition is compiled, each page when a snapshot is first listed.
 
+use std::borrow::Cow;
+
 use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use toolrail_core::{Definition, METADATA};
@@ -127,12 +129,12 @@ impl Cut {
     }
 
     /// The page of the first of those entries, each with its key, in order: one at least, if there are any.
-    pub(crate) fn page<'e>(mut self, entries: impl Iterator<Item = (&'e str, &'e Bytes)>) -> Page {
-        let mut last = None;
+    pub(crate) fn page<'e>(mut self, entries: impl Iterator<Item = (Cow<'e, str>, &'e Bytes)>) -> Page {
+        let mut last: Option<Cow<'e, str>> = None;
         let mut next_after = None;
         for (index, (key, entry)) in entries.enumerate() {
             if index == self.most_entries || (index > 0 && self.array.len() + entry.len() > self.most_bytes) {
-                next_after = last.map(str::to_owned);
+                next_after = last.map(Cow::into_owned);
                 break;
             }
             if index > 0 {

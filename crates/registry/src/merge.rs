@@ -45,6 +45,8 @@ pub(crate) struct Differences {
     pub(crate) tools: bool,
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
+    /// Where the search would find something else.
+    pub(crate) found: Vec<EntryKey>,
     /// The URIs of resources whose definitions changed.
     pub(crate) updated: Vec<Box<str>>,
 }
@@ -96,6 +98,7 @@ impl State {
             problems: problems.chain(&self.overlay.problems).cloned().collect(),
             spaces: self.spaces.clone(),
             limits,
+            ..Published::default()
         }
     }
 
@@ -141,6 +144,7 @@ impl State {
             let difference = self.spaces.set(&key, self.overlay.entry(&key, &winner));
             differences.tools |= difference.listed;
             if difference.found {
+                differences.found.push(key.clone());
                 found.entry(key.tenant.clone()).or_default().push(Arc::clone(&key.name));
             }
             let hidden = EntryKey { tenant: None, name: key.name };

@@ -12,9 +12,19 @@ use crate::entry::Entry;
 use crate::lazy_executor::ToolExecutor;
 use crate::tool::{Arguments, Tool};
 use crate::upstreams::Offerer;
-use crate::usage::UseCount;
+use crate::usage::{UseCount, UseLog};
 use crate::validator::LazyValidator;
 use crate::{header_params, item, listing};
+
+/// Whose an offered tool is.
+pub(crate) struct Owner<'a> {
+    /// The kind that carries it out.
+    pub(crate) kind: &'a str,
+    /// Everybody's if absent.
+    pub(crate) tenant: Option<&'a Arc<str>>,
+    /// Hears that it is called.
+    pub(crate) uses: &'a Arc<UseLog>,
+}
 
 /// The entry of an offered tool; that of an earlier offer, if nothing about it changed.
 pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<Entry>>) -> Arc<Entry> {
@@ -23,7 +33,8 @@ pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<
         return Arc::clone(before);
     }
     let mut problems = Problems::default();
-    let tool = tool_of(offered, by, &document, &mut problems).filter(|_| !problems.any_error());
+    let owner = Owner { kind: &by.kind, tenant: by.key.tenant.as_ref(), uses: &by.uses };
+    let tool = tool_of(offered, &owner, &document, &mut problems).filter(|_| !problems.any_error());
     let name = offered.name.to_string();
     let mut problems = problems.into_list(Some(&name), str::to_owned);
     for problem in &mut problems {
@@ -60,7 +71,13 @@ fn is_same(before: &Entry, document: &Arc<str>, offered: &OfferedTool) -> bool {
     before.document == *document && before.tool().is_some_and(same_tool)
 }
 
-fn tool_of(offered: &OfferedTool, by: &Offerer, text: &Arc<str>, problems: &mut Problems) -> Option<Tool> {
+/// The tool itself; `text` is its entry in the list.
+pub(crate) fn tool_of(
+    offered: &OfferedTool,
+    by: &Owner<'_>,
+    text: &Arc<str>,
+    problems: &mut Problems,
+) -> Option<Tool> {
     let Some(members) = offered.entry.as_object() else {
         problems.error("", "its entry in the list is not an object");
         return None;
@@ -95,12 +112,13 @@ fn tool_of(offered: &OfferedTool, by: &Offerer, text: &Arc<str>, problems: &mut 
         output,
         has_output_schema: output_schema.is_some(),
         executor: ToolExecutor::Ready(Arc::clone(&offered.executor)),
-        uses: UseCount::new(Arc::clone(&by.uses)),
-        tenant: by.key.tenant.clone(),
+        uses: UseCount::new(Arc::clone(by.uses)),
+        tenant: by.tenant.cloned(),
         tasks: offered.tasks,
         name: offered.name.clone(),
         description: text_at("/description"),
-        kind: (*by.kind).into(),
+        kind: by.kind.into(),
+        defer_loading: offered.entry.pointer("/_meta/toolrail~1deferLoading").and_then(Value::as_bool),
         category: text_at("/_meta/toolrail~1category"),
         tags: tags.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
     })

@@ -75,13 +75,15 @@ impl Registry {
         }
         let offers = if self.offers.take() { Offers::Changed } else { Offers::Same };
         let differences = state.merge(&self.compiler, offers);
-        let published = state.published((self.limits.page_tools, self.limits.page_bytes));
+        let mut published = state.published((self.limits.page_tools, self.limits.page_bytes));
+        published.built_ins = Arc::clone(&self.built_ins);
         let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
         gauges::published(&snapshot);
         let revision = snapshot.revision;
         self.current.store(snapshot);
         // Afterwards: whoever sees this revision finds the snapshot that has it.
         toolrail_core::publish_revision(revision);
+        self.note_meanings(differences.found);
         self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
         for uri in differences.updated {
             self.feed.resource_changed(&uri);

@@ -9,14 +9,16 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 use toolrail_core::{Problem, Store, Upstream};
 
+use crate::built_in::BuiltIns;
 use crate::compile::Compiler;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, Endpoints};
 use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
 use crate::gauges;
 use crate::last_good::LastGood;
 use crate::layer::Layer;
+use crate::meaning::Meaning;
 use crate::merge::State;
 use crate::publish::{self, OffersBell};
 use crate::refresh::OnProgress;
@@ -72,6 +74,11 @@ pub struct Registry {
     state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
+    /// What the gateway has by itself.
+    pub(crate) built_ins: Arc<BuiltIns>,
+    endpoints: Endpoints,
+    /// The semantic tier of search.
+    pub(crate) meaning: Meaning,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
 }
@@ -102,6 +109,9 @@ impl Registry {
             state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,
+            built_ins: Arc::default(),
+            endpoints: Endpoints::default(),
+            meaning: Meaning::Absent,
             keys: Mutex::default(),
         }
     }
@@ -126,6 +136,13 @@ impl Registry {
         self
     }
 
+    /// The same with those endpoints, instead of one that lists everything.
+    #[must_use]
+    pub fn with_endpoints(mut self, endpoints: Endpoints) -> Self {
+        self.endpoints = endpoints;
+        self
+    }
+
     /// The same, telling of the progress of long loads.
     #[must_use]
     pub fn with_progress(mut self, progress: OnProgress) -> Self {
@@ -146,8 +163,13 @@ impl Registry {
     }
 
     /// What somebody of that tenant sees at that endpoint.
-    pub fn catalogue_at(&self, tenant: Option<&str>, _endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
-        self.catalogue(tenant)
+    pub fn catalogue_at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
+        self.current.load().at(tenant, endpoint)
+    }
+
+    /// The endpoints there are.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// Where changes are told.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use toolrail_search::semantic::{Blend, blend};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 use toolrail_search::{Index, Query};
 
+use crate::meaning::Meant;
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 use crate::temperature::Temperature;
@@ -92,28 +94,49 @@ impl Registry {
     ) -> Result<SearchAnswer, SearchError> {
         let text = request.checked()?;
         self.ready_uses().await;
+        let (meant, notes) = match request.method {
+            SearchMethod::Hybrid => self.meant(text).await,
+            SearchMethod::Bm25 | SearchMethod::Regex => (None, Vec::new()),
+        };
+        let hits = self.hits(snapshot, request, text, meant.as_ref());
+        self.note_search(request, text, &hits);
+        Ok(SearchAnswer { hits, notes })
+    }
+
+    fn hits(
+        &self,
+        snapshot: &Snapshot,
+        request: &SearchRequest<'_>,
+        text: &str,
+        meant: Option<&Meant>,
+    ) -> Vec<Hit<Arc<Tool>>> {
         let learnt = self.learnt_of(request.tenant);
         let now = SystemTime::now();
         let is_wanted = |tool: &Arc<Tool>| match request.among {
             Among::All => true,
             Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
         };
+        let accept = |tool: &Arc<Tool>| snapshot.shows(tool) && is_wanted(tool);
         let query = Query {
             text,
-            limit: request.limit,
-            accept: &|tool| snapshot.shows(tool) && is_wanted(tool),
+            limit: if meant.is_some() { MOST_HITS } else { request.limit },
+            accept: &accept,
             prior: &|tool| self.use_at(tool, now).prior(now),
             learnt: learnt.as_ref(),
         };
         let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
-        let notes = match request.method {
-            SearchMethod::Hybrid => {
-                vec!["no semantic search is configured; the words alone were looked for".into()]
-            }
-            SearchMethod::Bm25 | SearchMethod::Regex => Vec::new(),
-        };
         let hits = toolrail_search::search(&indexes, &query);
-        self.note_search(request, text, &hits);
-        Ok(SearchAnswer { hits, notes })
+        let Some(meant) = meant else {
+            return hits;
+        };
+        let nearest = meant.nearest(snapshot, MOST_HITS, &accept);
+        let found = hits.into_iter().map(|hit| {
+            let nearness = meant.nearness(&hit.value);
+            (hit, nearness)
+        });
+        let found: Vec<_> = found.collect();
+        let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
+        let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
+        blend(found, nearest, request.limit, Blend::default())
     }
 }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use toolrail_search::semantic::meaning_text;
 use toolrail_search::{Document, Index, Parameter};
 
 use crate::entry::{Entry, SourceId};
@@ -40,6 +41,13 @@ pub(crate) fn index_tools<'s>(
             (Arc::clone(name), put)
         }));
     }
+}
+
+/// A tool, and the text that its vector is made of; nothing of what is no live tool.
+pub(crate) fn meaning_of(entry: &Entry) -> Option<(Arc<Tool>, String)> {
+    let texts = Texts::of(entry)?;
+    let text = meaning_text(&texts.document(&Servers::default()));
+    Some((Arc::clone(texts.tool), text))
 }
 
 /// What is known of one tool.

@@ -30,6 +30,12 @@ pub(crate) fn read_entry(entry: &[u8]) -> ReadEntry<'_> {
     ReadEntry { title: text_of(&members, "title"), parameters }
 }
 
+/// The JSON texts of those members of an entry; empty where there are none.
+pub(crate) fn raw_members<'e, const N: usize>(entry: &'e [u8], keys: [&str; N]) -> [&'e str; N] {
+    let Members(members) = serde_json::from_slice(entry).unwrap_or_default();
+    keys.map(|key| find(&members, key).map(RawValue::get).unwrap_or_default())
+}
+
 type Parameter<'e> = (Cow<'e, str>, Option<Cow<'e, str>>);
 type Schema<'e> = Vec<(Text<'e>, &'e RawValue)>;
 

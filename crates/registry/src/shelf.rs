@@ -107,7 +107,7 @@ impl<T: Listed> Shelf<T> {
 
     fn cut(&self, start: usize, limits: PageLimits) -> Page {
         let things = self.things.get(start..).unwrap_or_default().iter();
-        Cut::new(limits).page(things.map(|(thing, _)| (thing.key(), thing.entry())))
+        Cut::new(limits).page(things.map(|(thing, _)| (Cow::Borrowed(thing.key()), thing.entry())))
     }
 }
 
@@ -127,6 +127,12 @@ impl Shelves {
             resources: self.resources.over(&shared.resources, hides),
             templates: self.templates.over(&shared.templates, hides),
         }
+    }
+
+    /// Whether nothing is on them.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { prompts, resources, templates } = self;
+        prompts.things.is_empty() && resources.things.is_empty() && templates.things.is_empty()
     }
 
     /// The first page of a list, or the one after a key; none of tools, which are listed from the entries.

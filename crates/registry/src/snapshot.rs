@@ -1,16 +1,20 @@
 //! Everything there is at one revision: definitions, and the tools, prompts and resources that may be used; immutable. A
 //! request uses one snapshot from start to end. Each tenant sees its own: what is shared, under what it has itself.
 
-use std::collections::HashMap;
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
+use crate::built_in::BuiltIns;
 use crate::categories::Categories;
+use crate::choice::Choice;
+use crate::endpoint::Endpoint;
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
 use crate::item::Item;
-use crate::listing::{Cut, Era, List, Page, PageLimits};
+use crate::listed::Shown;
+use crate::listing::PageLimits;
 use crate::offered::{Prompt, Resource};
 use crate::overlaid::Overlaid;
 use crate::shelf::{Listed, Shelves};
@@ -19,11 +23,13 @@ use crate::status::{SourceStatus, UpstreamStatus};
 use crate::tally::Tally;
 use crate::tool::Tool;
 use crate::tool_pages::ToolPages;
+use crate::views::Views;
 
-/// The most bytes of pages that are kept for everybody, and for one tenant, who can have them made again.
-const MOST_PAGES: (usize, usize) = (64 * 1024 * 1024, 256 * 1024);
-/// The most tenants whose view is kept while nothing changes.
-const MOST_VIEWS: usize = 256;
+/// The most bytes of pages that are kept for everybody, for a group, and for one tenant, who can have them made again.
+const MOST_PAGES: [usize; 3] = [64 * 1024 * 1024, 1024 * 1024, 256 * 1024];
+
+/// A tenant, and what it has of its own.
+type Own = (Arc<str>, Arc<Space>);
 
 /// All definitions at one moment, as a tenant sees them, or somebody without one.
 pub struct Snapshot {
@@ -34,14 +40,19 @@ pub struct Snapshot {
     /// How the upstreams are whose tools are seen here.
     pub upstreams: Vec<UpstreamStatus>,
     published: Arc<Published>,
-    own: Option<(Arc<str>, Arc<Space>)>,
+    own: Option<Own>,
+    /// Where it is seen; everywhere, if nothing.
+    endpoint: Option<Arc<Endpoint>>,
     tools: OnceLock<Vec<Arc<Tool>>>,
     categories: OnceLock<Categories>,
-    pages: ToolPages,
+    pub(crate) pages: ToolPages,
+    pub(crate) shown: OnceLock<Shown>,
     /// Those of a tenant, made when first asked for.
     shelves: OnceLock<Shelves>,
-    /// What tenants see; only in the snapshot of those without one.
-    views: RwLock<HashMap<Arc<str>, Arc<Snapshot>>>,
+    /// The shelves with what is built in, for lists.
+    listed_shelves: OnceLock<Shelves>,
+    /// What tenants see, and what is seen at endpoints; only in the snapshot of those without either.
+    views: Views,
 }
 
 /// What a snapshot is made of: the same for everybody.
@@ -55,15 +66,17 @@ pub(crate) struct Published {
     pub(crate) problems: Vec<Problem>,
     pub(crate) spaces: Spaces,
     pub(crate) limits: PageLimits,
+    /// What the gateway has by itself.
+    pub(crate) built_ins: Arc<BuiltIns>,
 }
 
 impl Snapshot {
     /// What somebody without a tenant sees.
     pub(crate) fn shared(published: Arc<Published>) -> Self {
-        Self::view(published, None)
+        Self::view(published, None, None)
     }
 
-    fn view(published: Arc<Published>, own: Option<(Arc<str>, Arc<Space>)>) -> Self {
+    fn view(published: Arc<Published>, own: Option<Own>, endpoint: Option<Arc<Endpoint>>) -> Self {
         let tenant = own.as_ref().map(|(tenant, _)| &**tenant);
         let is_seen =
             |status: &&UpstreamStatus| status.tenant.is_none() || status.tenant.as_deref() == tenant;
@@ -73,29 +86,47 @@ impl Snapshot {
             upstreams: published.upstreams.iter().filter(is_seen).cloned().collect(),
             tools: OnceLock::new(),
             categories: OnceLock::new(),
-            pages: ToolPages::new(if own.is_some() { MOST_PAGES.1 } else { MOST_PAGES.0 }),
+            pages: ToolPages::new(most_pages(tenant, endpoint.as_deref())),
+            shown: OnceLock::new(),
             shelves: OnceLock::new(),
-            views: RwLock::default(),
+            listed_shelves: OnceLock::new(),
+            views: Views::default(),
             published,
             own,
+            endpoint,
         }
     }
 
     /// What that tenant sees, if it has anything of its own.
     pub(crate) fn of_tenant(&self, tenant: &str) -> Option<Arc<Self>> {
-        if let Some(view) = self.views.read().unwrap_or_else(PoisonError::into_inner).get(tenant) {
-            return Some(Arc::clone(view));
+        if let Some(view) = self.views.find(None, tenant) {
+            return Some(view);
         }
-        let tenants = &self.published.spaces.tenants;
-        let (name, space) = tenants.get_key_value(tenant)?;
-        let own = (Arc::clone(name), Arc::clone(space));
-        let view = Arc::new(Self::view(Arc::clone(&self.published), Some(own)));
-        let mut views = self.views.write().unwrap_or_else(PoisonError::into_inner);
-        if views.len() >= MOST_VIEWS {
-            let any = views.keys().next().cloned();
-            any.and_then(|any| views.remove(&any));
-        }
-        Some(Arc::clone(views.entry(Arc::clone(name)).or_insert(view)))
+        let own = self.own_of(tenant)?;
+        let view = Self::view(Arc::clone(&self.published), Some(own), None);
+        Some(self.views.keep(None, tenant, view))
+    }
+
+    /// What that tenant sees at that endpoint.
+    pub(crate) fn at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Self> {
+        // Whoever has nothing of his own sees what everybody does.
+        let tenant = tenant.filter(|tenant| self.published.spaces.tenants.contains_key(*tenant));
+        let name = tenant.unwrap_or_default();
+        self.views.find(Some(endpoint), name).unwrap_or_else(|| {
+            let own = tenant.and_then(|tenant| self.own_of(tenant));
+            let view = Self::view(Arc::clone(&self.published), own, Some(Arc::clone(endpoint)));
+            self.views.keep(Some(endpoint), name, view)
+        })
+    }
+
+    fn own_of(&self, tenant: &str) -> Option<Own> {
+        let (name, space) = self.published.spaces.tenants.get_key_value(tenant)?;
+        Some((Arc::clone(name), Arc::clone(space)))
+    }
+
+    /// The endpoint at which this is seen; none for those who see everything, such as administrators.
+    pub fn endpoint(&self) -> Option<&Arc<Endpoint>> {
+        self.endpoint.as_ref()
     }
 
     /// Whose view this is; that of somebody without a tenant if absent.
@@ -104,24 +135,58 @@ impl Snapshot {
     }
 
     /// The tool that may be called under that name, in any case. Names are unique by folded case, so a folded match is
-    /// the exact one whenever there is an exact one.
+    /// the exact one whenever there is an exact one. What is built in has to make way for any definition.
     pub fn find(&self, name: &str) -> Option<&Arc<Tool>> {
-        self.entry(name).and_then(live_tool)
+        match self.entry(name) {
+            Some(entry) => live_tool(entry),
+            None => self.built_in().find(name),
+        }
     }
 
-    /// Whether that very tool may be called here.
+    /// The tools that the gateway has by itself, in the order in which they are listed, but for those whose names
+    /// definitions have.
+    pub fn built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.built_in().tools().iter().filter(|tool| self.entry(tool.name.as_str()).is_none())
+    }
+
+    /// What is built in, as far as it is served here.
+    fn built_in(&self) -> &BuiltIns {
+        static NOTHING: LazyLock<BuiltIns> = LazyLock::new(BuiltIns::default);
+        let is_served = self.endpoint.as_ref().is_none_or(|endpoint| endpoint.discovery);
+        if is_served { &self.published.built_ins } else { &NOTHING }
+    }
+
+    /// Whether that tool, which the index of a space seen here has, is seen itself.
     pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
-        self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+        let sees_all = self.own.is_none() && self.choice().is_none();
+        sees_all || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
+    /// The definition under that key, whoever sees it.
+    pub(crate) fn definition(&self, key: &EntryKey) -> Option<&Arc<Entry>> {
+        self.published.spaces.get(key)
     }
 
     /// The definition of that name, live or not.
     pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
         let folded = Tool::folded(name);
         let shared = &self.published.spaces.shared;
-        let Some((_, own)) = &self.own else {
-            return shared.get(&folded);
+        let entry = match &self.own {
+            None => shared.get(&folded),
+            Some((_, own)) => {
+                own.get(&folded).or_else(|| shared.get(&folded).filter(|entry| !hides(own, entry)))
+            }
         };
-        own.get(&folded).or_else(|| shared.get(&folded).filter(|entry| !hides(own, entry)))
+        entry.filter(|entry| self.has(entry))
+    }
+
+    /// Whether the endpoint has what the definition makes.
+    fn has(&self, entry: &Entry) -> bool {
+        self.choice().is_none_or(|choice| choice.fits_entry(entry))
+    }
+
+    fn choice(&self) -> Option<&Choice> {
+        self.endpoint.as_ref()?.choice.as_ref()
     }
 
     /// The definition of exactly that tenant, or of exactly the shared ones: for administrators.
@@ -142,10 +207,23 @@ impl Snapshot {
 
     /// How many tools may be called.
     pub fn tool_count(&self) -> usize {
-        match &self.own {
-            None => self.published.spaces.shared.tally.tools,
-            Some(_) => self.tools().len(),
+        match (&self.own, self.choice()) {
+            (None, None) => self.published.spaces.shared.tally.tools,
+            _ => self.tools().len(),
         }
+    }
+
+    /// How many tools there are of each sort.
+    pub(crate) fn tool_tally(&self) -> Tally {
+        match (&self.own, self.choice()) {
+            (None, None) => self.published.spaces.shared.tally,
+            _ => Tally::of_tools(self.tools()),
+        }
+    }
+
+    /// The tools that may be called from there on, in order.
+    pub(crate) fn tools_from<'s>(&'s self, start: Bound<&'s str>) -> impl Iterator<Item = &'s Arc<Tool>> {
+        self.entries_from(start).filter_map(live_tool)
     }
 
     /// All definitions that are seen here, in order of their folded names.
@@ -157,6 +235,7 @@ impl Snapshot {
         let own = self.own.as_ref().map(|(_, own)| &**own);
         Overlaid::new(own, &self.published.spaces.shared, start)
             .filter(move |entry| own.is_none_or(|own| entry.tenant.is_some() || !hides(own, entry)))
+            .filter(|entry| self.has(entry))
     }
 
     /// The definitions of everybody, for administrators: the shared ones, then those of each tenant, in order of their
@@ -219,30 +298,26 @@ impl Snapshot {
 
     /// The resource of that URI, or the template that stands for it; of several templates the first in the list.
     pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
-        let Shelves { resources, templates, .. } = self.shelves();
-        let template = || templates.things().find(|template| template.stands_for(uri));
-        resources.find(uri).or_else(template)
+        [self.shelves(), &self.built_in().shelves].into_iter().find_map(|shelves| {
+            let Shelves { resources, templates, .. } = shelves;
+            let template = || templates.things().find(|template| template.stands_for(uri));
+            resources.find(uri).or_else(template)
+        })
     }
 
     /// The resource template written like that.
     pub fn template(&self, uri_template: &str) -> Option<&Arc<Resource>> {
-        self.shelves().templates.find(uri_template)
+        let built_in = || self.built_in().shelves.templates.find(uri_template);
+        self.shelves().templates.find(uri_template).or_else(built_in)
     }
 
-    /// The first page of a list, or the one after a key; serialised when first asked for.
-    pub fn page(&self, list: List, era: Era, after: Option<&str>) -> Page {
-        let limits = self.published.limits;
-        if list != List::Tools {
-            return self.shelves().page(list, after, limits);
-        }
-        let legacy = self.spaces_seen().any(|space| space.tally.legacy > 0);
-        let era = if legacy { era } else { Era::Modern };
-        self.pages.page(era, after, || {
-            let folded = after.map(Tool::folded);
-            let start = folded.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-            let tools = self.entries_from(start).filter_map(live_tool);
-            Cut::new(limits).page(tools.map(|tool| (tool.key(), tool.entry_for(era))))
-        })
+    pub(crate) fn limits(&self) -> PageLimits {
+        self.published.limits
+    }
+
+    /// Whether any tool may be listed otherwise for legacy clients.
+    pub(crate) fn any_legacy(&self) -> bool {
+        self.spaces_seen().any(|space| space.tally.legacy > 0)
     }
 
     pub(crate) fn spaces_seen(&self) -> impl Iterator<Item = &Space> {
@@ -250,7 +325,7 @@ impl Snapshot {
         own.into_iter().chain([&self.published.spaces.shared])
     }
 
-    fn shelves(&self) -> &Shelves {
+    pub(crate) fn shelves(&self) -> &Shelves {
         let shared = &self.published.spaces.shared.shelves;
         match &self.own {
             None => shared,
@@ -259,6 +334,24 @@ impl Snapshot {
             }
         }
     }
+
+    /// The shelves as they are listed.
+    pub(crate) fn listed_shelves(&self) -> &Shelves {
+        let built_in = &self.built_in().shelves;
+        if built_in.is_empty() {
+            return self.shelves();
+        }
+        self.listed_shelves.get_or_init(|| self.shelves().over(built_in, &|_| false))
+    }
+}
+
+fn most_pages(tenant: Option<&str>, endpoint: Option<&Endpoint>) -> usize {
+    let [of_all, of_group, of_tenant] = MOST_PAGES;
+    match (tenant, endpoint.and_then(|endpoint| endpoint.group.as_ref())) {
+        (Some(_), _) => of_tenant,
+        (None, Some(_)) => of_group,
+        (None, None) => of_all,
+    }
 }
 
 /// Whether a tenant's definition of the name hides the upstream that offers a shared tool, hence its tools.
@@ -266,7 +359,8 @@ fn hides(own: &Space, shared: &Entry) -> bool {
     shared.source == SourceId::Upstream && own.get(&Tool::folded(&shared.origin)).is_some()
 }
 
-fn live_tool(entry: &Arc<Entry>) -> Option<&Arc<Tool>> {
+/// The tool it has become, if it may be used.
+pub(crate) fn live_tool(entry: &Arc<Entry>) -> Option<&Arc<Tool>> {
     match entry.live() {
         Some(Item::Tool(tool)) => Some(tool),
         _ => None,

@@ -1,10 +1,14 @@
 //! How many entries there are of each sort, kept as they come and go: nobody walks through a hundred thousand of them to
 //! count.
 
+use std::sync::Arc;
+
 use toolrail_core::Severity;
 
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
+use crate::listed::is_callable;
+use crate::tool::Tool;
 
 /// The states of entries, as [`Entry::state`] names them.
 pub(crate) const STATES: [&str; 3] = ["live", "disabled", "broken"];
@@ -20,6 +24,12 @@ pub struct Tally {
     pub warnings: usize,
     /// Tools whose entry for legacy clients differs.
     pub(crate) legacy: usize,
+    /// Tools that are only described.
+    pub(crate) described: usize,
+    /// Tools that may be called and say `deferLoading: true`.
+    pub(crate) deferred: usize,
+    /// Tools that may be called and say `deferLoading: false`.
+    pub(crate) eager: usize,
     /// Entries by source and state.
     entries: [[usize; STATES.len()]; SourceId::ALL.len()],
 }
@@ -29,6 +39,15 @@ impl Tally {
     pub fn entries(&self, source: SourceId, state: &str) -> usize {
         let state = STATES.iter().position(|known| *known == state);
         state.map_or(0, |state| self.entries[source as usize][state])
+    }
+
+    /// How many there are of those tools, which are live.
+    pub(crate) fn of_tools(tools: &[Arc<Tool>]) -> Self {
+        let mut tally = Self::default();
+        for tool in tools {
+            tally.count_tool(tool, &|number| *number += 1);
+        }
+        tally
     }
 
     pub(crate) fn add(&mut self, entry: &Entry) {
@@ -48,15 +67,25 @@ impl Tally {
             }
         }
         if let Some(Item::Tool(tool)) = entry.live() {
-            step(&mut self.tools);
-            if tool.legacy_entry.is_some() {
-                step(&mut self.legacy);
-            }
+            self.count_tool(tool, &step);
         }
         let state = entry.state();
         let of_source = &mut self.entries[entry.source as usize];
         for (_, number) in STATES.iter().zip(of_source).filter(|(known, _)| **known == state) {
             step(number);
+        }
+    }
+
+    fn count_tool(&mut self, tool: &Tool, step: &impl Fn(&mut usize)) {
+        step(&mut self.tools);
+        if tool.legacy_entry.is_some() {
+            step(&mut self.legacy);
+        }
+        match (is_callable(tool), tool.defer_loading) {
+            (false, _) => step(&mut self.described),
+            (true, Some(true)) => step(&mut self.deferred),
+            (true, Some(false)) => step(&mut self.eager),
+            (true, None) => {}
         }
     }
 }

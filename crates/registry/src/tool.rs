@@ -43,6 +43,8 @@ pub struct Tool {
     pub category: Option<Box<str>>,
     /// Words for people and search.
     pub tags: Vec<Box<str>>,
+    /// Whether endpoints that do not list everything leave it out, if its definition says so.
+    pub defer_loading: Option<bool>,
     /// Whether it may or must run as a task.
     pub tasks: TaskSupport,
     /// Arguments that clients repeat in HTTP headers.

@@ -1,53 +1,191 @@
 //! The live index. A copy costs nothing and shares with the original whatever neither changes, so a snapshot keeps its own.
+//! What it holds depends only on the documents, never on the order in which they came or what was there before.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
+use crate::analysis::{Analysed, Analyst};
 use crate::document::Document;
+use crate::pages::Pages;
+use crate::parameters::Parameters;
+use crate::postings::Posting;
+use crate::vocabulary::Vocabulary;
+
+/// How many changes are gathered before the terms are told.
+const BATCH: usize = 2048;
 
 /// Documents that can be found, each with a value, under unique keys.
 #[derive(Clone)]
 pub struct Index<T: Clone> {
-    pub(crate) documents: HashTrieMapSync<Arc<str>, Kept<T>>,
+    pub(crate) vocabulary: Vocabulary,
+    pub(crate) records: Pages<Option<Arc<Record<T>>>>,
+    keys: HashTrieMapSync<Arc<str>, u32>,
+    free: Arc<Vec<u32>>,
+    parameters: Arc<Parameters>,
 }
 
-#[derive(Clone)]
-pub(crate) struct Kept<T> {
+/// What is kept of a document.
+pub(crate) struct Record<T> {
+    pub(crate) key: Arc<str>,
     pub(crate) value: T,
-    pub(crate) text: Arc<str>,
+    /// The terms of the name and of the description, in order.
+    pub(crate) sequence: Box<[u32]>,
+    /// How many of these are the name.
+    pub(crate) name: usize,
+    /// The other terms.
+    others: Box<[u32]>,
 }
 
 impl<T: Clone> Default for Index<T> {
     fn default() -> Self {
-        Self { documents: HashTrieMapSync::new_sync() }
+        Self::new(Parameters::default())
     }
 }
 
+/// What a batch does to the terms.
+#[derive(Default)]
+struct Pending {
+    removed: Vec<(u32, u32)>,
+    added: Vec<(u32, Posting)>,
+}
+
 impl<T: Clone> Index<T> {
+    /// An empty index with other numbers than the usual ones.
+    pub fn new(parameters: Parameters) -> Self {
+        Self {
+            vocabulary: Vocabulary::default(),
+            records: Pages::default(),
+            keys: HashTrieMapSync::new_sync(),
+            free: Arc::default(),
+            parameters: Arc::new(parameters),
+        }
+    }
+
     /// Adds or replaces the document of each key that comes with one, and removes the others. Many at once are much
     /// cheaper than one by one.
     pub fn apply<'d>(&mut self, changes: impl IntoIterator<Item = (Arc<str>, Option<(Document<'d>, T)>)>) {
-        for (key, change) in changes {
-            match change {
-                Some((document, value)) => {
-                    let text = format!("{} {}", document.name, document.description).to_lowercase();
-                    self.documents.insert_mut(key, Kept { value, text: text.into() });
-                }
-                None => {
-                    self.documents.remove_mut(&key);
-                }
+        let mut batch = Vec::new();
+        let mut touched = HashSet::new();
+        for change in changes {
+            if batch.len() >= BATCH || !touched.insert(Arc::clone(&change.0)) {
+                self.apply_batch(std::mem::take(&mut batch));
+                touched.clear();
+                touched.insert(Arc::clone(&change.0));
             }
+            batch.push(change);
         }
+        self.apply_batch(batch);
     }
 
     /// How many documents there are.
     pub fn len(&self) -> usize {
-        self.documents.size()
+        self.keys.size()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.documents.is_empty()
+        self.keys.is_empty()
+    }
+
+    /// The values of all documents.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.records.iter().flatten().map(|record| &record.value)
+    }
+
+    pub(crate) fn records(&self) -> impl Iterator<Item = &Arc<Record<T>>> {
+        self.records.iter().flatten()
+    }
+
+    pub(crate) fn slot(&self, key: &str) -> Option<u32> {
+        self.keys.get(key).copied()
+    }
+
+    pub(crate) fn record(&self, slot: u32) -> Option<&Arc<Record<T>>> {
+        self.records.get(slot).and_then(Option::as_ref)
+    }
+
+    fn apply_batch(&mut self, batch: Vec<(Arc<str>, Option<(Document<'_>, T)>)>) {
+        let parameters = Arc::clone(&self.parameters);
+        let mut vocabulary = std::mem::take(&mut self.vocabulary);
+        let mut analyst = Analyst::new(&mut vocabulary, &parameters);
+        let mut pending = Pending::default();
+        for (key, change) in batch {
+            match change {
+                Some((document, value)) => {
+                    let analysed = analyst.analyse(&document);
+                    let slot = self.place(&key, &mut pending);
+                    self.put(slot, analysed, (key, value), &mut pending);
+                }
+                None => self.take_out(&key, &mut pending),
+            }
+        }
+        self.vocabulary = vocabulary;
+        self.tell(pending);
+    }
+
+    /// The slot of a key; what was there before leaves its terms.
+    fn place(&mut self, key: &Arc<str>, pending: &mut Pending) -> u32 {
+        if let Some(slot) = self.keys.get(key).copied() {
+            self.clear(slot, pending);
+            return slot;
+        }
+        let slot = match self.free.is_empty() {
+            true => self.records.push(None),
+            false => Arc::make_mut(&mut self.free).pop().unwrap_or_default(),
+        };
+        self.keys.insert_mut(Arc::clone(key), slot);
+        slot
+    }
+
+    fn put(&mut self, slot: u32, analysed: Analysed, (key, value): (Arc<str>, T), pending: &mut Pending) {
+        let Analysed { terms, sequence, name } = analysed;
+        let ordered: HashSet<u32> = sequence.iter().copied().collect();
+        let others = terms.iter().map(|term| term.0).filter(|term| !ordered.contains(term)).collect();
+        let postings = terms
+            .iter()
+            .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
+        pending.added.extend(postings);
+        if let Some(place) = self.records.get_mut(slot) {
+            *place = Some(Arc::new(Record { key, value, sequence: sequence.into(), name, others }));
+        }
+    }
+
+    fn take_out(&mut self, key: &str, pending: &mut Pending) {
+        let Some(slot) = self.keys.get(key).copied() else { return };
+        self.keys.remove_mut(key);
+        self.clear(slot, pending);
+        Arc::make_mut(&mut self.free).push(slot);
+    }
+
+    fn clear(&mut self, slot: u32, pending: &mut Pending) {
+        let Some(record) = self.records.get_mut(slot).and_then(Option::take) else { return };
+        let terms: HashSet<u32> = record.sequence.iter().chain(&record.others).copied().collect();
+        pending.removed.extend(terms.into_iter().map(|term| (term, slot)));
+    }
+
+    /// Tells the terms which documents left and which came.
+    fn tell(&mut self, mut pending: Pending) {
+        pending.removed.sort_unstable();
+        for same in pending.removed.chunk_by(|one, another| one.0 == another.0) {
+            let slots: Vec<u32> = same.iter().map(|(_, slot)| *slot).collect();
+            if let Some(term) = same.first().and_then(|(term, _)| self.vocabulary.get_mut(*term)) {
+                term.postings.remove(&slots);
+            }
+        }
+        pending.added.sort_unstable_by_key(|(term, posting)| (*term, posting.slot));
+        for same in pending.added.chunk_by(|one, another| one.0 == another.0) {
+            let postings: Vec<Posting> = same.iter().map(|(_, posting)| *posting).collect();
+            if let Some(term) = same.first().and_then(|(term, _)| self.vocabulary.get_mut(*term)) {
+                term.postings.add(&postings);
+            }
+        }
+        pending.removed.dedup_by_key(|removed| removed.0);
+        for (term, _) in pending.removed {
+            if self.vocabulary.get(term).is_some_and(|term| term.postings.len() == 0) {
+                self.vocabulary.drop_term(term);
+            }
+        }
     }
 }

@@ -1,17 +1,37 @@
 //! Finding tools by what somebody wants to do, in English and Chinese. Pure: texts in, ranked hits out; no input or output,
 //! no knowledge of registries, tenants or protocols.
 
+mod analysis;
+mod candidates;
+mod common;
 mod document;
+mod explain;
+mod field;
+mod highlight;
 mod hit;
 mod index;
 mod learnt;
+mod lexicon;
 mod method;
+mod pages;
+mod parameters;
+mod pattern;
+mod postings;
+mod probe;
 mod query;
+mod rank;
 pub mod semantic;
+mod spelling;
+mod text;
+mod vocabulary;
+mod wanted;
 
 pub use document::{Document, Parameter};
+pub use highlight::{Highlighter, highlights};
 pub use hit::{Hit, Matched};
 pub use index::Index;
 pub use learnt::Learnt;
 pub use method::{Method, UnknownMethod};
-pub use query::{Query, search};
+pub use parameters::Parameters;
+pub use pattern::{Pattern, PatternError, PatternQuery, Texts, search_pattern};
+pub use query::{Extras, Meaning, Query, search, search_with};

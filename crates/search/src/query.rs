@@ -1,8 +1,17 @@
 //! One search over one or several indexes.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::candidates;
+use crate::explain;
 use crate::hit::{Hit, Matched};
-use crate::index::Index;
-use crate::learnt::Learnt;
+use crate::index::{Index, Record};
+use crate::learnt::{Learnt, Lesson};
+use crate::parameters::Parameters;
+use crate::probe::{self, Probes};
+use crate::rank::{self, Finds};
+use crate::wanted::{self, Wish};
 
 /// What to look for.
 pub struct Query<'a, T> {
@@ -12,32 +21,148 @@ pub struct Query<'a, T> {
     pub limit: usize,
     /// Whether a document may be found at all.
     pub accept: &'a (dyn Fn(&T) -> bool + Sync),
-    /// How much more likely than others a document is what is wanted, whatever the words: 0 for one that was never used.
+    /// How much more likely than others a document is what is wanted, whatever the words: 0 for one that was never used, 1 at
+    /// most.
     pub prior: &'a (dyn Fn(&T) -> f32 + Sync),
     /// What was learnt from use, if anything.
     pub learnt: Option<&'a Learnt>,
 }
 
+/// What a search takes beside the query.
+pub struct Extras<'a, T> {
+    /// The numbers of the ranking; the indexes have their own for what is decided when a document is indexed.
+    pub parameters: &'a Parameters,
+    /// What is known of the meaning, if anything.
+    pub meaning: Option<Meaning<'a, T>>,
+}
+
+/// How near documents are to the query by meaning.
+pub struct Meaning<'a, T> {
+    /// From 0 to 1 for a document; asked only of documents that may be among the hits.
+    pub score: &'a (dyn Fn(&T) -> f32 + Sync),
+    /// Keys of documents to look at, whatever words they have.
+    pub candidates: &'a [Arc<str>],
+}
+
 /// The best hits of all those indexes taken together, the best first; never one without a score.
 pub fn search<T: Clone>(indexes: &[&Index<T>], query: &Query<'_, T>) -> Vec<Hit<T>> {
-    let words: Vec<String> = query.text.to_lowercase().split_whitespace().map(str::to_owned).collect();
-    let mut hits = Vec::new();
-    for kept in indexes.iter().flat_map(|index| index.documents.values()) {
-        let found: Vec<&String> = words.iter().filter(|word| kept.text.contains(word.as_str())).collect();
-        if found.is_empty() || !(query.accept)(&kept.value) {
-            continue;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "queries have few words")]
-        let score = found.len() as f32 / words.len() as f32;
-        let matched = found.iter().map(|word| Matched {
-            word: (*word).clone(),
-            by: None,
-            field: "description",
-            weight: 1.0,
-        });
-        hits.push(Hit { value: kept.value.clone(), score, matched: matched.collect() });
+    search_with(indexes, query, &Extras { parameters: &Parameters::default(), meaning: None })
+}
+
+/// [`search`] with other numbers, or with what is known of the meaning.
+pub fn search_with<T: Clone>(indexes: &[&Index<T>], query: &Query<'_, T>, extras: &Extras<'_, T>) -> Vec<Hit<T>> {
+    let search = Search::new(indexes, query, extras);
+    let found = search.run();
+    found.best.iter().map(|best| search.hit(best, &found)).collect()
+}
+
+/// The best documents with their scores before these are brought to the scale of hits.
+pub(crate) fn ranked<'i, T: Clone>(
+    indexes: &[&'i Index<T>],
+    query: &Query<'_, T>,
+    extras: &Extras<'_, T>,
+) -> Vec<(f32, &'i Arc<Record<T>>)> {
+    let found = Search::new(indexes, query, extras).run();
+    found.best.into_iter().map(|best| (best.score, best.record)).collect()
+}
+
+struct Search<'s, 'i, T: Clone> {
+    indexes: &'s [&'i Index<T>],
+    query: &'s Query<'s, T>,
+    extras: &'s Extras<'s, T>,
+    wish: Wish,
+    probes: Probes<'i>,
+    lessons: HashMap<Arc<str>, Lesson>,
+}
+
+/// A document that is among the best.
+struct Best<'i, T> {
+    score: f32,
+    record: &'i Arc<Record<T>>,
+    /// Its index, and its number among the candidates of that index.
+    place: (usize, usize),
+    learnt: f32,
+    meaning: f32,
+}
+
+struct Found<'i, T> {
+    best: Vec<Best<'i, T>>,
+    /// What was found in the candidates of each index.
+    finds: Vec<Finds>,
+}
+
+impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
+    fn new(indexes: &'s [&'i Index<T>], query: &'s Query<'s, T>, extras: &'s Extras<'s, T>) -> Self {
+        let mut wish = wanted::read(query.text, extras.parameters);
+        let probes = probe::look_up(indexes, &mut wish, extras.parameters);
+        let lessons = query.learnt.map(|learnt| learnt.lessons(query.text, extras.parameters)).unwrap_or_default();
+        Self { indexes, query, extras, wish, probes, lessons }
     }
-    hits.sort_by(|one, another| another.score.total_cmp(&one.score));
-    hits.truncate(query.limit);
-    hits
+
+    fn run(&self) -> Found<'i, T> {
+        let mut found = Found { best: Vec::new(), finds: Vec::new() };
+        for (at, index) in self.indexes.iter().enumerate() {
+            let mut candidates = candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
+            self.add_others(index, &mut candidates);
+            let (ranked, finds) = rank::rank(index, at, (&self.wish, &self.probes, self.extras.parameters), &candidates);
+            found.finds.push(finds);
+            let best = ranked.into_iter().filter_map(|one| {
+                let record = index.record(one.slot)?;
+                Some(self.weigh(record, one.score, (at, one.number)))
+            });
+            found.best.extend(best.filter(|best| best.score > 0.0));
+        }
+        let order = |one: &Best<'_, T>, another: &Best<'_, T>| {
+            another.score.total_cmp(&one.score).then_with(|| one.record.key.cmp(&another.record.key))
+        };
+        found.best.sort_unstable_by(order);
+        found.best.truncate(self.query.limit);
+        found
+    }
+
+    /// Adds the documents that were learnt, or that mean what is wanted, whatever their words.
+    fn add_others(&self, index: &Index<T>, candidates: &mut Vec<u32>) {
+        let near = self.extras.meaning.as_ref().map_or(&[][..], |meaning| meaning.candidates);
+        let others = self.lessons.keys().chain(near).filter_map(|key| index.slot(key));
+        let before = candidates.len();
+        candidates.extend(others.filter(|slot| {
+            index.record(*slot).is_some_and(|record| (self.query.accept)(&record.value))
+        }));
+        if candidates.len() > before {
+            candidates.sort_unstable();
+            candidates.dedup();
+        }
+    }
+
+    /// Adds to the words what else speaks for a document.
+    fn weigh(&self, record: &'i Arc<Record<T>>, words: f32, place: (usize, usize)) -> Best<'i, T> {
+        let parameters = self.extras.parameters;
+        let learnt = self.lessons.get(&record.key).map_or(0.0, |lesson| parameters.learnt * lesson.score);
+        let meaning = self.extras.meaning.as_ref().map_or(0.0, |meaning| (meaning.score)(&record.value).clamp(0.0, 1.0));
+        let meaning = parameters.meaning * meaning;
+        let said = words + learnt + meaning;
+        // What is often used comes first among equals, but nothing is found for that alone.
+        let prior = if said > 0.0 { parameters.prior * (self.query.prior)(&record.value).clamp(0.0, 1.0) } else { 0.0 };
+        Best { score: said + prior, record, place, learnt, meaning }
+    }
+
+    fn hit(&self, best: &Best<'_, T>, found: &Found<'_, T>) -> Hit<T> {
+        let finds = found.finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
+        let mut matched = explain::explain(&self.wish, &self.probes, finds, self.extras.parameters);
+        let whole = || self.query.text.trim().chars().take(200).collect::<String>();
+        if best.learnt > 0.0 {
+            let by = self.lessons.get(&best.record.key).map(|lesson| lesson.query.to_string());
+            matched.push(Matched { word: whole(), by, field: "learnt", weight: best.learnt });
+        }
+        if best.meaning > 0.0 {
+            matched.push(Matched { word: whole(), by: None, field: "meaning", weight: best.meaning });
+        }
+        matched.sort_by(|one, another| another.weight.total_cmp(&one.weight));
+        Hit { value: best.record.value.clone(), score: scale(best.score), matched }
+    }
+}
+
+/// Brings a sum that has no upper bound between 0 and 1, in the same order.
+fn scale(score: f32) -> f32 {
+    (1.0 - (-2.0 * score).exp()).clamp(f32::MIN_POSITIVE, 1.0)
 }

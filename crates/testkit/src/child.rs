@@ -60,7 +60,8 @@ impl Tail {
     }
 }
 
-/// A command that runs `binary` with the test's environment, except the variables that would configure it.
+/// A command that runs `binary` with the test's environment, except the variables that would configure it. Without the
+/// discovery tools: most tests count tools, and those that want them say so.
 pub(crate) fn command(binary: &Path) -> Command {
     let mut command = Command::new(binary);
     for (name, _) in std::env::vars_os() {
@@ -68,6 +69,7 @@ pub(crate) fn command(binary: &Path) -> Command {
             command.env_remove(name);
         }
     }
+    command.env("TOOLRAIL_DISCOVERY", "off");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     command
 }

@@ -71,6 +71,12 @@ impl GatewayBuilder {
         self
     }
 
+    /// Has the discovery tools, as a gateway has unless a test starts it.
+    #[must_use]
+    pub fn discovery(self) -> Self {
+        self.env("TOOLRAIL_DISCOVERY", "on")
+    }
+
     /// Uses this data folder instead of a temporary one.
     #[must_use]
     pub fn data(mut self, folder: impl Into<PathBuf>) -> Self {

@@ -111,4 +111,16 @@ impl Caller for Nested<'_> {
     fn chain(&self) -> &[String] {
         &self.chain
     }
+
+    fn conversation(&self) -> Option<&str> {
+        self.caller().conversation()
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.caller().group()
+    }
+
+    fn may_change(&self) -> bool {
+        self.caller().may_change()
+    }
 }

@@ -9,13 +9,14 @@ use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
     CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
-    Tools, async_trait,
+    ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
-    Compiler, FileSource, FixedSource, Registry, RegistryLimits, Source, SourceId, StoreSource,
+    Compiler, FileSource, FixedSource, Learning, Registry, RegistryLimits, Resolved, Source, SourceId,
+    StoreSource, Unresolved,
 };
 use toolrail_tool::Offering;
 
@@ -89,18 +90,20 @@ async fn put_together(
     }
     let bar = LoadingBar::new();
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+        .with_endpoints(settings.endpoints.clone())
+        .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
     if let Some(spare) = &spare {
         registry = registry.with_fallback(&spare.definitions);
     }
+    let registry = Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)));
     registry.refresh().await;
     drop(bar);
     // What was kept is of another store, or cannot be read.
     if let Some(missing) = missing.filter(|_| registry.snapshot().revision == 0) {
         return Err(missing);
     }
-    let registry = Arc::new(registry);
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.await_upstreams(UPSTREAMS_WITHIN).await;
     Ok(Assembly { registry, history: settings.history, store, spare })
@@ -118,13 +121,22 @@ impl Tools for OwnTools {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Outcome {
-        let registry = self.0.upgrade();
-        let Some(tool) =
-            registry.and_then(|registry| registry.catalogue(principal.tenant()).find(name).cloned())
-        else {
-            return Err(CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call")));
-        };
-        tool.call(Some(arguments), principal, caller).await
+        let unknown = || CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call"));
+        let registry = self.0.upgrade().ok_or_else(unknown)?;
+        let snapshot = registry.catalogue(principal.tenant());
+        let resolved = registry.resolve(&snapshot, name, Some(arguments)).await;
+        let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
+            Unresolved::Unknown => unknown(),
+            Unresolved::Failed(error) => error,
+        })?;
+        // Through call_tool a circle shows only now.
+        if caller.chain().iter().any(|name| ToolName::fold(name) == tool.name.folded()) {
+            let message =
+                format!("tools call one another in a circle: {} → {}", caller.chain().join(" → "), tool.name);
+            return Err(CallError::new(ErrorCode::ToolFailed, message));
+        }
+        drop((registry, snapshot));
+        tool.call(arguments.as_deref(), principal, caller).await
     }
 }
 

@@ -10,6 +10,7 @@ mod proxy;
 mod report;
 mod requests;
 mod scenarios;
+mod search;
 mod upstream;
 
 use std::io::{BufRead, BufReader};
@@ -25,6 +26,7 @@ use crate::databases;
 use crate::workspace::{Workspace, cargo, run as run_command};
 
 pub(crate) use proxy::{ProxyOptions, serve as serve_proxy};
+pub(crate) use search::{ChildOptions, SearchOptions, run as run_search, run_child as run_search_child};
 pub(crate) use upstream::serve as serve_upstream;
 
 #[derive(Args, Clone)]
@@ -32,7 +34,8 @@ pub(crate) struct BenchOptions {
     /// Fewer and shorter rounds: good enough to see a change of a fifth
     #[arg(long)]
     quick: bool,
-    /// Only this scenario: call, list, scale, slow, memory, start; or store, which starts databases and is never run unasked
+    /// Only this scenario: call, list, scale, slow, memory, start; or store, which starts databases, and search,
+    /// which are never run unasked
     #[arg(value_name = "SCENARIO", conflicts_with = "filter")]
     scenario: Option<String>,
     /// Only scenarios whose name contains this
@@ -41,7 +44,13 @@ pub(crate) struct BenchOptions {
     /// Measure only the direct call and the bare proxy
     #[arg(long)]
     baseline: bool,
+    /// With search: compare the quality too, on the sets of this folder
+    #[arg(long, value_name = "DIR")]
+    eval: Option<PathBuf>,
 }
+
+/// The scenario that has no gateway in it: only by name.
+const SEARCH: &str = "search";
 
 #[derive(Args)]
 pub(crate) struct RunOptions {
@@ -109,6 +118,9 @@ impl Bench {
 pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
     let workspace = Workspace::find()?;
     let xtask = build_dist(&workspace, "xtask")?;
+    if options.filter() == Some(SEARCH) {
+        return run_search_bench(&workspace, &xtask, options);
+    }
     // A raised limit is inherited by every process under test: 1,000 calls need 2,000 sockets in the gateway.
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -n "$(ulimit -Hn)"; exec "$@""#, "sh"]).arg(xtask).arg("bench-run");
@@ -130,6 +142,19 @@ pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
     run_command(&mut command)
 }
 
+/// Search alone needs neither an upstream nor a gateway.
+fn run_search_bench(workspace: &Workspace, xtask: &Path, options: &BenchOptions) -> Result<()> {
+    let mut command = Command::new(xtask);
+    command.args(["bench-search", "--results"]).arg(workspace.target.join("bench/search.json"));
+    if options.quick {
+        command.arg("--quick");
+    }
+    if let Some(folder) = &options.eval {
+        command.arg("--eval").arg(folder);
+    }
+    run_command(&mut command)
+}
+
 pub(crate) fn run(options: RunOptions) -> Result<()> {
     let effort = if options.bench.quick { Effort::QUICK } else { Effort::FULL };
     let filter = options.bench.filter().map(str::to_owned);
@@ -141,7 +166,7 @@ pub(crate) fn run(options: RunOptions) -> Result<()> {
     let sections = runtime.block_on(scenarios::run_all(&bench))?;
     if sections.is_empty() {
         bail!(
-            "no scenario matches the filter; use a part of call, list, scale, slow, memory, start or store"
+            "no scenario matches the filter; use a part of call, list, scale, slow, memory, start, store or search"
         );
     }
     report::print(&sections, &surroundings);

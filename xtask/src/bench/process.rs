@@ -68,7 +68,7 @@ impl Process {
 pub(super) struct CpuTime(HashMap<String, u64>);
 
 impl CpuTime {
-    fn read(id: u32) -> Result<Self> {
+    pub(super) fn read(id: u32) -> Result<Self> {
         let folder = format!("/proc/{id}/task");
         let mut threads = HashMap::new();
         for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {folder}"))? {
@@ -103,7 +103,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    fn read(id: u32) -> Result<Self> {
+    pub(super) fn read(id: u32) -> Result<Self> {
         let path = format!("/proc/{id}/status");
         let status = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
         let field = |name: &str| -> Result<u64> {

@@ -99,6 +99,14 @@ impl Set {
         Ok(Self { name, tools, queries })
     }
 
+    /// The language of a query, and that of the tools it is about: `zh-en` for a Chinese query about English tools.
+    pub(crate) fn pair_of(&self, query: &Query) -> String {
+        let chinese =
+            query.relevant.iter().filter(|place| is_chinese(&self.tools[**place].description)).count();
+        let about = if chinese * 2 > query.relevant.len() { "zh" } else { "en" };
+        format!("{}-{about}", if is_chinese(&query.text) { "zh" } else { "en" })
+    }
+
     /// An index of its tools by their places.
     pub(crate) fn index(&self, form: Form) -> Index<usize> {
         let mut index = Index::default();
@@ -161,6 +169,10 @@ impl Tool {
             },
         }
     }
+}
+
+fn is_chinese(text: &str) -> bool {
+    text.chars().any(|letter| ('\u{4e00}'..='\u{9fff}').contains(&letter))
 }
 
 fn parameter((name, description): &(String, Option<String>)) -> Parameter<'_> {

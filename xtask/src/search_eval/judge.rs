@@ -5,7 +5,7 @@ use std::time::Instant;
 use toolrail_search::{Index, Learnt, search};
 
 use super::data::{Form, Query, Set};
-use super::metrics::{DEPTH, Quality};
+use super::metrics::{DEPTH, Quality, percentile, spread};
 
 /// How one set was answered.
 #[derive(Default)]
@@ -35,9 +35,7 @@ impl Judged {
 
     /// The time that this share of the queries stayed within.
     pub(crate) fn microseconds(&self, percent: usize) -> f64 {
-        let mut times: Vec<f64> = self.answers.iter().map(|answer| answer.microseconds).collect();
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() * percent / 100).copied().unwrap_or(0.0)
+        percentile(self.answers.iter().map(|answer| answer.microseconds), percent)
     }
 }
 
@@ -79,10 +77,7 @@ fn learnt_from(set: &Set, half: usize) -> Learnt {
 
 /// 0 or 1: the same on every machine and in every order of the file.
 fn half_of(query: &Query) -> usize {
-    let hash = query.id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    usize::from((hash >> 32).is_multiple_of(2))
+    usize::from(spread(&query.id).is_multiple_of(2))
 }
 
 fn answer(index: &Index<usize>, query: &Query, learnt: Option<&Learnt>) -> Answer {

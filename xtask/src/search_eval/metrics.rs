@@ -48,7 +48,8 @@ impl Quality {
         let within = |depth: usize| count(places.iter().filter(|place| **place < depth).count());
         let wanted = count(relevant.len().max(1));
         let best: f64 = (0..relevant.len().min(DEPTH)).map(gain).sum();
-        let reached: f64 = places.iter().copied().map(gain).sum();
+        // Not `sum`: that of nothing is -0.
+        let reached = places.iter().copied().map(gain).fold(0.0, |sum, gain| sum + gain);
         Self {
             hit_at_1: within(1),
             recall_at_5: within(5) / wanted,
@@ -102,8 +103,24 @@ fn gain(place: usize) -> f64 {
     1.0 / count(place + 2).log2()
 }
 
+/// A number that says nothing about the text, but is always the same for it: to split queries without a look at them.
+pub(crate) fn spread(text: &str) -> u64 {
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    // Single bits of such a hash hardly differ between numbered ids.
+    (hash ^ (hash >> 29)).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33
+}
+
+/// What that share of the values stays within.
+pub(crate) fn percentile(values: impl Iterator<Item = f64>, percent: usize) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() * percent / 100).copied().unwrap_or(0.0)
+}
+
 #[expect(clippy::cast_precision_loss, reason = "counts of tools and queries are far below 2^52")]
-pub(crate) fn count(number: usize) -> f64 {
+fn count(number: usize) -> f64 {
     number as f64
 }
 

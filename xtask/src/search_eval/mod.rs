@@ -14,9 +14,10 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use toolrail_search::Method;
 
-use data::{Form, read_all};
+pub(crate) use data::{Form, Query, Set, read_all};
 use floors::Floors;
-use judge::{Judged, judge};
+pub(crate) use judge::{Judged, judge};
+pub(crate) use metrics::{DEPTH, Quality, percentile, spread};
 use report::Reader;
 
 #[derive(Args)]
@@ -42,6 +43,9 @@ pub(crate) struct EvalOptions {
     /// Fail when a set, or the mean, is below what this file asks for
     #[arg(long, value_name = "FILE")]
     floors: Option<PathBuf>,
+    /// Show each pair of languages by itself: that of a query, and that of the tools it is about
+    #[arg(long)]
+    pairs: bool,
     /// Show this many of the worst queries of each set
     #[arg(long, value_name = "COUNT", default_value_t = 0)]
     misses: usize,
@@ -78,6 +82,9 @@ pub(crate) fn run(options: &EvalOptions) -> Result<()> {
         let judged =
             if options.learn { judge::learning(&set, options.form()) } else { judge(&set, options.form()) };
         report::print_set(&judged, reader);
+        if options.pairs {
+            report::print_pairs(&set, &judged);
+        }
         report::print_misses(&set, &judged, options.misses);
         if let Some(path) = &options.out {
             report::write_rankings(path, &set, &judged)

@@ -1,5 +1,6 @@
 //! What was judged, as lines for people or for machines.
 
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -73,6 +74,17 @@ fn gain(before: Option<&Quality>, after: &Quality) -> String {
         let (before, after) = (before.ndcg_at_10, after.ndcg_at_10);
         format!("  nDCG@10 before {before:.1}, gained {:+.1}", after - before)
     })
+}
+
+/// Prints the queries of a set by their language and that of the tools they are about.
+pub(super) fn print_pairs(set: &Set, judged: &Judged) {
+    let mut pairs: BTreeMap<String, Vec<Quality>> = BTreeMap::new();
+    for (query, answer) in set.queries.iter().zip(&judged.answers) {
+        pairs.entry(set.pair_of(query)).or_default().push(answer.quality);
+    }
+    for (pair, qualities) in pairs {
+        println!("{}", row(&format!("  {pair}"), qualities.len(), &Quality::percent(&qualities)));
+    }
 }
 
 /// Adds the rankings of a set to a file, a line a query, for other programs to judge.

@@ -13,7 +13,7 @@ use super::{ApiKeyPlace, Auth, Definition, Policy, ResponseMapping};
 use crate::difference::step;
 use crate::kind::schema_of;
 use crate::problem::{Problem, Problems, closest};
-use crate::{AnyKind, Compiled, ToolName};
+use crate::{AnyKind, Compiled, METADATA, ToolName};
 
 /// Fields and values that a later release brings; refused so that nothing is stored and ignored.
 const NOT_YET: &[(&str, &[&str])] = &[
@@ -183,7 +183,7 @@ impl DefinitionForm {
         let members = document.as_object_mut()?;
         let kind = members.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let settings = self.take_blocks(members, &kind, problems);
-        let name = checked_name(members, problems);
+        let name = checked_name(members, &kind, problems);
         // Structural faults were told in better words than serde's; here they only mean that there is no definition.
         let document: Document = serde_json::from_value(document).ok()?;
         let auth = document.auth.map_or(Some(Auth::None), |auth| auth_of(auth, problems));
@@ -195,8 +195,8 @@ impl DefinitionForm {
             name,
             title: document.title,
             description: document.description,
+            input_schema: document.input_schema.map(|schema| object_root(schema, &kind, problems)),
             kind,
-            input_schema: document.input_schema.map(|schema| object_root(schema, problems)),
             output_schema: document.output_schema,
             annotations: document.annotations,
             category: document.category,
@@ -243,8 +243,9 @@ impl DefinitionForm {
 }
 
 /// The name; a stand-in if it is wrong, so that the rest is still searched for faults.
-fn checked_name(members: &mut Map<String, Value>, problems: &mut Problems) -> ToolName {
-    let given = members.get("name").and_then(Value::as_str).map(ToolName::parse);
+fn checked_name(members: &mut Map<String, Value>, kind: &str, problems: &mut Problems) -> ToolName {
+    let parse = if kind == METADATA { ToolName::described } else { ToolName::parse };
+    let given = members.get("name").and_then(Value::as_str).map(parse);
     match given {
         Some(Ok(name)) => name,
         Some(Err(invalid)) => {
@@ -278,9 +279,10 @@ fn definition_schema(kinds: &[Arc<dyn AnyKind>]) -> Value {
     schema
 }
 
-/// The root of an input schema is an object schema (MCP); a missing `type` is filled in.
-fn object_root(mut schema: Value, problems: &mut Problems) -> Value {
-    if let Some(members) = schema.as_object_mut() {
+/// The root of an input schema is an object schema (MCP); a missing `type` is filled in. That of a tool that is only described
+/// stays as it is: nothing is checked by it, and it is shown as it was given.
+fn object_root(mut schema: Value, kind: &str, problems: &mut Problems) -> Value {
+    if let Some(members) = schema.as_object_mut().filter(|_| kind != METADATA) {
         match members.get("type") {
             None => {
                 members.shift_insert(0, "type".into(), "object".into());

@@ -12,7 +12,8 @@ pub struct Document {
     /// Where editors find the schema of this file; has no other effect.
     #[serde(rename = "$schema", default)]
     pub schema: Option<String>,
-    /// The unique name: 1 to 64 characters of A-Z a-z 0-9 _ . - (upper and lower case count as the same).
+    /// The unique name: 1 to 64 characters of A-Z a-z 0-9 _ . - (upper and lower case count as the same). A tool of type
+    /// `metadata` may have any name of up to 128 characters.
     pub name: String,
     /// A name for people, shown instead of `name` where there is room.
     #[serde(default)]

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{AnyKind, ToolName};
+use crate::{AnyKind, METADATA, ToolName};
 
 /// The schema of a file, made from the schema by which one definition is checked.
 pub(super) fn file_schema(checked: &Value, kinds: &[Arc<dyn AnyKind>]) -> Value {
     let mut definition = checked.clone();
     if let Some(properties) = definition.get_mut("properties").and_then(Value::as_object_mut) {
-        if let Some(Value::Object(name)) = properties.get_mut("name") {
-            name.insert("pattern".into(), ToolName::PATTERN.into());
-        }
         for kind in kinds {
             properties.insert(kind.name().into(), kind.published_schema());
         }
+    }
+    if let Some(members) = definition.as_object_mut() {
+        members.extend(names());
     }
     let dialect = definition.as_object_mut().and_then(|members| members.shift_remove("$schema"));
     let one = json!({"$ref": "#/$defs/definition"});
@@ -36,4 +36,16 @@ pub(super) fn file_schema(checked: &Value, kinds: &[Arc<dyn AnyKind>]) -> Value 
         ],
         "$defs": {"definition": definition}
     })
+}
+
+/// What names may be: any for tools that are only described, those that every client takes for others.
+fn names() -> [(String, Value); 3] {
+    let name = |pattern: &str| json!({"properties": {"name": {"pattern": pattern}}});
+    let says_so = json!({"properties": {"type": {"const": METADATA}}, "required": ["type"]});
+    let described = json!({"anyOf": [says_so, {"required": [METADATA]}]});
+    [
+        ("if".to_owned(), described),
+        ("then".to_owned(), name(ToolName::DESCRIBED_PATTERN)),
+        ("else".to_owned(), name(ToolName::PATTERN)),
+    ]
 }

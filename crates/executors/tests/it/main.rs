@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, also inside its helpers")]
 
 mod echo;
+mod embeddings;
 mod feign;
 mod http;
 mod mcp;

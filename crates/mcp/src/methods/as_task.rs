@@ -92,6 +92,9 @@ fn brought(context: &Context<'_>) -> Result<Brought, CallError> {
         capabilities: capabilities.and_then(parsed).unwrap_or_else(|| json!({})),
         client_info: context.caller.client_info().cloned(),
         meta: context.caller.meta().map(ToOwned::to_owned),
+        may_change: context.caller.may_change(),
+        conversation: context.caller.conversation().map(str::to_owned),
+        group: context.caller.group().map(str::to_owned),
         remembered: context.caller.remembered()?,
     })
 }

@@ -5,15 +5,16 @@ use serde_json::json;
 use super::Context;
 use crate::finish::Cache;
 use crate::reply::{Outcome, Reply};
-use crate::{capabilities, dialect};
+use crate::{capabilities, dialect, instructions};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let mut result = json!({
         "supportedVersions": dialect::supported(),
         "capabilities": capabilities::modern(),
     });
-    if let Some(instructions) = &context.server.info.instructions {
-        result["instructions"] = instructions.as_str().into();
+    let own = context.server.info.instructions.as_deref();
+    if let Some(instructions) = instructions::of(own, &context.snapshot()) {
+        result["instructions"] = instructions.into();
     }
     let mut out = result.to_string().into_bytes();
     out.pop();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Context;
 use crate::envelope::Params;
 use crate::reply::Reply;
-use crate::{capabilities, dialect};
+use crate::{capabilities, dialect, instructions};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let requested = Params::text("protocolVersion", context.params.protocol_version)?;
@@ -25,8 +25,9 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
         let _ = session.client_info.set(client_info);
     }
     let mut result = standard(&context, revision);
-    if let Some(instructions) = &context.server.info.instructions {
-        result["instructions"] = instructions.as_str().into();
+    let own = context.server.info.instructions.as_deref();
+    if let Some(instructions) = instructions::of(own, &context.snapshot()) {
+        result["instructions"] = instructions.into();
     }
     Ok(context.object(&result))
 }

@@ -3,10 +3,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::json;
 use toolrail_core::write_json_string;
-use toolrail_registry::List;
+use toolrail_registry::{List, Snapshot};
 
 use super::Context;
+use crate::dialect::Dialect;
 use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::reply::{Code, Fault, Outcome, Reply};
@@ -16,14 +18,35 @@ pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
         Some(cursor) => Some(decode(&cursor).ok_or_else(unknown_cursor)?),
         None => None,
     };
-    let page = context.snapshot().page(list, context.dialect.era(), after.as_deref());
+    let snapshot = context.snapshot();
+    let page = snapshot.page(list, context.dialect.era(), after.as_deref());
     let mut outcome = Outcome::whole(opening(list));
     outcome.share(&page.entries);
     if let Some(next) = &page.next_after {
         outcome.out.extend_from_slice(b",\"nextCursor\":");
         write_json_string(&mut outcome.out, &URL_SAFE_NO_PAD.encode(next));
     }
-    Ok(context.finish().close_cached(outcome, Cache::Briefly))
+    let meta = (list == List::Tools).then(|| counts(context, &snapshot)).flatten();
+    Ok(context.finish().close_with_meta(outcome, Cache::Briefly, meta.as_deref()))
+}
+
+/// How many tools there are, and how many of them are listed, for `_meta`.
+fn counts(context: &Context<'_>, snapshot: &Snapshot) -> Option<String> {
+    context.server.long_lists.look(snapshot);
+    if context.peer.session.plain_shapes && context.dialect == Dialect::Plain {
+        return None;
+    }
+    let listing = snapshot.listing();
+    let mut counts = json!({
+        "total": listing.total,
+        "listed": listing.listed,
+        "hidden": listing.hidden(),
+        "mode": listing.mode.word(),
+    });
+    if listing.described > 0 {
+        counts["described"] = listing.described.into();
+    }
+    Some(format!("\"toolrail/tools\":{counts}"))
 }
 
 const fn opening(list: List) -> &'static [u8] {

@@ -170,7 +170,7 @@ pub(crate) fn find(name: &str, dialect: Dialect) -> Option<&'static Method> {
 impl<'a> Context<'a> {
     /// What the one who asks can see, as it is now.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.server.registry.catalogue(self.peer.principal.tenant())
+        self.server.registry.catalogue_at(self.peer.principal.tenant(), self.peer.endpoint)
     }
 
     /// How results end for this client.

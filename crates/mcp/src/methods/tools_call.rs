@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use toolrail_core::{CallError, TaskSupport, ToolResult, closest};
-use toolrail_registry::{HeaderParam, Snapshot, Tool};
+use serde_json::value::RawValue;
+use toolrail_core::{CallError, Outcome as CallOutcome, TaskSupport, ToolResult, closest};
+use toolrail_registry::{HeaderParam, Named, Resolved, Snapshot, Tool, Unresolved};
 
 use super::{Context, as_task};
 use crate::content;
@@ -22,11 +23,15 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
         return Err(Fault::new(Code::InvalidParams, "\"arguments\" must be an object"));
     }
     let snapshot = context.snapshot();
-    let Some(tool) = snapshot.find(&name) else {
-        return Err(unknown_tool(&context, &name));
-    };
+    let Resolved { tool, arguments, named } =
+        match context.server.registry.resolve(&snapshot, &name, arguments).await {
+            Ok(resolved) => resolved,
+            Err(Unresolved::Unknown) => return Err(unknown_tool(&context, &name)),
+            Err(Unresolved::Failed(error)) => return answer(&context, Err(error), false),
+        };
+    let (tool, arguments) = (&tool, arguments.as_deref());
     if let (Dialect::Modern, Some(claims)) = (context.dialect, &context.peer.claims) {
-        check_header_params(tool, arguments.map(serde_json::value::RawValue::get), claims)?;
+        check_header_params((tool, named), arguments.map(RawValue::get), claims)?;
     }
     if tool.tasks != TaskSupport::Never
         && let Some(reply) = as_task::answer(&context, tool, arguments).await
@@ -36,14 +41,19 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     let outcome = tool.call(arguments, context.peer.principal, context.caller).await;
     let tenant = context.peer.principal.tenant();
     tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
-    if answers_plainly(&context) {
+    answer(&context, outcome, tool.has_output_schema())
+}
+
+/// Writes how a call ended, as this client reads it.
+fn answer(context: &Context<'_>, outcome: CallOutcome, promises_structure: bool) -> Reply {
+    if answers_plainly(context) {
         let outcome = outcome.and_then(ToolResult::into_good);
         return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
     }
     match context.settle(outcome, Cache::Silent) {
         Ok(outcome) => {
             let mut result = Outcome::default();
-            let code = content::write(&outcome, tool.has_output_schema(), context.dialect.era(), &mut result);
+            let code = content::write(&outcome, promises_structure, context.dialect.era(), &mut result);
             Ok(context.finish().close_with_code(result, code))
         }
         Err(reply) => reply,
@@ -77,7 +87,8 @@ fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
     if name.len() > 64 {
         return None;
     }
-    closest(name, snapshot.tools().iter().take(MOST).map(|tool| tool.name.as_str())).map(str::to_owned)
+    let tools = snapshot.tools().iter().take(MOST).chain(snapshot.built_ins());
+    closest(name, tools.map(|tool| tool.name.as_str())).map(str::to_owned)
 }
 
 /// The plain dialect's own shapes are for calls that used its own word, `tool` (C2, C7).
@@ -89,8 +100,13 @@ fn failed(error: &CallError) -> Fault {
     Fault::new(Code::CallFailed, error.message.clone())
 }
 
-/// Arguments annotated with `x-mcp-header` must be repeated in their headers.
-fn check_header_params(tool: &Tool, arguments: Option<&str>, claims: &Claims<'_>) -> Result<(), Fault> {
+/// Arguments annotated with `x-mcp-header` must be repeated in their headers. A client that calls through `call_tool` has not
+/// seen the annotations; what it repeats all the same must agree.
+fn check_header_params(
+    (tool, named): (&Tool, Named),
+    arguments: Option<&str>,
+    claims: &Claims<'_>,
+) -> Result<(), Fault> {
     if tool.header_params.is_empty() {
         return Ok(());
     }
@@ -101,7 +117,9 @@ fn check_header_params(tool: &Tool, arguments: Option<&str>, claims: &Claims<'_>
             .iter()
             .try_fold(&arguments, |value, step| value.get(step))
             .filter(|value| !value.is_null());
-        if !agree(value, claims.param(&param.header)) {
+        let claim = claims.param(&param.header);
+        let need_not_say = named == Named::InArguments && matches!(claim, Claim::Absent);
+        if !need_not_say && !agree(value, claim) {
             return Err(disagreement(param));
         }
     }

@@ -24,6 +24,12 @@ pub(crate) struct Brought {
     pub(crate) client_info: Option<Value>,
     /// The `_meta` of the request.
     pub(crate) meta: Option<Box<RawValue>>,
+    /// Whether it may change definitions.
+    pub(crate) may_change: bool,
+    /// What it was part of.
+    pub(crate) conversation: Option<String>,
+    /// The group whose endpoint it was sent to.
+    pub(crate) group: Option<String>,
     /// What was to be remembered meanwhile.
     pub(crate) remembered: Option<Value>,
 }
@@ -169,6 +175,18 @@ impl Caller for TaskCaller {
 
     fn meta(&self) -> Option<&RawValue> {
         self.brought.meta.as_deref()
+    }
+
+    fn may_change(&self) -> bool {
+        self.brought.may_change
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.brought.conversation.as_deref()
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.brought.group.as_deref()
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {

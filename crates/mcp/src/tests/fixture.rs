@@ -90,6 +90,10 @@ fn offer() -> Offer {
             tool("panics", TaskSupport::Optional, |_| async { panic!("on purpose") }.boxed()),
             tool("confirms", TaskSupport::Optional, confirm),
             tool("asks_first", TaskSupport::Required, ask_first),
+            tool("knows", TaskSupport::Never, |call| {
+                let told = json!({"conversation": call.caller.conversation(), "group": call.caller.group()});
+                good(Payload::Json(Json::from_value(&told)))
+            }),
             tool("waits", TaskSupport::Never, slow),
             tool("talks", TaskSupport::Never, talk),
             tool("asks_twice", TaskSupport::Never, ask_twice),

@@ -20,7 +20,8 @@ async fn post(bits: impl Stream<Item = Bytes> + Send + 'static) -> (u16, Value, 
     let server = server().await;
     let begun = Instant::now();
     let frames = bits.map(|bit| Ok::<_, std::convert::Infallible>(Frame::data(bit)));
-    let response = server.answer_http(Request::post("/mcp").body(StreamBody::new(frames)).unwrap()).await;
+    let response =
+        server.answer_http(Request::post("/mcp").body(StreamBody::new(frames)).unwrap(), None).await;
     let (status, took) = (response.status().as_u16(), begun.elapsed());
     let body = response.into_body().collect().await.unwrap().to_bytes();
     (status, serde_json::from_slice(&body).unwrap(), took)
@@ -88,7 +89,9 @@ async fn json_of_several_lines_is_one_line_on_a_stream() {
     for tool in ["pretty", "pretty_whole", "pretty_large"] {
         let mut output = Vec::new();
         let input = format!("{}\n", call(tool));
-        serve_stream(server().await, Principal::Anonymous, input.as_bytes(), &mut output).await.unwrap();
+        let server = server().await;
+        let endpoint = Arc::clone(server.registry.endpoints().main());
+        serve_stream((server, endpoint), Principal::Anonymous, input.as_bytes(), &mut output).await.unwrap();
         let output = String::from_utf8(output).unwrap();
         let messages: Vec<Value> =
             output.lines().map(|line| serde_json::from_str(line).expect("a line is a message")).collect();
@@ -112,7 +115,7 @@ async fn json_of_several_lines_is_one_event_on_a_stream_of_events() {
             .header("mcp-name", tool)
             .body(http_body_util::Full::new(Bytes::from(body.to_string())))
             .unwrap();
-        let response = server.answer_http(request).await;
+        let response = server.answer_http(request, None).await;
         assert_eq!(response.headers()["content-type"], "text/event-stream", "{tool}");
         let events = response.into_body().collect().await.unwrap().to_bytes();
         let events = String::from_utf8(events.to_vec()).unwrap();

@@ -1,5 +1,6 @@
 //! Facts about the methods, asked of a server over a registry whose one upstream offers something of every sort.
 
+mod endpoints;
 mod fixture;
 mod framing;
 mod offered;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolrail_core::{Caller, DefinitionForm, Mute, Principal, Store};
-use toolrail_registry::{Compiler, FixedSource, Registry, RegistryLimits, SourceId};
+use toolrail_registry::{Compiler, Endpoints, FixedSource, Registry, RegistryLimits, SourceId};
 
 use crate::capabilities::TASKS;
 use crate::dialect::Dialect;
@@ -30,12 +31,16 @@ async fn server() -> Arc<Server> {
 }
 
 async fn server_on(store: Option<Arc<dyn Store>>) -> Arc<Server> {
+    server_with(store, Endpoints::default()).await
+}
+
+async fn server_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> Arc<Server> {
     let form = DefinitionForm::new(vec![Arc::new(fixture::Fixture)]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let document = json!({"name": "fixture", "type": "fixture", "fixture": {}});
     let source = FixedSource::new(SourceId::Demo, "the tests", vec![document]);
     let limits = RegistryLimits { page_tools: 4, ..RegistryLimits::default() };
-    let registry = Registry::new(compiler, store, vec![Arc::new(source)], limits);
+    let registry = Registry::new(compiler, store, vec![Arc::new(source)], limits).with_endpoints(endpoints);
     let registry = tokio::task::spawn_blocking(|| filled(registry)).await.expect("it is filled");
     let info = ServerInfo { name: "test".into(), title: None, version: "1".into(), instructions: None };
     Server::new(Arc::new(registry), info, &[7; 32])
@@ -83,7 +88,9 @@ async fn answer_to(client: &Client<'_>, server: &Server, method: &str, params: V
     let Ok(Message::Request(request)) = envelope::parse(body.as_bytes()) else { panic!("{body}") };
     // Clients that say `tool` are those of the WebSocket.
     let session = Session { plain_shapes: params.get("tool").is_some(), ..Session::default() };
-    let peer = Peer { claims: None, session: &session, principal: &Principal::Anonymous, outbox };
+    let endpoint = server.registry.endpoints().main();
+    let principal = &Principal::Anonymous;
+    let peer = Peer { claims: None, session: &session, principal, endpoint, address: None, outbox };
     let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {
         Some(Handle::Now(handle)) => handle(context),

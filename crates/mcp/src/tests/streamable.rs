@@ -17,7 +17,7 @@ async fn send(server: &Arc<Server>, method: &str, headers: Headers<'_>, body: St
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    server.answer_http(request.body(Full::new(Bytes::from(body))).unwrap()).await
+    server.answer_http(request.body(Full::new(Bytes::from(body))).unwrap(), None).await
 }
 
 async fn post(server: &Arc<Server>, headers: Headers<'_>, body: Value) -> Response<Body> {

@@ -13,6 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use toolrail_core::Principal;
+use toolrail_registry::Endpoint;
 
 use crate::envelope::{self, Message};
 use crate::follower::{Follower, Wanted};
@@ -35,6 +36,7 @@ pub(super) struct Connection {
     server: Arc<Server>,
     session: Arc<Session>,
     principal: Principal,
+    endpoint: Arc<Endpoint>,
     live: Arc<Live>,
     outbox: Arc<Outbox>,
     running: FuturesUnordered<Running>,
@@ -66,13 +68,19 @@ impl Drop for Weight {
 }
 
 impl Connection {
-    /// A connection of that principal that has settled nothing yet.
-    pub(super) fn new(server: Arc<Server>, session: Session, principal: Principal) -> Self {
+    /// A connection of that principal to that endpoint that has settled nothing yet.
+    pub(super) fn new(
+        server: Arc<Server>,
+        session: Session,
+        principal: Principal,
+        endpoint: Arc<Endpoint>,
+    ) -> Self {
         let live = session.live.clone().unwrap_or_default();
         Self {
             server,
             session: Arc::new(session),
             principal,
+            endpoint,
             live,
             outbox: Arc::default(),
             running: FuturesUnordered::new(),
@@ -122,12 +130,19 @@ impl Connection {
         let begun = id.map(|id| self.live.begin(&id, handle));
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
         let (outbox, principal) = (Arc::clone(&self.outbox), self.principal.clone());
+        let endpoint = Arc::clone(&self.endpoint);
         let weight = Weight::new(&self.bytes_under_way, bytes.len());
         self.running.push(Box::pin(async move {
             let (_begun, _weight) = (begun, weight);
             let call = async {
-                let peer =
-                    Peer { claims: None, session: &session, principal: &principal, outbox: Some(&outbox) };
+                let peer = Peer {
+                    claims: None,
+                    session: &session,
+                    principal: &principal,
+                    endpoint: &endpoint,
+                    address: None,
+                    outbox: Some(&outbox),
+                };
                 server.answer(&bytes, &peer).await
             };
             Abortable::new(call, registration).await.unwrap_or(Said::Nothing)

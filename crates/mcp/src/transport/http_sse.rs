@@ -1,5 +1,6 @@
 //! HTTP+SSE, the transport of 2024-11-05: GET `/sse` opens a stream whose first event says where to POST, and every answer
-//! comes on that stream. The connection lives in this process, so both must reach the same replica.
+//! comes on that stream. The connection lives in this process, so both must reach the same replica. It stays at the endpoint
+//! that opened it, wherever messages for it are sent.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,13 +14,14 @@ use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use http::StatusCode;
+use http::{StatusCode, Uri};
 use serde::Deserialize;
 use tokio::sync::mpsc;
-use toolrail_core::Principal;
+use toolrail_core::{ForeignPage, Principal};
 
 use super::connection::Connection;
 use super::events::{self, EventSource};
+use super::paths::messages_of;
 use super::read::read;
 use crate::peer::Session;
 use crate::reply::{Answer, Code, Fault};
@@ -66,7 +68,14 @@ struct Mailbox {
 pub(super) async fn open(
     State(server): State<Arc<Server>>,
     principal: Option<Extension<Principal>>,
+    foreign_page: Option<Extension<ForeignPage>>,
+    uri: Uri,
 ) -> Response {
+    let session = Session { foreign_page: foreign_page.is_some(), ..Session::of_connection() };
+    let endpoint = match server.endpoint_at(uri.path()) {
+        Ok(endpoint) => Arc::clone(endpoint),
+        Err(unknown) => return fault(unknown),
+    };
     let principal = principal.map(|Extension(principal)| principal).unwrap_or_default();
     let Some(random) = server.signer.random::<16>() else {
         return fault(Fault::new(Code::InvalidRequest, "no random numbers to be had").with_status(503));
@@ -77,10 +86,10 @@ pub(super) async fn open(
     let slot = Slot { principal: principal.clone(), sender, waiting: Arc::clone(&waiting) };
     server.mailboxes.lock().insert(id.clone(), slot);
     let mailbox = Mailbox {
-        first: Some(format!("event: endpoint\ndata: /messages?sessionId={id}\n\n").into()),
+        first: Some(format!("event: endpoint\ndata: {}?sessionId={id}\n\n", messages_of(&endpoint)).into()),
         messages,
         waiting,
-        connection: Connection::new(Arc::clone(&server), Session::of_connection(), principal),
+        connection: Connection::new(Arc::clone(&server), session, principal, endpoint),
         closing: Box::pin(server.closing.clone().cancelled_owned()),
         server,
         id,
@@ -128,7 +137,8 @@ fn too_many() -> Fault {
     Fault::new(Code::InvalidRequest, "too many messages wait on this connection").with_status(429)
 }
 
-fn fault(fault: Fault) -> Response {
+/// The answer that says why there is none.
+pub(super) fn fault(fault: Fault) -> Response {
     let answer = Answer::write(None, Err(fault));
     let mut response = Response::new(Body::new(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::BAD_REQUEST);

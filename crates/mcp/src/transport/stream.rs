@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use toolrail_core::Principal;
+use toolrail_registry::Endpoint;
 
 use super::LARGEST_MESSAGE;
 use super::connection::Connection;
@@ -13,15 +14,15 @@ use crate::peer::Session;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::Server;
 
-/// Serves one client of that principal until its input ends, then lets the calls under way finish and closes the server.
+/// Serves one client of that principal at that endpoint until its input ends, then lets the calls under way finish and closes the server.
 pub async fn serve_stream(
-    server: Arc<Server>,
+    (server, endpoint): (Arc<Server>, Arc<Endpoint>),
     principal: Principal,
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
     let mut lines = Lines::new(input);
-    let mut connection = Connection::new(Arc::clone(&server), Session::of_connection(), principal);
+    let mut connection = Connection::new(Arc::clone(&server), Session::of_connection(), principal, endpoint);
     let mut open = true;
     while open || !connection.is_idle() {
         tokio::select! {

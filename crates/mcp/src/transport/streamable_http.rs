@@ -10,11 +10,12 @@ use bytes::Bytes;
 use futures_util::future::{AbortHandle, Abortable};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use toolrail_core::Principal;
+use toolrail_core::{ForeignPage, PeerAddress};
 
 use super::Body;
 use super::events::{self, Answering, Priming, Reading};
 use super::read::read;
+use super::visitor::Visitor;
 use crate::dialect;
 use crate::envelope::{self, Message};
 use crate::follower::{Follower, Wanted};
@@ -36,25 +37,46 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 impl Server {
-    /// Answers one HTTP request to the MCP endpoint.
-    pub async fn answer_http<B>(self: &Arc<Self>, request: Request<B>) -> Response<Body>
+    /// Answers one HTTP request to the MCP endpoint or that of a group, from a client at that address.
+    pub async fn answer_http<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        address: Option<PeerAddress>,
+    ) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes>,
     {
         let (parts, body) = request.into_parts();
-        let outcome = match parts.method {
-            Method::POST => match read(body).await {
-                Ok(bytes) => self.post(parts, bytes).await,
-                Err(fault) => Err(fault),
-            },
-            Method::GET if !is_modern(&parts.headers) => self.open_stream(&parts),
-            Method::DELETE if !is_modern(&parts.headers) => self.end_session(&parts),
-            _ => return wrong_method(),
+        let outcome = match Visitor::of(self, &parts, address) {
+            Ok(visitor) => self.answer_visitor(visitor, parts, body).await,
+            Err(fault) => Err(fault),
         };
         outcome.unwrap_or_else(|fault| respond(Answer::write(None, Err(fault))))
     }
 
-    async fn post(self: &Arc<Self>, mut parts: Parts, mut bytes: Bytes) -> Result<Response<Body>, Fault> {
+    async fn answer_visitor<B>(
+        self: &Arc<Self>,
+        visitor: Visitor,
+        parts: Parts,
+        body: B,
+    ) -> Result<Response<Body>, Fault>
+    where
+        B: http_body::Body<Data = Bytes>,
+    {
+        match parts.method {
+            Method::POST => self.post(visitor, parts, read(body).await?).await,
+            Method::GET if !is_modern(&parts.headers) => self.open_stream(&visitor, &parts.headers),
+            Method::DELETE if !is_modern(&parts.headers) => self.end_session(&visitor, &parts.headers),
+            _ => Ok(wrong_method()),
+        }
+    }
+
+    async fn post(
+        self: &Arc<Self>,
+        visitor: Visitor,
+        mut parts: Parts,
+        mut bytes: Bytes,
+    ) -> Result<Response<Body>, Fault> {
         if parts.headers.get("mcp-method").is_some_and(|method| method == "subscriptions/listen") {
             if bytes.len() > LARGEST_LISTEN {
                 let message = format!("a request to listen has at most {} KiB", LARGEST_LISTEN / 1024);
@@ -63,9 +85,11 @@ impl Server {
             // It may last for days: it shall not hold on to the buffer that the connection read it into.
             (parts.headers, bytes) = (detached(&parts.headers), Bytes::copy_from_slice(&bytes));
         }
-        let principal = principal_of(&parts);
-        let session = match self.session_of(&parts.headers, &principal) {
-            Ok(session) => session.unwrap_or_default(),
+        let session = match self.session_of(&parts.headers, &visitor) {
+            Ok(session) => {
+                let foreign_page = parts.extensions.get::<ForeignPage>().is_some();
+                Session { foreign_page, ..session.unwrap_or_default() }
+            }
             Err(fault) => {
                 let id = match envelope::parse(&bytes) {
                     Ok(Message::Request(request)) => Some(request.id),
@@ -81,7 +105,7 @@ impl Server {
             headers: parts.headers,
             outbox: Arc::clone(&outbox),
             session: Arc::new(session),
-            principal: principal.clone(),
+            visitor: visitor.clone(),
             bytes,
         };
         let session = Arc::clone(&exchange.session);
@@ -94,7 +118,7 @@ impl Server {
         })
         .await;
         Ok(match at_once {
-            Some(said) if outbox.is_empty() => self.respond_whole(said, &session, &principal),
+            Some(said) if outbox.is_empty() => self.respond_whole(said, &session, &visitor),
             Some(Said::Answer(answer)) => {
                 let last = Some(answer.body.into_line());
                 events::respond(Answering { future: None, outbox, last, next_id: None, first: None })
@@ -106,7 +130,7 @@ impl Server {
         })
     }
 
-    fn respond_whole(&self, said: Said, session: &Session, principal: &Principal) -> Response<Body> {
+    fn respond_whole(&self, said: Said, session: &Session, visitor: &Visitor) -> Response<Body> {
         match said {
             Said::Answer(answer) => {
                 let good = answer.status == 200;
@@ -114,7 +138,7 @@ impl Server {
                 // Settled just now: a session that was known by its id has something live.
                 if good
                     && session.live.is_none()
-                    && let Some(id) = session::issue(&self.signer, session, principal)
+                    && let Some(id) = session::issue(&self.signer, session, visitor.owner())
                     && let Ok(id) = HeaderValue::from_str(&id)
                 {
                     response.headers_mut().insert(SESSION, id);
@@ -151,11 +175,11 @@ impl Server {
     }
 
     /// The session that a request names. Nothing if it names none; a fault if it names one that is not ours, is somebody
-    /// else's or has ended.
-    fn session_of(&self, headers: &HeaderMap, principal: &Principal) -> Result<Option<Session>, Fault> {
+    /// else's, is held at another endpoint or has ended.
+    fn session_of(&self, headers: &HeaderMap, visitor: &Visitor) -> Result<Option<Session>, Fault> {
         let Some(id) = headers.get(&SESSION) else { return Ok(None) };
         let known = id.to_str().ok().and_then(|id| {
-            let session = session::recognise(&self.signer, id, principal)?;
+            let session = session::recognise(&self.signer, id, visitor.owner())?;
             Some(Session { live: Some(self.sessions.live(id)?), ..session })
         });
         known.map(Some).ok_or_else(|| {
@@ -165,9 +189,12 @@ impl Server {
     }
 
     /// The stream of a session, or the rest of a stream that the client has lost.
-    fn open_stream(self: &Arc<Self>, parts: &Parts) -> Result<Response<Body>, Fault> {
-        let headers = &parts.headers;
-        let Some(session) = self.session_of(headers, &principal_of(parts))? else {
+    fn open_stream(
+        self: &Arc<Self>,
+        visitor: &Visitor,
+        headers: &HeaderMap,
+    ) -> Result<Response<Body>, Fault> {
+        let Some(session) = self.session_of(headers, visitor)? else {
             return Ok(wrong_method());
         };
         if !accepts(headers, "text/event-stream") {
@@ -214,9 +241,8 @@ impl Server {
         })
     }
 
-    fn end_session(&self, parts: &Parts) -> Result<Response<Body>, Fault> {
-        let headers = &parts.headers;
-        if self.session_of(headers, &principal_of(parts))?.is_none() {
+    fn end_session(&self, visitor: &Visitor, headers: &HeaderMap) -> Result<Response<Body>, Fault> {
+        if self.session_of(headers, visitor)?.is_none() {
             let message = "name the session to end in the header Mcp-Session-Id";
             return Err(Fault::new(Code::InvalidRequest, message).with_status(400));
         }
@@ -235,7 +261,7 @@ struct Exchange {
     server: Arc<Server>,
     headers: HeaderMap,
     session: Arc<Session>,
-    principal: Principal,
+    visitor: Visitor,
     outbox: Arc<Outbox>,
     bytes: Bytes,
     /// Whether the client takes a stream.
@@ -247,7 +273,9 @@ impl Exchange {
         let peer = Peer {
             claims: Some(Claims::of(&self.headers)),
             session: &self.session,
-            principal: &self.principal,
+            principal: &self.visitor.principal,
+            endpoint: &self.visitor.endpoint,
+            address: self.visitor.address,
             outbox: self.streams.then_some(&*self.outbox),
         };
         let Some(live) = &self.session.live else {
@@ -312,11 +340,6 @@ async fn follow(
             () = live.ended.cancelled() => return Said::Nothing,
         }
     }
-}
-
-/// Who sent a request, as whoever took it in found out.
-fn principal_of(parts: &Parts) -> Principal {
-    parts.extensions.get().cloned().unwrap_or_default()
 }
 
 /// The same headers in memory of their own.

@@ -1,4 +1,4 @@
-//! WebSocket at `/mcp/ws`: one message per text frame, full MCP and the plain dialect (R4, R10, R18, R21).
+//! WebSocket at `/mcp/ws`, and at `/mcp/{group}/ws`: one message per text frame, full MCP and the plain dialect (R4, R10, R18, R21).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,11 @@ use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebS
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
-use toolrail_core::Principal;
+use http::Uri;
+use toolrail_core::{ForeignPage, Principal};
 
-use super::LARGEST_MESSAGE;
 use super::connection::Connection;
+use super::{LARGEST_MESSAGE, http_sse};
 use crate::peer::Session;
 use crate::reply::Pieces;
 use crate::server::Server;
@@ -28,22 +29,29 @@ const GOODBYE: Duration = Duration::from_secs(1);
 pub(super) async fn handle(
     State(server): State<Arc<Server>>,
     principal: Option<Extension<Principal>>,
+    foreign_page: Option<Extension<ForeignPage>>,
+    uri: Uri,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let principal = principal.map(|Extension(principal)| principal).unwrap_or_default();
+    let endpoint = match server.endpoint_at(uri.path()) {
+        Ok(endpoint) => Arc::clone(endpoint),
+        Err(unknown) => return http_sse::fault(unknown),
+    };
+    let session =
+        Session { plain_shapes: true, foreign_page: foreign_page.is_some(), ..Session::of_connection() };
     let open = server.sockets.token();
     upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE).protocols(["mcp"]).on_upgrade(
         async move |socket| {
-            serve(server, socket, principal).await;
+            let connection = Connection::new(Arc::clone(&server), session, principal, endpoint);
+            serve(connection, server, socket).await;
             drop(open);
         },
     )
 }
 
-async fn serve(server: Arc<Server>, socket: WebSocket, principal: Principal) {
+async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocket) {
     let (mut sink, mut frames) = socket.split();
-    let session = Session { plain_shapes: true, ..Session::of_connection() };
-    let mut connection = Connection::new(Arc::clone(&server), session, principal);
     let mut probe = tokio::time::interval(PROBE);
     probe.tick().await;
     let mut silent = false;

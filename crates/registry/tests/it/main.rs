@@ -5,6 +5,8 @@
 #[cfg(test)]
 mod definitions;
 #[cfg(test)]
+mod endpoints;
+#[cfg(test)]
 mod fake;
 #[cfg(test)]
 mod fallback;
@@ -21,6 +23,7 @@ mod learnt_rows;
 #[cfg(test)]
 mod logs;
 #[cfg(test)]
+mod meanings;
 mod measured;
 #[cfg(test)]
 mod others;

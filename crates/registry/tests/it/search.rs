@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolrail_core::{Change, DefinitionForm, Offer};
 use toolrail_registry::{
-    Among, Compiler, Registry, RegistryLimits, SearchAnswer, SearchError, SearchMethod, SearchRequest,
-    Snapshot, StoreSource,
+    Among, Choice, Compiler, Endpoint, Registry, RegistryLimits, SearchAnswer, SearchError, SearchMethod,
+    SearchRequest, Snapshot, StoreSource,
 };
 
 use crate::fake::{Far, Note, Server, far, offered};
@@ -104,18 +104,18 @@ async fn a_replaced_definition_is_found_by_its_new_words_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_finds_its_own_over_the_shared_ones_and_nothing_of_others() {
     let Fixture { rows, registry } = fixture(&[]);
-    rows.commit(&["a", "b", "c"].map(|name| said(name, "shared weather")));
+    rows.commit(&["a", "b", "c"].map(|name| said(name, "public weather")));
     rows.commit(&[
-        of("acme", said("B", "own weather")),
-        of("acme", said("x", "own weather")),
-        of("acme", said("c", "own weather")),
+        of("acme", said("B", "private weather")),
+        of("acme", said("x", "private weather")),
+        of("acme", said("c", "private weather")),
         of("acme", switch("c", false)),
-        of("other", said("y", "own weather")),
+        of("other", said("y", "private weather")),
     ]);
     registry.refresh().await;
     assert_eq!(found(&registry, Some("acme"), "weather").await, ["B", "a", "x"]);
-    assert_eq!(found(&registry, Some("acme"), "own").await, ["B", "x"]);
-    assert_eq!(found(&registry, Some("acme"), "shared").await, ["a"], "what it hides is not found");
+    assert_eq!(found(&registry, Some("acme"), "private").await, ["B", "x"]);
+    assert_eq!(found(&registry, Some("acme"), "public").await, ["a"], "what it hides is not found");
     assert_eq!(found(&registry, Some("other"), "weather").await, ["a", "b", "c", "y"]);
     assert_eq!(found(&registry, None, "weather").await, ["a", "b", "c"]);
     assert_eq!(found(&registry, Some("unknown"), "weather").await, ["a", "b", "c"]);
@@ -144,6 +144,22 @@ async fn what_an_upstream_offers_is_found() {
     rows.commit(&[switch("up", false)]);
     registry.refresh().await;
     assert!(found(&registry, None, "weather").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_a_group_nothing_else_is_found() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&["git.star", "git.clone", "mail.send"].map(|name| said(name, "weather")));
+    rows.commit(&[of("acme", said("git.own", "weather"))]);
+    registry.refresh().await;
+    let choice = Some(Choice::default().with_patterns(&["git.*".into()]));
+    let group = Arc::new(Endpoint { choice, ..Endpoint::default() });
+    for (tenant, expected) in [(None, 2), (Some("acme"), 3)] {
+        let snapshot = registry.catalogue_at(tenant, &group);
+        let hits = answer(&registry, &snapshot, wanted("weather")).await.hits;
+        assert_eq!(hits.len(), expected, "{tenant:?}");
+        assert!(hits.iter().all(|hit| hit.value.name.as_str().starts_with("git.")));
+    }
 }
 
 /// R72: what is only described is found all the same.

@@ -88,3 +88,30 @@ async fn a_tenant_does_not_see_the_counts_of_another() {
     };
     assert_eq!((most_used("acme"), most_used("other")), (vec![4], vec![]));
 }
+
+/// The tokens of a full list are those of its tools; where the search stands before them, those that are always listed.
+#[tokio::test(flavor = "multi_thread")]
+async fn search_mode_costs_less_context() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let mut eager = tool("eager", "listed always");
+    eager["deferLoading"] = json!(false);
+    let described = json!({"name": "d", "description": "elsewhere", "metadata": {}});
+    rows.commit(&[put("eager", &eager.to_string()), put("d", &described.to_string())]);
+    rows.commit(&(0..99).map(|number| in_category(&format!("t{number}"), "x")).collect::<Vec<_>>());
+    registry.refresh().await;
+    let cost = registry.snapshot().context_cost();
+    assert_eq!((cost.tools, cost.listed_in_search_mode, cost.formats.len()), (100, 1, 4));
+    for format in &cost.formats {
+        assert!((30..100).contains(&format.search), "{format:?}");
+        assert!((80 * format.search..120 * format.search).contains(&format.full), "{format:?}");
+        assert_eq!(format.saved_percent, 98, "{format:?}");
+        assert!(format.each_search > format.search, "{format:?}");
+    }
+    let [anthropic, openai, gemini, _] = &cost.formats[..] else { panic!() };
+    assert!(openai.full > gemini.full && anthropic.full > gemini.full);
+    let told = serde_json::to_value(anthropic).unwrap();
+    assert_eq!((&told["format"], &told["saved_percent"]), (&json!("anthropic"), &json!(98)));
+    let Fixture { registry, .. } = fixture(&[]);
+    registry.refresh().await;
+    assert!(registry.snapshot().context_cost().formats.iter().all(|format| format.full == 0));
+}

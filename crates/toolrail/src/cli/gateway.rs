@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity, UpstreamState};
 use toolrail_mcp::Server;
-use toolrail_registry::{Registry, Snapshot};
+use toolrail_registry::{Endpoint, ListingMode, Registry, Snapshot};
 use toolrail_store::StoreUrl;
 
 use super::Hinted;
 use crate::assemble::Assembly;
-use crate::config::{ConfigFile, Settings};
+use crate::config::{ConfigFile, ListingFile, Settings};
 use crate::{identity, print};
 
 /// The most tool names printed at the start.
@@ -53,6 +53,21 @@ pub(super) struct GatewayArgs {
     /// The most tools on one page of tools/list [default: 10000]
     #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT")]
     page_size: Option<usize>,
+    /// How tools/list lists tools: full lists all, search those that are pinned or say deferLoading: false, auto all up to a
+    /// number [default: full]
+    #[arg(long, env = "TOOLRAIL_LISTING", value_name = "MODE", value_parser = listing_mode())]
+    listing: Option<ListingMode>,
+    /// Whether clients have tools to find tools with, such as search_tools [default: true]
+    #[arg(
+        long,
+        env = "TOOLRAIL_DISCOVERY",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new()
+    )]
+    discovery: Option<bool>,
     /// Also start a small REST service and tools against it
     #[arg(long)]
     pub(super) demo: bool,
@@ -111,11 +126,18 @@ impl GatewayArgs {
             history_versions: self.history_versions,
             history_days: self.history_days,
             page_size: self.page_size,
+            listing: self.listing.map(|mode| ListingFile { mode: Some(mode), ..ListingFile::default() }),
+            discovery: self.discovery,
             ..more
         };
         let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
         Ok(flags.or(file))
     }
+}
+
+fn listing_mode() -> impl TypedValueParser<Value = ListingMode> {
+    let words = ListingMode::ALL.map(ListingMode::word);
+    PossibleValuesParser::new(words).map(|word| ListingMode::parse(&word).unwrap_or_default())
 }
 
 /// Follows the sources in a task of its own: compiling many definitions must not keep the caller from its connections. Also
@@ -170,7 +192,29 @@ pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
             if errors == 1 { "1 problem keeps".to_owned() } else { format!("{errors} problems keep") };
         lines.push(format!("{problems} definitions from going live; {look}"));
     }
+    let endpoints = registry.endpoints();
+    lines.extend(about_endpoint(registry, endpoints.main()));
+    lines.extend(endpoints.groups().take(MOST_NAMES).filter_map(|group| about_endpoint(registry, group)));
     lines
+}
+
+/// What is served and listed at an endpoint, where that is not everything.
+fn about_endpoint(registry: &Registry, endpoint: &Arc<Endpoint>) -> Option<String> {
+    let snapshot = registry.catalogue_at(None, endpoint);
+    let listing = snapshot.listing();
+    let listed = match listing.hidden() {
+        0 => String::new(),
+        _ => format!(", {} of them listed (mode {})", listing.listed, listing.mode.word()),
+    };
+    let Some(group) = &endpoint.group else {
+        let count = print::counted(listing.total, "tool");
+        return (!listed.is_empty()).then(|| format!("{count} at {}{listed}", toolrail_mcp::ENDPOINT));
+    };
+    if snapshot.tool_count() == 0 {
+        tracing::warn!(group = &**group, "no tool fits the group; see what it chooses in the configuration");
+    }
+    let count = print::counted(snapshot.tool_count(), "tool");
+    Some(format!("group {group}: {count} at {}/{group}{listed}", toolrail_mcp::ENDPOINT))
 }
 
 /// The upstream servers whose tools are not there, or may be old.

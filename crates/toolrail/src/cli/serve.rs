@@ -172,6 +172,7 @@ async fn guarded(
 ) -> anyhow::Result<Arc<Guarded>> {
     let mcp = assemble::mcp_server(assembly).await?;
     mcp.catch_up().await;
+    mcp.look_at_lists();
     let routes = assemble::routes(&mcp, &assembly.registry, metrics);
     let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
     let tenants = Tenants::new(settings.tenant.clone());

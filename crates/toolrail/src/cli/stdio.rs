@@ -3,16 +3,18 @@
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
 use http::{HeaderMap, Method};
 use toolrail_executors::outbound::Streamed;
 use toolrail_mcp::{BridgeError, Incoming, Reply};
+use toolrail_registry::Endpoint;
 
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
-use super::{shell_word, told};
+use super::{Hinted, shell_word, told};
 use crate::assemble;
 use crate::config::{ConfigFile, Settings};
 use crate::{demo, identity, print};
@@ -22,19 +24,23 @@ pub(super) struct StdioArgs {
     /// Bridge to this server, such as http://127.0.0.1:8080/mcp, instead of serving local tools
     #[arg(long, conflicts_with = "demo")]
     url: Option<String>,
+    /// Serve only the tools of this group of the configuration; with --url, of that server
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
     #[command(flatten)]
     gateway: GatewayArgs,
 }
 
 pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {
     match &args.url {
-        Some(url) => bridge(url, &args.gateway).await,
-        None => serve(&args.gateway).await,
+        Some(url) => bridge(url, args.group.as_deref(), &args.gateway).await,
+        None => serve(args.group.as_deref(), &args.gateway).await,
     }
 }
 
-async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
+async fn serve(group: Option<&str>, args: &GatewayArgs) -> anyhow::Result<()> {
     let settings = args.config(ConfigFile::default())?.settle()?;
+    let endpoint = endpoint_of(&settings, group)?;
     gateway::look_at(&settings)?;
     let demo = if args.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
@@ -49,12 +55,26 @@ async fn serve(args: &GatewayArgs) -> anyhow::Result<()> {
         print::note(format!("  {line}"));
     }
     let server = assemble::mcp_server(&assembly).await?;
+    server.look_at_lists();
     let following = (gateway::follow(&assembly), gateway::relay(&server));
     let principal = settings.tenant.clone();
-    toolrail_mcp::serve_stream(server, principal, tokio::io::stdin(), tokio::io::stdout()).await?;
+    toolrail_mcp::serve_stream((server, endpoint), principal, tokio::io::stdin(), tokio::io::stdout())
+        .await?;
     drop((following, demo));
     assembly.close().await;
     Ok(())
+}
+
+fn endpoint_of(settings: &Settings, group: Option<&str>) -> anyhow::Result<Arc<Endpoint>> {
+    let endpoints = &settings.endpoints;
+    endpoints.of(group).cloned().ok_or_else(|| {
+        let names: Vec<&str> = endpoints.group_names().collect();
+        let hint = match names.as_slice() {
+            [] => "the configuration (--config) has no groups".to_owned(),
+            names => format!("the configuration has {}", names.join(", ")),
+        };
+        Hinted::error(format!("there is no group {:?}", group.unwrap_or_default()), hint)
+    })
 }
 
 /// No server can be asked, so the folders are looked at.
@@ -73,21 +93,39 @@ fn look_at_problems(settings: &Settings) -> String {
     format!("`{program} validate {}` and {stored} show them", folders.join(" "))
 }
 
-async fn bridge(url: &str, args: &GatewayArgs) -> anyhow::Result<()> {
+async fn bridge(url: &str, group: Option<&str>, args: &GatewayArgs) -> anyhow::Result<()> {
     let settings = args.config(ConfigFile::default())?.settle()?;
-    let remote = Endpoint(Remote::new(url)?.for_tenant(settings.tenant.tenant())?);
+    let (url, named) = without_group(url);
+    let path = match group.or(named) {
+        Some(group) => format!("{}/{group}", toolrail_mcp::ENDPOINT),
+        None => toolrail_mcp::ENDPOINT.to_owned(),
+    };
+    let server = Remote::new(url)?.for_tenant(settings.tenant.tenant())?;
+    let remote = Gateway { server, path };
     print::note(format!(
-        "{} {} bridges standard input and output to {}/mcp",
+        "{} {} bridges standard input and output to {}{}",
         identity::title(),
         identity::version(),
-        remote.0.shown()
+        remote.server.shown(),
+        remote.path
     ));
     toolrail_mcp::bridge(&remote, tokio::io::stdin(), tokio::io::stdout()).await?;
     Ok(())
 }
 
-/// The MCP endpoint of a server.
-struct Endpoint(Remote);
+/// A URL that ends in the path of a group, and the group.
+fn without_group(url: &str) -> (&str, Option<&str>) {
+    match url.trim_end_matches('/').rsplit_once("/mcp/") {
+        Some((base, group)) if !group.contains('/') => (base, Some(group)),
+        _ => (url, None),
+    }
+}
+
+/// An MCP endpoint of a server.
+struct Gateway {
+    server: Remote,
+    path: String,
+}
 
 /// The body of one of its answers.
 struct Answer(Streamed);
@@ -97,10 +135,10 @@ type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send
 /// The longest message that is passed on.
 const LONGEST: usize = 256 * 1024 * 1024;
 
-impl toolrail_mcp::Remote for Endpoint {
+impl toolrail_mcp::Remote for Gateway {
     fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply> {
         Box::pin(async move {
-            let sent = self.0.open(method, toolrail_mcp::ENDPOINT, headers, body).await;
+            let sent = self.server.open(method, &self.path, headers, body).await;
             let answer = sent.map_err(|error| BridgeError(told(&error)))?;
             let text = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok());
             Ok(Reply {

@@ -16,6 +16,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::header::ORIGIN;
 use ::http::{Method, Request, Response};
 use axum::Router;
 use axum::body::Body;
@@ -29,7 +30,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::{PeerAddress, Principal};
+use toolrail_core::{ForeignPage, PeerAddress, Principal};
 use toolrail_mcp::Server;
 use tower::Service;
 
@@ -216,8 +217,11 @@ impl Guarded {
             }
             Err(refusal) => return refused(refusal, request.uri().path()),
         }
-        if request.uri().path() == toolrail_mcp::ENDPOINT {
-            return self.mcp.answer_http(request).await.map(Either::Left);
+        if request.headers().contains_key(ORIGIN) && self.guard.check_change(request.headers()).is_err() {
+            request.extensions_mut().insert(ForeignPage);
+        }
+        if toolrail_mcp::is_endpoint(request.uri().path()) {
+            return self.mcp.answer_http(request, peer).await.map(Either::Left);
         }
         if request.uri().path().starts_with("/admin")
             && !request.method().is_safe()

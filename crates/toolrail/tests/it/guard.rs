@@ -38,7 +38,16 @@ async fn a_foreign_host_or_origin_is_refused_on_every_route() -> Result<()> {
 #[tokio::test]
 async fn a_refused_mcp_client_gets_an_error_of_json_rpc() -> Result<()> {
     let gateway = Gateway::builder(BINARY).start().await?;
-    for path in ["/mcp", "/mcp/ws", "/sse", "/messages?sessionId=x"] {
+    for path in [
+        "/mcp",
+        "/mcp/ws",
+        "/sse",
+        "/messages?sessionId=x",
+        "/mcp/some-group",
+        "/mcp/some-group/ws",
+        "/mcp/some-group/sse",
+        "/mcp/some-group/messages?sessionId=x",
+    ] {
         for header in [("host", "evil.example"), ("origin", "https://evil.example")] {
             let request = Request::post(path).header(header.0, header.1).body(Full::new(Bytes::new()))?;
             let reply = gateway.request(request).await?;
@@ -77,7 +86,7 @@ const CONSOLE: &str = "https://console.example.com";
 #[tokio::test]
 async fn a_browser_may_send_what_a_known_page_asks_for() -> Result<()> {
     let gateway = Gateway::builder(BINARY).args(["--allow-origin", CONSOLE]).start().await?;
-    for path in ["/mcp", "/mcp/tools/call", "/admin/tools", "/sse", "/nothing"] {
+    for path in ["/mcp", "/mcp/tools/call", "/admin/tools", "/sse", "/nothing", "/mcp/some-group"] {
         for origin in [CONSOLE, "http://localhost:3000"] {
             let asked = Request::options(path)
                 .header("origin", origin)

@@ -48,7 +48,7 @@ async fn the_first_list_has_the_tools_of_upstream_servers() {
         fs::create_dir(path(tools)).unwrap();
     }
     fs::write(path("far/a.json"), plain("one", "http://127.0.0.1:1/").to_string()).unwrap();
-    let args = ["stdio", "--data", &path("far-data"), "--tools", &path("far")];
+    let args = ["stdio", "--discovery=off", "--data", &path("far-data"), "--tools", &path("far")];
     let upstream = json!({"name": "up", "mcp": {"command": BINARY, "args": args}});
     fs::write(path("near/a.json"), upstream.to_string()).unwrap();
     let mut stdio = spawn(&["stdio", "--data", &path("data"), "--tools", &path("near")]);

@@ -146,6 +146,7 @@ pub(crate) async fn run_with_input(folder: &Path, arguments: &[&str], input: &st
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TOOLRAIL_")) {
         command.env_remove(name);
     }
+    command.env("TOOLRAIL_DISCOVERY", "off");
     command.args(arguments).current_dir(folder).kill_on_drop(true);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {

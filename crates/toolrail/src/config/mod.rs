@@ -1,6 +1,13 @@
 //! The configuration: a file, overruled by the environment, overruled by flags. Every problem of the file is told at
 //! once, with its place.
 
+mod endpoints;
+mod faults;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,9 +15,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use toolrail_core::{Principal, Retention, closest};
-use toolrail_registry::FileFault;
+use toolrail_core::{Principal, Retention};
+use toolrail_registry::{Endpoints, FileFault};
 use toolrail_store::StoreUrl;
+
+use endpoints::GroupFile;
+pub(crate) use endpoints::ListingFile;
+pub(crate) use search::{SearchFile, SearchSettings};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
@@ -55,6 +66,16 @@ pub(crate) struct ConfigFile {
     pub(crate) history_days: Option<u32>,
     /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
     pub(crate) page_size: Option<usize>,
+    /// How `tools/list` lists tools: `full`, `search` or `auto`, or a mapping with `mode`, `threshold` and `pinned`; `full`
+    /// when left out.
+    #[serde(deserialize_with = "endpoints::listing")]
+    pub(crate) listing: Option<ListingFile>,
+    /// Whether clients have the discovery tools, such as `search_tools`; they have when left out.
+    pub(crate) discovery: Option<bool>,
+    /// Groups of tools by name, each with an endpoint of its own at `/mcp/{name}`.
+    pub(crate) groups: Option<BTreeMap<String, GroupFile>>,
+    /// How tools are found.
+    pub(crate) search: Option<SearchFile>,
 }
 
 /// The configuration in effect.
@@ -75,6 +96,8 @@ pub(crate) struct Settings {
     pub(crate) refresh_window: Duration,
     pub(crate) history: Retention,
     pub(crate) page_size: Option<usize>,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) search: SearchSettings,
 }
 
 impl ConfigFile {
@@ -107,7 +130,7 @@ impl ConfigFile {
             }
             _ => bail!("the configuration {} must be one mapping of keys to values", path.display()),
         };
-        let faults = faults_of(&members);
+        let faults = faults::of_file(&members);
         if !faults.is_empty() {
             bail!("the configuration {} has problems:\n  {}", path.display(), faults.join("\n  "));
         }
@@ -121,25 +144,6 @@ fn in_file(fault: &FileFault) -> String {
         Some((line, column)) => format!(":{line}:{column} is {fault}"),
         None => format!(" is {fault}"),
     }
-}
-
-/// Tries every key on its own, so that one fault does not hide the next.
-fn faults_of(members: &Map<String, Value>) -> Vec<String> {
-    let mut faults = Vec::new();
-    for (key, value) in members {
-        if !KEYS.contains(&key.as_str()) {
-            let meant = closest(key, KEYS.iter().copied());
-            let meant = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
-            faults.push(format!("/{key}: unknown key{meant}; known are {}", KEYS.join(", ")));
-            continue;
-        }
-        let alone = Value::Object(Map::from_iter([(key.clone(), value.clone())]));
-        match serde_json::from_value::<ConfigFile>(alone) {
-            Err(error) => faults.push(format!("/{key}: {error}")),
-            Ok(file) => faults.extend(file.out_of_range().map(|fault| format!("/{key}: {fault}"))),
-        }
-    }
-    faults
 }
 
 const KEYS: &[&str] = &[
@@ -159,6 +163,10 @@ const KEYS: &[&str] = &[
     "historyVersions",
     "historyDays",
     "pageSize",
+    "listing",
+    "discovery",
+    "groups",
+    "search",
 ];
 
 impl ConfigFile {
@@ -203,6 +211,10 @@ impl ConfigFile {
             history_versions: self.history_versions.or(other.history_versions),
             history_days: self.history_days.or(other.history_days),
             page_size: self.page_size.or(other.page_size),
+            listing: both(self.listing, other.listing, ListingFile::or),
+            discovery: self.discovery.or(other.discovery),
+            groups: self.groups.or(other.groups),
+            search: both(self.search, other.search, SearchFile::or),
         }
     }
 
@@ -227,7 +239,21 @@ impl ConfigFile {
             refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
             history: Retention { versions: self.history_versions, days: self.history_days },
             page_size: self.page_size,
+            endpoints: endpoints::settle(
+                self.listing.unwrap_or_default(),
+                self.discovery.unwrap_or(true),
+                self.groups.unwrap_or_default(),
+            ),
+            search: self.search.unwrap_or_default().settle(),
         })
+    }
+}
+
+/// What is given of two blocks, the first over the second.
+fn both<T>(first: Option<T>, second: Option<T>, over: impl FnOnce(T, T) -> T) -> Option<T> {
+    match (first, second) {
+        (Some(first), Some(second)) => Some(over(first, second)),
+        (first, second) => first.or(second),
     }
 }
 
@@ -255,83 +281,4 @@ fn address_of(text: &str) -> anyhow::Result<SocketAddr> {
     let wrong = || format!("{text:?} is not an address to listen on; write it like 127.0.0.1:8080");
     let mut found = text.to_socket_addrs().with_context(wrong)?;
     found.next().with_context(wrong)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_key_of_the_file_is_taken() {
-        let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
-                    allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\nallowCommands: true\n\
-                    store: 'mysql://u:hidden@h/t'\nstorePasswordFile: p\ntenant: acme\nrefreshWindowMs: 0\n\
-                    historyVersions: 9\nhistoryDays: 30\n";
-        let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
-        assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
-        assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
-        assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
-        assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
-        assert_eq!(settings.allow_origins, ["https://a.b"]);
-        assert_eq!((settings.poll, settings.page_size), (Duration::from_millis(100), Some(50)));
-        assert_eq!((settings.refresh_window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
-        assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
-        assert_eq!(settings.store_password_file, Some("p".into()));
-        assert_eq!(format!("{:?}", settings.store), "Some(mysql://h/t)");
-    }
-
-    #[test]
-    fn a_port_alone_may_be_a_number() {
-        let listen =
-            |text: &str| ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap().listen;
-        assert_eq!(listen("listen: 18091\n").to_string(), "127.0.0.1:18091");
-        assert_eq!(listen("listen:\n").to_string(), DEFAULT_LISTEN);
-        for wrong in ["listen: 70000\n", "listen: [1]\n", "listen: 1.5\n"] {
-            let error = ConfigFile::parse(Path::new("c.yaml"), wrong).unwrap_err().to_string();
-            assert!(error.contains("/listen: "), "{error}");
-        }
-    }
-
-    #[test]
-    fn every_problem_of_the_file_is_told_with_its_place() {
-        let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\nstore: 'oracle://u:hidden@h'\n\
-                    tenant: a b\nrefreshWindowMs: 5001\nhistoryDays: 0\nhistoryVersions: 0\n";
-        let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
-        for part in [
-            "/listenn: unknown key; did you mean \"listen\"?",
-            "/pollMs: 5 is not",
-            "/tools: ",
-            "/listen: \"nowhere\"",
-            "/store: there is no kind of store \"oracle\"",
-            "/tenant: \"a b\" is not the name",
-            "/refreshWindowMs: 5001 is not",
-            "/historyDays: 0 is not",
-            "/historyVersions: 0 is not",
-        ] {
-            assert!(error.contains(part), "{part} is not in: {error}");
-        }
-        assert!(!error.contains("hidden"), "{error}");
-    }
-
-    #[test]
-    fn a_file_with_nothing_but_tools_is_a_configuration_too() {
-        let file = ConfigFile::parse(Path::new("c.yaml"), "tools: [a, b]\n").unwrap();
-        assert_eq!(file.tools, Some(vec!["a".into(), "b".into()]));
-        assert_eq!(ConfigFile::parse(Path::new("c.yaml"), "").unwrap(), ConfigFile::default());
-    }
-
-    #[test]
-    fn flags_go_before_the_file() {
-        let flags =
-            ConfigFile { listen: Some("9001".into()), allow_commands: Some(false), ..ConfigFile::default() };
-        let file = ConfigFile {
-            listen: Some("9000".into()),
-            poll_ms: Some(100),
-            allow_commands: Some(true),
-            ..ConfigFile::default()
-        };
-        let settings = flags.or(file).settle().unwrap();
-        assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
-        assert_eq!(settings.poll, Duration::from_millis(100));
-    }
 }

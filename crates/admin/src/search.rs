@@ -1,0 +1,182 @@
+//! `GET /mcp/search?q=…` and `POST /mcp/search`: finds tools, and says of each hit where and why (R60–R64).
+
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use toolrail_core::{ErrorCode, METADATA};
+use toolrail_registry::{
+    Among, Highlights, Hit, MOST_HITS, Matched, SearchError, SearchMethod, SearchRequest, Tool,
+};
+
+use std::sync::Arc;
+
+use crate::Admin;
+use crate::asker::Asker;
+use crate::body;
+use crate::failure::{Failure, json};
+
+/// How many hits there are unless another number is asked for (R60).
+const DEFAULT_LIMIT: usize = 5;
+/// What may stand in the query string.
+const KNOWN: &str = "q (or query), method, limit, category, tag";
+
+/// What to look for.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// What the tool should do, in words; with the method `regex` a pattern.
+    #[serde(alias = "q")]
+    query: Option<String>,
+    #[serde(alias = "search_method")]
+    method: Option<String>,
+    limit: Option<usize>,
+    /// Only tools of that category, in any case.
+    category: Option<String>,
+    /// Only tools with that tag, in any case.
+    tag: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    query: &'a str,
+    method: &'static str,
+    total: usize,
+    results: Vec<Found<'a>>,
+    notes: Vec<String>,
+    took_us: u64,
+}
+
+/// One hit.
+#[derive(Serialize)]
+struct Found<'a> {
+    tool_name: &'a str,
+    description: &'a str,
+    score: f64,
+    match_reason: &'static str,
+    callable: bool,
+    highlights: Marked,
+    explanation: Vec<Reason<'a>>,
+}
+
+/// Where in its texts a hit has what was looked for: from one character up to another.
+#[derive(Serialize)]
+struct Marked {
+    name: Vec<[usize; 2]>,
+    description: Vec<[usize; 2]>,
+}
+
+/// Something that speaks for a hit.
+#[derive(Serialize)]
+struct Reason<'a> {
+    word: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+    field: &'static str,
+    weight: f64,
+}
+
+/// `GET /mcp/search`.
+pub(crate) async fn by_query(
+    State(admin): State<Admin>,
+    asker: Asker,
+    asked: Result<Query<Asked>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(asked) = asked.map_err(|error| Failure::bad_query(&error, KNOWN))?;
+    search(&admin, asker, &asked).await
+}
+
+/// `POST /mcp/search`.
+pub(crate) async fn by_body(
+    State(admin): State<Admin>,
+    asker: Asker,
+    body: Body,
+) -> Result<Response, Failure> {
+    let bytes = body::read(body, body::ORDINARY).await?;
+    let asked: Asked = body::parse_object(&bytes)?;
+    search(&admin, asker, &asked).await
+}
+
+async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result<Response, Failure> {
+    let started = Instant::now();
+    let query = asked.query.as_deref().unwrap_or_default();
+    let method = asked.method()?;
+    let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
+    let snapshot = admin.registry.catalogue(principal.tenant());
+    let request = SearchRequest {
+        query,
+        method,
+        // What is narrowed afterwards must begin with more.
+        limit: if asked.is_narrow() && (1..=MOST_HITS).contains(&limit) { MOST_HITS } else { limit },
+        among: Among::All,
+        tenant: principal.tenant(),
+        conversation: None,
+    };
+    let answer = admin.registry.search(&snapshot, &request).await?;
+    let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let highlights = Highlights::new(method, query);
+    let hits = answer.hits.iter().filter(|hit| asked.fits(&hit.value)).take(limit);
+    let results: Vec<Found<'_>> = hits.map(|hit| Found::of(hit, method, &highlights)).collect();
+    let body =
+        Answer { query, method: method.word(), total: results.len(), results, notes: answer.notes, took_us };
+    Ok(json(StatusCode::OK, &body))
+}
+
+impl Asked {
+    fn method(&self) -> Result<SearchMethod, Failure> {
+        let Some(word) = &self.method else { return Ok(SearchMethod::default()) };
+        word.parse()
+            .map_err(|unknown: toolrail_registry::UnknownMethod| Failure::bad_request(unknown.to_string()))
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.category.is_some() || self.tag.is_some()
+    }
+
+    fn fits(&self, tool: &Tool) -> bool {
+        let same = |wanted: &str, found: &str| wanted.to_lowercase() == found.to_lowercase();
+        let fits = |wanted: &Option<String>, mut found: &mut dyn Iterator<Item = &str>| {
+            wanted.as_deref().is_none_or(|wanted| (&mut found).any(|found| same(wanted, found)))
+        };
+        fits(&self.category, &mut tool.category.as_deref().into_iter())
+            && fits(&self.tag, &mut tool.tags.iter().map(|tag| &**tag))
+    }
+}
+
+impl<'a> Found<'a> {
+    fn of(hit: &'a Hit<Arc<Tool>>, method: SearchMethod, highlights: &Highlights) -> Self {
+        let (name, description) =
+            (hit.value.name.as_str(), hit.value.description.as_deref().unwrap_or_default());
+        Self {
+            tool_name: name,
+            description,
+            score: short(hit.score).clamp(1e-4, 1.0),
+            match_reason: method.reason(),
+            callable: &*hit.value.kind != METADATA,
+            highlights: Marked { name: highlights.of(name), description: highlights.of(description) },
+            explanation: hit.matched.iter().map(Reason::of).collect(),
+        }
+    }
+}
+
+impl<'a> Reason<'a> {
+    fn of(matched: &'a Matched) -> Self {
+        let Matched { word, by, field, weight } = matched;
+        Self { word, by: by.as_deref(), field, weight: short(*weight) }
+    }
+}
+
+/// Four places are enough to tell hits apart.
+fn short(number: f32) -> f64 {
+    (f64::from(number) * 1e4).round() / 1e4
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        Self::new(ErrorCode::InvalidRequest, error.to_string())
+    }
+}

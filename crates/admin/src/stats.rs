@@ -1,0 +1,27 @@
+//! `GET /admin/stats`: figures about the tools that somebody sees, and what listing them costs a model.
+
+use axum::extract::State;
+use axum::response::Response;
+use http::StatusCode;
+use serde::Serialize;
+use toolrail_registry::{ContextCost, Statistics};
+
+use crate::Admin;
+use crate::asker::Asker;
+use crate::failure::json;
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    statistics: Statistics,
+    context: ContextCost,
+    /// How good the numbers of `context` are.
+    estimate: &'static str,
+}
+
+pub(crate) async fn stats(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+    let snapshot = admin.registry.catalogue(principal.tenant());
+    let statistics = admin.registry.statistics(&snapshot);
+    let answer = Answer { statistics, context: snapshot.context_cost(), estimate: ContextCost::ESTIMATE };
+    json(StatusCode::OK, &answer)
+}

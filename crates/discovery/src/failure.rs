@@ -1,0 +1,65 @@
+//! What is told when something goes wrong: the documents' own words first, which clients may look for, and what to do about
+//! it in the next line.
+
+use toolrail_core::{CallError, ErrorCode, StoreError};
+use toolrail_registry::WriteError;
+
+use crate::asked::Asked;
+
+/// The arguments are wrong.
+pub(crate) fn invalid(message: impl Into<String>) -> CallError {
+    CallError::new(ErrorCode::InvalidArguments, message)
+}
+
+/// There is no such tool (R66).
+pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
+    let near = asked.registry.no_such_tool(&asked.snapshot, name).await;
+    CallError::new(ErrorCode::NotFound, format!("工具不存在: {}\n{}", shortened(name), near.message))
+}
+
+/// There is such a tool already (R69).
+pub(crate) fn exists(name: &str) -> CallError {
+    let hint = "there is already a tool of that name, and names ignore case; take another, or unregister that one first";
+    CallError::new(ErrorCode::Conflict, format!("工具已存在: {name}\n{hint}"))
+}
+
+/// A page from elsewhere wants to change something.
+pub(crate) fn may_not_change(tool: &str) -> CallError {
+    let message = format!(
+        "{tool} is refused: web pages from elsewhere may call tools, but not register or remove them; if this one may, start the gateway with --allow-origin"
+    );
+    CallError::new(ErrorCode::Forbidden, message)
+}
+
+/// A change was not made.
+pub(crate) fn not_written(error: &WriteError) -> CallError {
+    let code = match error {
+        WriteError::NotFound(_)
+        | WriteError::NoHistory(_)
+        | WriteError::NoVersion { .. }
+        | WriteError::NoRevision { .. } => ErrorCode::NotFound,
+        WriteError::Elsewhere { .. }
+        | WriteError::Shared { .. }
+        | WriteError::NoStore
+        | WriteError::Conflict(_)
+        | WriteError::Contradicted(_) => ErrorCode::Conflict,
+        WriteError::Refused(_) | WriteError::Store(StoreError::Refused { .. }) => {
+            ErrorCode::InvalidDefinition
+        }
+        WriteError::Store(error) => {
+            tracing::error!(%error, "store failed");
+            ErrorCode::StoreUnavailable
+        }
+    };
+    CallError::new(code, error.to_string())
+}
+
+/// A client's text as far as it is worth repeating.
+pub(crate) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 128;
+    if text.chars().count() <= LONGEST {
+        text.to_owned()
+    } else {
+        text.chars().take(LONGEST).chain(['…']).collect()
+    }
+}

@@ -1,0 +1,245 @@
+//! `register_tool` (R68, R69, C8): a new tool, described or whole. It goes the way of every registration: checked, written,
+//! noted in the audit record, and published before the answer goes out.
+
+use serde_json::{Map, Value, json};
+use toolrail_core::{Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, Severity};
+use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, Written};
+
+use crate::arguments::Arguments;
+use crate::asked::{Asked, good};
+use crate::failure::{exists, invalid, may_not_change, not_written};
+use crate::takes;
+
+/// The most characters of a description: real ones have some thousands.
+const LONGEST_DESCRIPTION: usize = 20_000;
+/// The most problems that are told.
+const MOST_TOLD: usize = 8;
+
+pub(crate) fn entry() -> Value {
+    let properties = json!({
+        "name": {"type": "string", "description": "The unique name, such as \"github.create_issue\"", "maxLength": 128},
+        "description": {
+            "type": "string", "maxLength": LONGEST_DESCRIPTION,
+            "description": "What the tool does and when to use it; tools are found by this"
+        },
+        "category": {"type": "string", "description": "The group it belongs to"},
+        "tags": {"type": "array", "items": {"type": "string"}, "default": [], "description": "Words to find it by"},
+        "input_schema": {"type": "object", "description": "The JSON Schema of its arguments"},
+        "output_schema": {"type": "object", "description": "The JSON Schema of its result"},
+        "mcp_server": {"type": "string", "description": "The MCP server that has the tool"},
+        "definition": {
+            "type": "object",
+            "description": "A whole Toolrail definition (such as one of type \"http\") instead of the other arguments; the tool can \
+                then be called"
+        },
+    });
+    json!({
+        "name": "register_tool",
+        "title": "Register a tool",
+        "description": "Adds a tool to the registry, for everybody to find. With name and description it is only described: found by \
+            search_tools, but not callable here. With a whole definition it can be called at once. Refuses a name that exists.",
+        "inputSchema": takes(properties, &[]),
+        "annotations": {
+            "readOnlyHint": false, "destructiveHint": false, "idempotentHint": false, "openWorldHint": false
+        },
+    })
+}
+
+pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
+    if !asked.call.caller.may_change() {
+        return Err(may_not_change("register_tool"));
+    }
+    let Proposed { document, base } = Proposed::read(Arguments::of(asked.call)?)?;
+    let name = document.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    // Not only among what is seen here: names are the same at every endpoint. Nor may one take the name of a shared tool, or
+    // of one that is built in, and so come to stand before it.
+    let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
+    if catalogue.entry(&name).is_some() || catalogue.find(&name).is_some() {
+        return Err(exists(&name));
+    }
+    let registration = Registration {
+        tenant: asked.tenant(),
+        expected: Expected::Absent,
+        ..Registration::bare(document, base)
+    };
+    let author = author(asked.call.caller);
+    let written = asked.registry.register(vec![registration], BatchMode::AllOrNothing, &author).await;
+    let (results, _) = written.map_err(|error| match error {
+        WriteError::Conflict(_) => exists(&name),
+        other => not_written(&other),
+    })?;
+    match results.into_iter().next() {
+        Some(Registered { written: Written::Created | Written::Updated, problems, .. }) => {
+            good(&registered(&asked, &name, &problems))
+        }
+        Some(Registered { problems, .. }) => Err(refused(&problems)),
+        None => Err(CallError::new(ErrorCode::Internal, "the registry gave no result")),
+    }
+}
+
+fn registered(asked: &Asked<'_>, name: &str, problems: &[Problem]) -> Value {
+    let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
+    let entry = catalogue.entry(name);
+    let tool = entry.and_then(|entry| entry.tool());
+    let shown = |tool: &Tool| {
+        json!({
+            "name": tool.name, "description": tool.description.as_deref().unwrap_or_default(),
+            "category": tool.category, "tags": tool.tags,
+        })
+    };
+    let is_callable =
+        |tool: &Tool| &*tool.kind != METADATA && entry.is_some_and(|entry| entry.live().is_some());
+    let mut answer = json!({
+        "success": true,
+        "message": format!("工具已注册: {name}"),
+        // What makes no tool, such as a prompt, or could not be read back yet, has a name at least.
+        "tool": tool.map_or_else(|| json!({"name": name}), |tool| shown(tool)),
+        "callable": tool.is_some_and(|tool| is_callable(tool)),
+    });
+    // Of a tool that is only described, nobody will write the schema anew for a model's sake.
+    let is_whole = tool.is_some_and(|tool| &*tool.kind != METADATA);
+    if is_whole && !problems.is_empty() {
+        answer["warnings"] = json!(problems.iter().take(MOST_TOLD).map(told).collect::<Vec<_>>());
+    }
+    answer
+}
+
+fn refused(problems: &[Problem]) -> CallError {
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let told: Vec<String> = errors.take(MOST_TOLD).map(told).collect();
+    let message = format!("the tool was not registered: {}", told.join("; "));
+    CallError::new(ErrorCode::InvalidDefinition, message)
+}
+
+fn told(problem: &Problem) -> String {
+    match problem.pointer.as_str() {
+        "" => problem.message.clone(),
+        pointer => format!("{pointer}: {}", problem.message),
+    }
+}
+
+/// Who registers, as the client introduced itself. Nobody is asked for a proof yet.
+pub(crate) fn author(caller: &dyn Caller) -> Author {
+    const LONGEST: usize = 64;
+    let said = caller.client_info().and_then(|info| info.get("name")).and_then(Value::as_str);
+    let plain = said.unwrap_or_default().chars().filter(|character| !character.is_control());
+    let who: String = plain.take(LONGEST).collect::<String>().trim().to_owned();
+    let who = if who.is_empty() { "anonymous".to_owned() } else { who };
+    Author { who, address: None, via: "mcp".to_owned() }
+}
+
+/// What is to be registered.
+struct Proposed {
+    document: Value,
+    /// Where it stands among the arguments, for problems.
+    base: &'static str,
+}
+
+impl Proposed {
+    fn read(mut arguments: Arguments) -> Result<Self, CallError> {
+        let (name, description) = (arguments.text("name")?, arguments.text("description")?);
+        if description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
+            return Err(invalid(format!(
+                "工具描述长度超过限制 ({LONGEST_DESCRIPTION} 字符)\nthe description has more than {LONGEST_DESCRIPTION} characters; shorten it"
+            )));
+        }
+        let definition = arguments.object("definition")?;
+        let others = Others {
+            category: arguments.text("category")?,
+            tags: arguments.texts("tags")?,
+            input_schema: arguments.object("input_schema")?,
+            output_schema: arguments.object("output_schema")?,
+            mcp_server: arguments.text("mcp_server")?,
+        };
+        arguments.finish()?;
+        match definition {
+            Some(definition) => whole(definition, (name, description), &others),
+            None => others.describe(name, description),
+        }
+    }
+}
+
+/// A whole definition, with which what stands beside it must agree.
+fn whole(
+    definition: Value,
+    (name, description): (Option<String>, Option<String>),
+    others: &Others,
+) -> Result<Proposed, CallError> {
+    let Value::Object(mut document) = definition else {
+        return Err(invalid("\"definition\" must be an object"));
+    };
+    if let Some(given) = others.given() {
+        return Err(invalid(format!("{given:?} stands beside \"definition\"; put it into that")));
+    }
+    for (field, value) in [("name", name), ("description", description)] {
+        let Some(value) = value else { continue };
+        match document.get(field).and_then(Value::as_str) {
+            Some(inside) if inside == value => {}
+            Some(_) => {
+                return Err(invalid(format!(
+                    "{field:?} says something else than \"definition\" does; make them the same, or leave one out"
+                )));
+            }
+            None => {
+                document.insert(field.to_owned(), value.into());
+            }
+        }
+    }
+    if document.get("name").and_then(Value::as_str).unwrap_or_default().trim().is_empty() {
+        return Err(no_name());
+    }
+    Ok(Proposed { document: Value::Object(document), base: "/definition" })
+}
+
+fn no_name() -> CallError {
+    invalid("工具名称不能为空\n\"name\" is missing: the unique name of the tool, a string")
+}
+
+/// What a description may have beside a name.
+struct Others {
+    category: Option<String>,
+    tags: Vec<String>,
+    input_schema: Option<Value>,
+    output_schema: Option<Value>,
+    mcp_server: Option<String>,
+}
+
+impl Others {
+    /// One of them that is there.
+    fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("category", self.category.is_some()),
+            ("tags", !self.tags.is_empty()),
+            ("input_schema", self.input_schema.is_some()),
+            ("output_schema", self.output_schema.is_some()),
+            ("mcp_server", self.mcp_server.is_some()),
+        ];
+        given.into_iter().find_map(|(name, there)| there.then_some(name))
+    }
+
+    /// The definition of a tool that is only described.
+    fn describe(self, name: Option<String>, description: Option<String>) -> Result<Proposed, CallError> {
+        let name =
+            name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).ok_or_else(no_name)?;
+        let Some(description) = description else {
+            return Err(invalid(
+                "工具描述不能为空\n\"description\" is missing: what the tool does; or give a whole \"definition\"",
+            ));
+        };
+        let text = |text: Option<String>| text.filter(|text| !text.trim().is_empty()).map(Value::from);
+        let mut metadata = Map::new();
+        metadata.extend(text(self.mcp_server).map(|server| ("mcpServer".to_owned(), server)));
+        let fields = [
+            ("name", Some(name.into())),
+            ("description", text(Some(description))),
+            ("type", Some(METADATA.into())),
+            ("category", text(self.category)),
+            ("tags", Some(json!(self.tags)).filter(|_| !self.tags.is_empty())),
+            ("inputSchema", self.input_schema),
+            ("outputSchema", self.output_schema),
+            (METADATA, Some(Value::Object(metadata))),
+        ];
+        let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Ok(Proposed { document: Value::Object(fields.collect()), base: "" })
+    }
+}

@@ -1,0 +1,47 @@
+//! Warns once when an endpoint lists so many tools that models read little else.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toolrail_registry::{ListingMode, Snapshot};
+
+use crate::server::Server;
+
+/// More listed tools than this are worth a word.
+const MANY: usize = 200;
+
+/// Whether it was said already.
+#[derive(Default)]
+pub(crate) struct LongLists {
+    told: AtomicBool,
+}
+
+impl LongLists {
+    /// Looks at what is about to be listed.
+    pub(crate) fn look(&self, snapshot: &Snapshot) {
+        let listing = snapshot.listing();
+        if listing.mode != ListingMode::Full
+            || listing.listed <= MANY
+            || self.told.swap(true, Ordering::Relaxed)
+        {
+            return;
+        }
+        let tokens = snapshot.context_cost().formats.iter().map(|cost| cost.full).max();
+        let group = snapshot.endpoint().and_then(|endpoint| endpoint.group.as_deref());
+        tracing::warn!(
+            tools = listing.listed,
+            tokens,
+            group,
+            "every client is shown a long list, at about that many tokens; --listing search, or listing: auto in the configuration, lets it search instead"
+        );
+    }
+}
+
+impl Server {
+    /// Warns of endpoints whose lists are very long, at the start; later that is noticed when somebody lists.
+    pub fn look_at_lists(&self) {
+        let endpoints = self.registry.endpoints();
+        for endpoint in std::iter::once(endpoints.main()).chain(endpoints.groups()) {
+            self.long_lists.look(&self.registry.catalogue_at(None, endpoint));
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Where in a text a query was found, for people to see.
+
+use std::ops::Range;
+
+use crate::search::SearchMethod;
+
+/// Marks what a query is about, in any number of texts.
+pub struct Highlights {
+    words: Vec<String>,
+}
+
+impl Highlights {
+    /// Reads a query; a pattern that is none marks nothing.
+    pub fn new(method: SearchMethod, query: &str) -> Self {
+        let _ = method;
+        Self { words: query.to_lowercase().split_whitespace().map(str::to_owned).collect() }
+    }
+
+    /// The parts of a text, in order and apart from each other, each from its first character up to the one behind its
+    /// last. Characters are counted, not bytes: those who read JSON know no others.
+    pub fn of(&self, text: &str) -> Vec<[usize; 2]> {
+        let mut counted = Counted { text, bytes: 0, characters: 0 };
+        self.ranges(text)
+            .into_iter()
+            .map(|range| [counted.up_to(range.start), counted.up_to(range.end)])
+            .collect()
+    }
+
+    fn ranges(&self, text: &str) -> Vec<Range<usize>> {
+        let found =
+            self.words.iter().filter_map(|word| text.find(word.as_str()).map(|at| at..at + word.len()));
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|range| range.start);
+        found
+    }
+}
+
+/// Counts characters, going forward.
+struct Counted<'t> {
+    text: &'t str,
+    bytes: usize,
+    characters: usize,
+}
+
+impl Counted<'_> {
+    fn up_to(&mut self, byte: usize) -> usize {
+        self.characters += self.text.get(self.bytes..byte).map_or(0, |passed| passed.chars().count());
+        self.bytes = byte;
+        self.characters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_are_counted_rather_than_bytes() {
+        let highlights = Highlights::new(SearchMethod::Bm25, "weather report");
+        assert_eq!(highlights.of("天气 weather 报告 report"), [[3, 10], [14, 20]]);
+        assert!(highlights.of("").is_empty());
+    }
+}

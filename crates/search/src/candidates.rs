@@ -1,0 +1,145 @@
+//! The first stage: from the lists of documents to the few hundred that are looked at closely.
+
+use std::cell::RefCell;
+
+use crate::index::Index;
+use crate::probe::Probes;
+use crate::wanted::Wish;
+
+/// How many documents are looked at closely, of the whole query and of each clause.
+const CANDIDATES: usize = 96;
+const CLAUSE_CANDIDATES: usize = 24;
+
+/// Sums that are kept for the next search, so that none allocates for each document.
+#[derive(Default)]
+struct Sums {
+    whole: Vec<f32>,
+    clause: Vec<f32>,
+    touched: Vec<u32>,
+    touched_by_clause: Vec<u32>,
+}
+
+thread_local! {
+    static SUMS: RefCell<Sums> = RefCell::default();
+}
+
+/// The slots of the documents of one index that may be among the best, in rising order.
+pub(crate) fn candidates<T: Clone>(
+    index: &Index<T>,
+    at: usize,
+    (wish, probes): (&Wish, &Probes<'_>),
+    accept: &(dyn Fn(&T) -> bool + Sync),
+) -> Vec<u32> {
+    SUMS.with(|sums| match sums.try_borrow_mut() {
+        Ok(mut sums) => gather(index, at, (wish, probes), (accept, &mut sums)),
+        // A filter that searches itself gets sums of its own.
+        Err(_) => gather(index, at, (wish, probes), (accept, &mut Sums::default())),
+    })
+}
+
+fn gather<T: Clone>(
+    index: &Index<T>,
+    at: usize,
+    (wish, probes): (&Wish, &Probes<'_>),
+    (accept, sums): (&(dyn Fn(&T) -> bool + Sync), &mut Sums),
+) -> Vec<u32> {
+    let size = index.records.len();
+    if sums.whole.len() < size {
+        sums.whole.resize(size, 0.0);
+        sums.clause.resize(size, 0.0);
+    }
+    let mut chosen = Vec::new();
+    for clause in 0..wish.clauses {
+        add_clause(at, clause, (wish, probes), sums);
+        if wish.clauses > 1 {
+            let best = Best { index, sums: &sums.clause, accept };
+            chosen.extend(best.of(&mut sums.touched_by_clause, CLAUSE_CANDIDATES));
+            for slot in sums.touched_by_clause.drain(..) {
+                if let Some(sum) = sums.clause.get_mut(slot as usize) {
+                    *sum = 0.0;
+                }
+            }
+        }
+    }
+    let best = Best { index, sums: &sums.whole, accept };
+    chosen.extend(best.of(&mut sums.touched, CANDIDATES));
+    for slot in sums.touched.drain(..) {
+        if let Some(sum) = sums.whole.get_mut(slot as usize) {
+            *sum = 0.0;
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+/// Adds what the words of a clause are worth; a word that stands in several counts for the whole in the first.
+fn add_clause(at: usize, clause: usize, (wish, probes): (&Wish, &Probes<'_>), sums: &mut Sums) {
+    for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
+        let Some(probe) = probes.probes.get(list.probe) else { continue };
+        let clauses = wish.words.get(probe.word).map_or(0, |word| word.clauses);
+        if clauses & (1 << clause) == 0 {
+            continue;
+        }
+        let first = clauses.trailing_zeros() as usize == clause;
+        let gain = probe.gain / 65535.0;
+        for posting in list.postings.blocks().iter().flat_map(|block| block.iter()) {
+            let slot = posting.slot as usize;
+            let value = gain * f32::from(posting.impact);
+            if first && let Some(sum) = sums.whole.get_mut(slot) {
+                if *sum == 0.0 {
+                    sums.touched.push(posting.slot);
+                }
+                *sum += value;
+            }
+            if wish.clauses > 1
+                && let Some(sum) = sums.clause.get_mut(slot)
+            {
+                if *sum == 0.0 {
+                    sums.touched_by_clause.push(posting.slot);
+                }
+                *sum += value;
+            }
+        }
+    }
+}
+
+/// Chooses the best of the documents that were touched.
+struct Best<'s, T: Clone> {
+    index: &'s Index<T>,
+    sums: &'s [f32],
+    accept: &'s (dyn Fn(&T) -> bool + Sync),
+}
+
+impl<T: Clone> Best<'_, T> {
+    /// The best that are accepted. Looks further where many are not.
+    fn of(&self, touched: &mut [u32], most: usize) -> Vec<u32> {
+        let mut chosen = Vec::with_capacity(most);
+        let mut rest = touched;
+        let mut round = most;
+        while !rest.is_empty() && chosen.len() < most {
+            let take = round.min(rest.len());
+            if take < rest.len() {
+                rest.select_nth_unstable_by(take - 1, |one, another| self.order(*one, *another));
+            }
+            let (now, later) = rest.split_at_mut(take);
+            now.sort_unstable_by(|one, another| self.order(*one, *another));
+            let accepted = now
+                .iter()
+                .copied()
+                .filter(|slot| self.index.record(*slot).is_some_and(|record| (self.accept)(&record.value)));
+            let missing = most - chosen.len();
+            chosen.extend(accepted.take(missing));
+            rest = later;
+            round = round.saturating_mul(4);
+        }
+        chosen
+    }
+
+    /// The better first; equals by key, so that slots never matter.
+    fn order(&self, one: u32, another: u32) -> std::cmp::Ordering {
+        let sum = |slot: u32| self.sums.get(slot as usize).copied().unwrap_or_default();
+        let key = |slot: u32| self.index.record(slot).map(|record| &record.key);
+        sum(another).total_cmp(&sum(one)).then_with(|| key(one).cmp(&key(another)))
+    }
+}

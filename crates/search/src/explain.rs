@@ -1,0 +1,36 @@
+//! Why a document was found, word by word.
+
+use crate::field::Field;
+use crate::hit::Matched;
+use crate::parameters::Parameters;
+use crate::probe::Probes;
+use crate::rank::Find;
+use crate::text::Shape;
+use crate::wanted::Wish;
+
+/// The most words of an explanation.
+const MOST_WORDS: usize = 16;
+
+/// What of the query a document has, the weightiest first.
+pub(crate) fn explain(wish: &Wish, probes: &Probes<'_>, finds: &[Find], parameters: &Parameters) -> Vec<Matched> {
+    let whole: f32 = probes.worth.iter().sum::<f32>().max(0.001);
+    let mut matched: Vec<Matched> = Vec::new();
+    for (word, find) in wish.words.iter().zip(finds) {
+        if find.value == 0.0 || word.shape == Shape::Bigram {
+            continue;
+        }
+        let way = probes.probes.get(usize::from(find.probe)).map_or(0, |probe| probe.way);
+        let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.clone())).flatten();
+        let field = weightiest(find.fields, parameters).map_or("description", Field::word);
+        matched.push(Matched { word: word.word.clone(), by, field, weight: find.value / whole });
+    }
+    matched.sort_by(|one, another| another.weight.total_cmp(&one.weight));
+    matched.truncate(MOST_WORDS);
+    matched
+}
+
+fn weightiest(fields: u16, parameters: &Parameters) -> Option<Field> {
+    let present = Field::ALL.into_iter().filter(|field| fields & field.bit() != 0);
+    let weight = |field: &Field| parameters.weights.get(*field as usize).copied().unwrap_or_default();
+    present.max_by(|one, another| weight(one).total_cmp(&weight(another)))
+}

@@ -1,0 +1,239 @@
+//! The second stage: the candidates are looked at closely. What a word gains is what its best way gains; then count how much
+//! of the query and of the name is covered, and whether neighbours in the query are neighbours in the document.
+
+use crate::index::{Index, Record};
+use crate::parameters::Parameters;
+use crate::probe::{self, Probes};
+use crate::wanted::Wish;
+
+/// What a candidate has of one word.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Find {
+    pub(crate) value: f32,
+    pub(crate) fields: u16,
+    /// The number of the probe that found it best.
+    pub(crate) probe: u16,
+    /// What other ways found.
+    further: f32,
+}
+
+/// A candidate with what was found in it.
+pub(crate) struct Ranked {
+    pub(crate) slot: u32,
+    pub(crate) score: f32,
+    /// Where its finds are in [`Finds`].
+    pub(crate) number: usize,
+}
+
+/// What every candidate has of every word.
+pub(crate) struct Finds {
+    words: usize,
+    finds: Vec<Find>,
+}
+
+impl Finds {
+    pub(crate) fn of(&self, candidate: usize) -> &[Find] {
+        self.finds.get(candidate * self.words..(candidate + 1) * self.words).unwrap_or_default()
+    }
+}
+
+/// The scores of the candidates of one index.
+pub(crate) fn rank<T: Clone>(
+    index: &Index<T>,
+    at: usize,
+    (wish, probes, parameters): (&Wish, &Probes<'_>, &Parameters),
+    candidates: &[u32],
+) -> (Vec<Ranked>, Finds) {
+    let finds = find(at, wish.words.len(), probes, candidates);
+    let judge = Judge::new(index, at, (wish, probes, parameters));
+    let ranked = candidates.iter().enumerate().filter_map(|(number, slot)| {
+        let record = index.record(*slot)?;
+        let score = judge.score(record, finds.of(number));
+        Some(Ranked { slot: *slot, score, number })
+    });
+    (ranked.collect(), finds)
+}
+
+/// Goes through the lists once more, for the candidates alone.
+fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u32]) -> Finds {
+    let mut finds = vec![Find::default(); words * candidates.len()];
+    for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
+        let Some(probe) = probes.probes.get(list.probe) else { continue };
+        let gain = probe.gain / 65535.0;
+        let mut from = 0;
+        for block in list.postings.blocks() {
+            let Some(last) = block.last() else { continue };
+            let mut postings = &block[..];
+            while let Some(slot) = candidates.get(from).filter(|slot| **slot <= last.slot) {
+                let skip = postings.partition_point(|posting| posting.slot < *slot);
+                postings = postings.get(skip..).unwrap_or_default();
+                if let Some(posting) = postings.first().filter(|posting| posting.slot == *slot)
+                    && let Some(find) = finds.get_mut(from * words + probe.word)
+                {
+                    note(find, gain * f32::from(posting.impact), posting.fields, list.probe);
+                }
+                from += 1;
+            }
+        }
+    }
+    Finds { words, finds }
+}
+
+fn note(find: &mut Find, value: f32, fields: u16, probe: usize) {
+    if value > find.value {
+        find.further += find.value;
+        find.value = value;
+        find.probe = u16::try_from(probe).unwrap_or(u16::MAX);
+    } else {
+        find.further += value;
+    }
+    find.fields |= fields;
+}
+
+/// Whether a term is one of the query's, and which word it stands for.
+struct Terms {
+    /// A bit for each term, so that most are passed over at once.
+    filter: [u64; 64],
+    /// Sorted by term: the term, its word, and what it gains at most.
+    terms: Vec<(u32, u16, f32)>,
+}
+
+impl Terms {
+    fn new(at: usize, probes: &Probes<'_>) -> Self {
+        let mut filter = [0; 64];
+        let mut terms = Vec::new();
+        for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
+            let Some(probe) = probes.probes.get(list.probe) else { continue };
+            if let Some(bits) = filter.get_mut((list.term as usize >> 6) & 63) {
+                *bits |= 1 << (list.term & 63);
+            }
+            terms.push((list.term, u16::try_from(probe.word).unwrap_or(u16::MAX), probe.gain));
+        }
+        terms.sort_unstable_by(|one, another| one.0.cmp(&another.0).then(another.2.total_cmp(&one.2)));
+        terms.dedup_by_key(|term| term.0);
+        Self { filter, terms }
+    }
+
+    fn word(&self, term: u32) -> Option<(usize, f32)> {
+        let bits = self.filter.get((term as usize >> 6) & 63).copied().unwrap_or_default();
+        if bits & (1 << (term & 63)) == 0 {
+            return None;
+        }
+        let at = self.terms.binary_search_by_key(&term, |known| known.0).ok()?;
+        self.terms.get(at).map(|(_, word, gain)| (usize::from(*word), *gain))
+    }
+}
+
+/// Scores the candidates of one index.
+struct Judge<'r, T: Clone> {
+    index: &'r Index<T>,
+    wish: &'r Wish,
+    probes: &'r Probes<'r>,
+    parameters: &'r Parameters,
+    terms: Terms,
+    /// What the words of each clause are worth, and of all of them; never 0.
+    clauses: Vec<f32>,
+    whole: f32,
+}
+
+impl<'r, T: Clone> Judge<'r, T> {
+    fn new(
+        index: &'r Index<T>,
+        at: usize,
+        (wish, probes, parameters): (&'r Wish, &'r Probes<'r>, &'r Parameters),
+    ) -> Self {
+        let worth = |clause: Option<usize>| {
+            let words = wish.words.iter().zip(&probes.worth);
+            let mine =
+                words.filter(|(word, _)| clause.is_none_or(|clause| word.clauses & (1 << clause) != 0));
+            mine.map(|(_, worth)| *worth).sum::<f32>().max(0.001)
+        };
+        let clauses = (0..wish.clauses).map(|clause| worth(Some(clause))).collect();
+        Self { index, wish, probes, parameters, terms: Terms::new(at, probes), clauses, whole: worth(None) }
+    }
+
+    fn score(&self, record: &Record<T>, finds: &[Find]) -> f32 {
+        let parameters = self.parameters;
+        let seen = self.sequence(record);
+        let whole = self.part(finds, &seen, (u32::MAX, self.whole));
+        if self.clauses.len() < 2 {
+            return whole;
+        }
+        let longest = self.clauses.iter().copied().fold(0.001, f32::max);
+        let parts = self.clauses.iter().enumerate().map(|(clause, worth)| {
+            self.part(finds, &seen, (1 << clause, *worth)) * (worth / longest).powf(parameters.clause_size)
+        });
+        (1.0 - parameters.clause) * whole + parameters.clause * parts.fold(0.0, f32::max)
+    }
+
+    /// The score of the words of some clauses.
+    fn part(&self, finds: &[Find], seen: &Seen, (clauses, worth): (u32, f32)) -> f32 {
+        let parameters = self.parameters;
+        let (mut gained, mut covered, mut named) = (0.0, 0.0, 0.0);
+        for ((word, find), most) in self.wish.words.iter().zip(finds).zip(&self.probes.worth) {
+            if word.clauses & clauses == 0 || find.value == 0.0 {
+                continue;
+            }
+            gained += (find.value + parameters.further * find.further).min(*most);
+            let way = self.probes.probes.get(usize::from(find.probe)).map_or(0.0, |probe| probe.gain);
+            covered += way.min(*most);
+            if find.fields & 1 != 0 {
+                named += way.min(*most);
+            }
+        }
+        let paired: f32 = seen.pairs.iter().filter(|pair| pair.0 & clauses != 0).map(|pair| pair.1).sum();
+        let name = seen.name * (named / worth).sqrt();
+        (gained + parameters.query_covered * covered + parameters.pairs * paired) / worth
+            + parameters.name_covered * name
+    }
+
+    /// What the name and the order of the words say.
+    fn sequence(&self, record: &Record<T>) -> Seen {
+        let mut seen = Seen::default();
+        let (mut named, mut name) = (0.0, 0.001);
+        let mut last: Option<usize> = None;
+        for (at, term) in record.sequence.iter().enumerate() {
+            let word = self.terms.word(*term);
+            if at < record.name {
+                let (text, frequency) = self
+                    .index
+                    .vocabulary
+                    .get(*term)
+                    .map_or(("", 0), |term| (&*term.text, term.postings.len()));
+                let says = probe::rarity(self.index.len(), frequency, (text, self.parameters));
+                name += says;
+                if let Some((number, gain)) = word {
+                    let most = self.probes.worth.get(number).copied().unwrap_or(1.0).max(0.001);
+                    named += says * (gain / most).min(1.0);
+                }
+            }
+            if at == record.name {
+                last = None;
+            }
+            if let (Some(before), Some((this, _))) = (last, word) {
+                self.pair(before, this, &mut seen);
+            }
+            last = word.map(|(word, _)| word);
+        }
+        seen.name = named / name;
+        seen
+    }
+
+    fn pair(&self, before: usize, this: usize, seen: &mut Seen) {
+        let (Some(one), Some(two)) = (self.wish.words.get(before), self.wish.words.get(this)) else { return };
+        if two.position != one.position + 1 || seen.pairs.iter().any(|pair| pair.2 == this) {
+            return;
+        }
+        let worth = |word: usize| self.probes.worth.get(word).copied().unwrap_or_default();
+        seen.pairs.push((one.clauses & two.clauses, worth(before).min(worth(this)), this));
+    }
+}
+
+/// What the order of a document's words says.
+#[derive(Default)]
+struct Seen {
+    /// The part of the name that the query has.
+    name: f32,
+    /// Neighbours of the query that are neighbours here: their clauses, their worth, the second word.
+    pairs: Vec<(u32, f32, usize)>,
+}

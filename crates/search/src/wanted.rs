@@ -1,0 +1,287 @@
+//! Queries into what is wanted: words with weights, what else each may be called, and the clauses they stand in.
+
+use std::ops::Range;
+
+use crate::lexicon;
+use crate::parameters::Parameters;
+use crate::text::{self, Shape, Token};
+
+/// The most words of a query that count.
+const MOST_WORDS: usize = 120;
+/// The most clauses that are looked at by themselves.
+const MOST_CLAUSES: usize = 24;
+/// The longest text of a query that is read.
+const LONGEST_QUERY: usize = 8192;
+
+/// One word of a query.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    /// As it is written.
+    pub(crate) word: String,
+    /// Folded, not stemmed.
+    pub(crate) folded: String,
+    pub(crate) shape: Shape,
+    pub(crate) weight: f32,
+    /// The clauses it stands in, a bit each.
+    pub(crate) clauses: u32,
+    /// Where it stands among the words.
+    pub(crate) position: usize,
+    /// What it may be called, the word itself first.
+    pub(crate) ways: Vec<Way>,
+}
+
+/// A term that may stand for a word.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) term: String,
+    pub(crate) weight: f32,
+}
+
+/// What is wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Wish {
+    pub(crate) words: Vec<Wanted>,
+    /// How many clauses there are.
+    pub(crate) clauses: usize,
+    /// The stems in the order of the text, stop words left out: for phrases.
+    pub(crate) order: Vec<usize>,
+}
+
+/// Reads a query.
+pub(crate) fn read(query: &str, parameters: &Parameters) -> Wish {
+    let query = query.get(..query.floor_char_boundary(LONGEST_QUERY)).unwrap_or_default();
+    let mut reader = Reader { query, parameters, wish: Wish::default(), place: Place::default() };
+    reader.read(Stops::Skipped);
+    if reader.wish.words.is_empty() {
+        reader.place = Place::default();
+        reader.read(Stops::Kept);
+    }
+    reader.wish.clauses = reader.place.clause + 1;
+    reader.wish
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stops {
+    Skipped,
+    Kept,
+}
+
+/// Where in the query the reader is.
+#[derive(Default)]
+struct Place {
+    clause: usize,
+    /// Content words of this clause so far.
+    words: usize,
+    quoted: bool,
+    end: usize,
+    /// A comma or an "and" was seen, which parts clauses if enough stands on both sides.
+    joint: bool,
+}
+
+struct Reader<'q> {
+    query: &'q str,
+    parameters: &'q Parameters,
+    wish: Wish,
+    place: Place,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, stops: Stops) {
+        let mut tokens = Vec::new();
+        text::tokens(self.query, &mut |token| tokens.push(token));
+        for token in tokens {
+            self.move_to(&token.at);
+            if stops == Stops::Skipped && lexicon::is_stop_word(&token.folded) {
+                self.place.joint |=
+                    matches!(&*token.folded, "and" | "then" | "also" | "并" | "并且" | "然后" | "还" | "再");
+                continue;
+            }
+            if self.wish.words.len() >= MOST_WORDS {
+                return;
+            }
+            self.add(token);
+        }
+    }
+
+    /// Looks at what stands between the last word and this one.
+    fn move_to(&mut self, at: &Range<usize>) {
+        let between = self.query.get(self.place.end..at.start).unwrap_or_default();
+        self.place.end = self.place.end.max(at.end);
+        let mut ended = false;
+        for character in between.chars() {
+            match character {
+                '?' | '!' | ';' | '\n' | '。' | '！' | '？' | '；' => ended = true,
+                '.' => ended |= between.len() > 1,
+                ',' | '，' | '、' | ':' | '：' => self.place.joint = true,
+                '"' => self.place.quoted = !self.place.quoted,
+                '“' | '「' | '『' => self.place.quoted = true,
+                '”' | '」' | '』' => self.place.quoted = false,
+                _ => {}
+            }
+        }
+        let least = if ended { 2 } else { 3 };
+        if (ended || self.place.joint) && self.place.words >= least {
+            if self.place.clause + 1 < MOST_CLAUSES {
+                self.place.clause += 1;
+            }
+            self.place.words = 0;
+        }
+        if ended || self.place.joint {
+            self.place.joint = false;
+        }
+    }
+
+    fn add(&mut self, token: Token<'_>) {
+        let mut weight = self.weight(&token);
+        let clause = 1 << self.place.clause;
+        if matches!(token.shape, Shape::Word | Shape::Han) {
+            self.place.words += 1;
+        }
+        let stem = lexicon::stem(&token.folded).into_owned();
+        if let Some(known) =
+            self.wish.words.iter().position(|word| word.ways.first().is_some_and(|way| way.term == stem))
+        {
+            let Some(word) = self.wish.words.get_mut(known) else { return };
+            word.clauses |= clause;
+            weight = weight.max(word.weight);
+            word.weight = weight;
+            self.wish.order.push(known);
+            return;
+        }
+        let number = self.wish.words.len();
+        let mut ways = vec![Way { term: stem, weight: 1.0 }];
+        self.other_ways(&token, &mut ways);
+        let word = self.query.get(token.at.clone()).unwrap_or_default().to_owned();
+        let folded = token.folded.into_owned();
+        let position = self.wish.order.len();
+        self.wish.words.push(Wanted {
+            word,
+            folded,
+            shape: token.shape,
+            weight,
+            clauses: clause,
+            position,
+            ways,
+        });
+        if matches!(token.shape, Shape::Word | Shape::Han | Shape::Number) {
+            self.wish.order.push(number);
+        }
+    }
+
+    fn weight(&self, token: &Token<'_>) -> f32 {
+        let parameters = self.parameters;
+        let shape = match token.shape {
+            Shape::Word | Shape::Han => 1.0,
+            Shape::Number => parameters.number,
+            Shape::Bigram => parameters.bigram,
+            Shape::Joined => parameters.joined,
+        };
+        let filler = if FILLERS.contains(&&*token.folded) { parameters.filler } else { 1.0 };
+        let quoted = if self.place.quoted { parameters.quoted } else { 1.0 };
+        let literal = if self.is_literal(&token.at) { parameters.literal } else { 1.0 };
+        let proper = if self.is_proper(&token.at) { parameters.proper } else { 1.0 };
+        shape * filler * quoted.min(literal).min(proper)
+    }
+
+    /// Whether a word is capitalised without beginning a sentence, so that it is the name of something.
+    fn is_proper(&self, at: &Range<usize>) -> bool {
+        let word = self.query.get(at.clone()).unwrap_or_default();
+        let mut letters = word.chars();
+        let capital =
+            letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase);
+        let before =
+            self.query.get(..at.start).unwrap_or_default().trim_end_matches(['"', '\'', '“', ' ', '(']);
+        capital && before.ends_with(|last: char| last.is_lowercase() || last == ',' || last.is_ascii_digit())
+    }
+
+    /// Whether a word is part of an address, a path or a mail address.
+    fn is_literal(&self, at: &Range<usize>) -> bool {
+        let before = self.query.get(..at.start).unwrap_or_default();
+        let from = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+        let after = self.query.get(at.end..).unwrap_or_default();
+        let to = at.end + after.find(char::is_whitespace).unwrap_or(after.len());
+        let chunk =
+            self.query.get(from..to).unwrap_or_default().trim_start_matches(['"', '\'', '(', '`', '“']);
+        chunk.contains("://") || chunk.contains('@') || chunk.starts_with('/') || chunk.starts_with("~/")
+    }
+
+    /// Synonyms and translations.
+    fn other_ways(&self, token: &Token<'_>, ways: &mut Vec<Way>) {
+        let parameters = self.parameters;
+        let stem = ways.first().map(|way| way.term.clone()).unwrap_or_default();
+        if matches!(token.shape, Shape::Bigram | Shape::Number) {
+            return;
+        }
+        for (term, weight) in lexicon::related(&stem) {
+            add_way(ways, term, weight * parameters.related);
+        }
+        if token.shape == Shape::Han {
+            for (word, weight) in lexicon::english_of(&token.folded) {
+                add_way(ways, &lexicon::stem(word), weight * parameters.gloss);
+            }
+        } else {
+            for (word, weight) in lexicon::chinese_of(&stem) {
+                add_way(ways, word, weight * parameters.gloss);
+            }
+        }
+    }
+}
+
+fn add_way(ways: &mut Vec<Way>, term: &str, weight: f32) {
+    match ways.iter_mut().find(|way| way.term == term) {
+        Some(way) => way.weight = way.weight.max(weight),
+        None => ways.push(Way { term: term.to_owned(), weight }),
+    }
+}
+
+/// Words by which people ask, whatever they ask for.
+const FILLERS: &[&str] = &[
+    "please",
+    "help",
+    "want",
+    "need",
+    "like",
+    "would",
+    "could",
+    "tell",
+    "know",
+    "let",
+    "looking",
+    "look",
+    "give",
+    "thanks",
+    "thank",
+    "hi",
+    "hello",
+    "hey",
+    "im",
+    "ive",
+    "id",
+    "going",
+    "wondering",
+    "wonder",
+    "interested",
+    "trying",
+    "try",
+    "able",
+    "use",
+    "using",
+    "make",
+    "sure",
+    "provide",
+    "assist",
+    "帮",
+    "帮我",
+    "帮忙",
+    "请",
+    "想",
+    "需要",
+    "我想",
+    "希望",
+    "可以",
+    "能",
+    "告诉",
+    "想要",
+    "知道",
+    "麻烦",
+];

@@ -1,0 +1,116 @@
+//! Facts about the configuration.
+
+use toolrail_registry::ListingMode;
+
+use super::*;
+
+#[test]
+fn every_key_of_the_file_is_taken() {
+    let text = "listen: 127.0.0.1:9000\ndata: d\ntools: [t]\nsecrets: [TOKEN]\nallowHosts: [gw]\n\
+                allowOrigins: ['https://a.b']\npollMs: 100\npageSize: 50\nunixSocket: s\nallowCommands: true\n\
+                store: 'mysql://u:hidden@h/t'\nstorePasswordFile: p\ntenant: acme\nrefreshWindowMs: 0\n\
+                historyVersions: 9\nhistoryDays: 30\nlisting: search\ndiscovery: false\nsearch: {learn: false}\n\
+                groups: {git: {tools: [a], pinned: [A]}}\n";
+    let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
+    assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
+    assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
+    assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
+    assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
+    assert_eq!(settings.allow_origins, ["https://a.b"]);
+    assert_eq!((settings.poll, settings.page_size), (Duration::from_millis(100), Some(50)));
+    assert_eq!((settings.refresh_window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
+    assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
+    let main = settings.endpoints.main();
+    assert_eq!((main.mode, main.discovery, &main.group), (ListingMode::Search, false, &None));
+    assert!(settings.endpoints.of(Some("git")).is_some_and(|git| git.pinned.has("a")));
+    assert_eq!(settings.store_password_file, Some("p".into()));
+    assert_eq!(format!("{:?}", settings.store), "Some(mysql://h/t)");
+}
+
+#[test]
+fn a_port_alone_may_be_a_number() {
+    let listen = |text: &str| ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap().listen;
+    assert_eq!(listen("listen: 18091\n").to_string(), "127.0.0.1:18091");
+    assert_eq!(listen("listen:\n").to_string(), DEFAULT_LISTEN);
+    for wrong in ["listen: 70000\n", "listen: [1]\n", "listen: 1.5\n"] {
+        let error = ConfigFile::parse(Path::new("c.yaml"), wrong).unwrap_err().to_string();
+        assert!(error.contains("/listen: "), "{error}");
+    }
+}
+
+#[test]
+fn every_problem_of_the_file_is_told_with_its_place() {
+    let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\nstore: 'oracle://u:hidden@h'\n\
+                tenant: a b\nrefreshWindowMs: 5001\nhistoryDays: 0\nhistoryVersions: 0\n";
+    let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+    for part in [
+        "/listenn: unknown key; did you mean \"listen\"?",
+        "/pollMs: 5 is not",
+        "/tools: ",
+        "/listen: \"nowhere\"",
+        "/store: there is no kind of store \"oracle\"",
+        "/tenant: \"a b\" is not the name",
+        "/refreshWindowMs: 5001 is not",
+        "/historyDays: 0 is not",
+        "/historyVersions: 0 is not",
+    ] {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+    assert!(!error.contains("hidden"), "{error}");
+}
+
+#[test]
+fn a_file_with_nothing_but_tools_is_a_configuration_too() {
+    let file = ConfigFile::parse(Path::new("c.yaml"), "tools: [a, b]\n").unwrap();
+    assert_eq!(file.tools, Some(vec!["a".into(), "b".into()]));
+    assert_eq!(ConfigFile::parse(Path::new("c.yaml"), "").unwrap(), ConfigFile::default());
+}
+
+#[test]
+fn flags_go_before_the_file() {
+    let flags =
+        ConfigFile { listen: Some("9001".into()), allow_commands: Some(false), ..ConfigFile::default() };
+    let file = ConfigFile {
+        listen: Some("9000".into()),
+        poll_ms: Some(100),
+        allow_commands: Some(true),
+        ..ConfigFile::default()
+    };
+    let settings = flags.or(file).settle().unwrap();
+    assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
+    assert_eq!(settings.poll, Duration::from_millis(100));
+}
+
+#[test]
+fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
+    let text = "listing: {mode: auto, threshold: 7, pinned: [p]}\n\
+                groups:\n  same: {tags: [t]}\n  own: {tags: [t], listing: full, discovery: false}\n  \
+                more: {tags: [t], listing: {threshold: 1, pinned: [q]}, pinned: [r]}\n";
+    let flags = ConfigFile {
+        listing: Some(ListingFile { mode: Some(ListingMode::Search), ..ListingFile::default() }),
+        ..ConfigFile::default()
+    };
+    let file = ConfigFile::parse(Path::new("c.yaml"), text).unwrap();
+    let endpoints = flags.or(file).settle().unwrap().endpoints;
+    let told = |name: Option<&str>| {
+        let endpoint = endpoints.of(name).unwrap();
+        let pinned: Vec<&str> = endpoint.pinned.iter().collect();
+        (endpoint.mode.word(), endpoint.threshold, pinned.join(" "), endpoint.discovery)
+    };
+    assert_eq!(told(None), ("search", 7, "p".into(), true), "a flag changes the mode alone");
+    assert_eq!(told(Some("same")), told(None));
+    assert_eq!(told(Some("own")), ("full", 7, "p".into(), false));
+    assert_eq!(told(Some("more")), ("search", 1, "q r".into(), true));
+}
+
+#[test]
+fn a_group_may_not_be_called_what_means_something_else() {
+    for name in ["tools", "search", "ws", "sse", "messages", "", "A", "a.b", "a/b", "天气", &"x".repeat(65)]
+    {
+        let text = serde_json::json!({"groups": {name: {"tools": ["a"]}}}).to_string();
+        let error = ConfigFile::parse(Path::new("c.json"), &text).unwrap_err().to_string();
+        assert!(error.contains("/groups/"), "{name}: {error}");
+    }
+    let text = "groups: {a-1: {tools: [a]}}\n";
+    assert!(ConfigFile::parse(Path::new("c.yaml"), text).is_ok());
+}
