@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rpds::{HashTrieMapSync, HashTrieSetSync};
-use toolrail_core::{Forget, LearntLimits, LearntQuery, Store, StoreError, ToolKey, ToolName, ToolQueries};
+use toolrail_core::{
+    Caller, Forget, LearntLimits, LearntQuery, Store, StoreError, ToolKey, ToolName, ToolQueries,
+};
 use toolrail_search::{Hit, Learnt, Method};
 
 use crate::entry_key::EntryKey;
@@ -104,8 +106,8 @@ impl Lessons {
     }
 
     /// What a call of that tool would teach, if it follows a search that found the tool.
-    pub(crate) fn lesson(&self, conversation: &str, tenant: Option<&str>, name: &str) -> Option<Lesson<'_>> {
-        let conversation = self.memory.recent(tenant, conversation)?;
+    pub(crate) fn lesson(&self, caller: &dyn Caller, tenant: Option<&str>, name: &str) -> Option<Lesson<'_>> {
+        let conversation = self.memory.recent(tenant, || caller.conversation())?;
         let name = ToolName::fold(name);
         let query = self.memory.query_before(conversation, &name)?;
         let pair = Pair { tenant: tenant.map(Into::into), name: name.into(), query };
