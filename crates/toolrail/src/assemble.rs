@@ -97,7 +97,11 @@ async fn put_together(
     if let Some(spare) = &spare {
         registry = registry.with_fallback(&spare.definitions);
     }
-    let registry = Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)));
+    let registry = if settings.endpoints.any_discovery() {
+        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)))
+    } else {
+        Arc::new(registry)
+    };
     registry.refresh().await;
     drop(bar);
     // What was kept is of another store, or cannot be read.
