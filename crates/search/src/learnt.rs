@@ -49,7 +49,10 @@ pub(crate) struct Lesson {
 
 impl std::fmt::Debug for Learnt {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Learnt").field("tools", &self.past.size()).field("queries", &self.index.len()).finish()
+        out.debug_struct("Learnt")
+            .field("tools", &self.past.size())
+            .field("queries", &self.index.len())
+            .finish()
     }
 }
 
@@ -109,7 +112,8 @@ impl Learnt {
             #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
             let trust = 1.0 - 0.5 / (1.0 + *times as f32);
             let score = (score * trust).min(1.0);
-            let lesson = lessons.entry(Arc::clone(tool)).or_insert(Lesson { score: 0.0, query: Arc::clone(query) });
+            let lesson =
+                lessons.entry(Arc::clone(tool)).or_insert(Lesson { score: 0.0, query: Arc::clone(query) });
             if score > lesson.score {
                 *lesson = Lesson { score, query: Arc::clone(query) };
             }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
-    ToolName, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Offer, Outcome, Permission, Principal, Retention, Secrets,
+    Store, ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -96,7 +96,13 @@ async fn put_together(
     if let Some(spare) = &spare {
         registry = registry.with_fallback(&spare.definitions);
     }
-    let registry = Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)));
+    // Where no endpoint has them, nobody does: REST and tools that call others see what is built in as well.
+    let mut endpoints = std::iter::once(settings.endpoints.main()).chain(settings.endpoints.groups());
+    let has_discovery = endpoints.any(|endpoint| endpoint.discovery);
+    let registry = Arc::new_cyclic(|weak| {
+        let offer = if has_discovery { toolrail_discovery::offer(weak) } else { Offer::default() };
+        registry.with_built_ins(&offer)
+    });
     registry.refresh().await;
     drop(bar);
     // What was kept is of another store, or cannot be read.
