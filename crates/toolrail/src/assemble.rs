@@ -15,8 +15,8 @@ use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
-    Compiler, FileSource, FixedSource, Registry, RegistryLimits, Resolved, Source, SourceId, StoreSource,
-    Unresolved,
+    Compiler, FileSource, FixedSource, Learning, Registry, RegistryLimits, Resolved, Source, SourceId,
+    StoreSource, Unresolved,
 };
 use toolrail_tool::Offering;
 
@@ -91,6 +91,7 @@ async fn put_together(
     let bar = LoadingBar::new();
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
         .with_endpoints(settings.endpoints.clone())
+        .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
     if let Some(spare) = &spare {

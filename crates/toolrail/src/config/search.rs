@@ -16,7 +16,6 @@ pub(crate) struct SearchFile {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchSettings {
     /// Whether it is learnt from calls which tools are meant by which words.
-    #[expect(dead_code, reason = "the registry takes it once it learns")]
     pub(crate) learn: bool,
 }
 
