@@ -62,7 +62,10 @@ impl Default for Learnt {
 
 impl std::fmt::Debug for Learnt {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Learnt").field("tools", &self.past.size()).field("queries", &self.index.len()).finish()
+        out.debug_struct("Learnt")
+            .field("tools", &self.past.size())
+            .field("queries", &self.index.len())
+            .finish()
     }
 }
 

@@ -69,7 +69,10 @@ fn names(query: &str) -> Vec<u64> {
     for chunk in query.split_whitespace().take(MOST_WORDS) {
         let chunk = chunk.trim_matches(|character: char| !character.is_alphanumeric());
         let joined = chunk.contains(['_', '.', '/', '-', ':'])
-            || chunk.chars().zip(chunk.chars().skip(1)).any(|(one, two)| one.is_lowercase() && two.is_uppercase());
+            || chunk
+                .chars()
+                .zip(chunk.chars().skip(1))
+                .any(|(one, two)| one.is_lowercase() && two.is_uppercase());
         if joined && chunk.len() < 200 {
             names.push(text::compact(chunk));
         }
