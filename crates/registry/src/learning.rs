@@ -214,6 +214,32 @@ impl Registry {
         self.compiler.uses.lessons.of(tenant)
     }
 
+    /// Whether it learns from use.
+    pub fn learns(&self) -> bool {
+        self.compiler.uses.lessons.are_on()
+    }
+
+    /// What was learnt from the use of a tenant, or of those without one: the queries by tool, each with the number of
+    /// conversations; about one tool or all of them, at most so many.
+    pub fn learnt_about(
+        &self,
+        tenant: Option<&str>,
+        tool: Option<&str>,
+        most: usize,
+    ) -> Vec<(String, Vec<(String, u32)>)> {
+        let tool = tool.map(ToolName::fold);
+        let learnt = self.compiler.uses.lessons.learnt.load();
+        let Some(known) = learnt.get(&tenant.map(Arc::from)) else {
+            return Vec::new();
+        };
+        let is_asked = |name: &&Arc<str>| tool.as_deref().is_none_or(|tool| tool == &***name);
+        let mut names: Vec<&Arc<str>> = known.tools.iter().filter(is_asked).collect();
+        names.sort_unstable();
+        let queries =
+            |name: &str| known.learnt.queries(name).map(|(query, times)| (query.to_owned(), times)).collect();
+        names.into_iter().take(most).map(|name| (name.to_string(), queries(name))).collect()
+    }
+
     /// Remembers what was found, for the calls that may follow in the same conversation. Patterns say nothing about what
     /// somebody wants.
     pub(crate) fn note_search(&self, request: &SearchRequest<'_>, query: &str, hits: &[Hit<Arc<Tool>>]) {
