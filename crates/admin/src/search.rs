@@ -113,6 +113,7 @@ async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result
         // What is narrowed afterwards must begin with more.
         limit: if asked.is_narrow() && (1..=MOST_HITS).contains(&limit) { MOST_HITS } else { limit },
         among: Among::All,
+        tenant: principal.tenant(),
         conversation: None,
     };
     let answer = admin.registry.search(&snapshot, &request).await?;

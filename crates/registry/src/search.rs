@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use toolrail_search::semantic::{Blend, blend};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
-use toolrail_search::{Index, Query};
+use toolrail_search::{Index, Pattern, PatternQuery, Query, Texts, search_pattern};
 
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
@@ -28,6 +28,8 @@ pub struct SearchRequest<'a> {
     pub limit: usize,
     /// Among which tools.
     pub among: Among,
+    /// Whose past queries count; those of nobody's tenant if absent.
+    pub tenant: Option<&'a str>,
     /// Whose conversation this is part of, so that it can be learnt what was called after it. See `Caller::conversation`.
     pub conversation: Option<&'a str>,
 }
@@ -94,22 +96,31 @@ impl Registry {
             SearchMethod::Hybrid => self.meant(text).await,
             SearchMethod::Bm25 | SearchMethod::Regex => (None, Vec::new()),
         };
+        self.ready_uses().await;
+        let learnt = self.learnt_of(request.tenant);
         let now = SystemTime::now();
         let is_wanted = |tool: &Arc<Tool>| match request.among {
             Among::All => true,
             Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
         };
         let accept = |tool: &Arc<Tool>| snapshot.shows(tool) && is_wanted(tool);
+        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
+        if request.method == SearchMethod::Regex {
+            let pattern = Pattern::new(text).map_err(|error| SearchError::Query(error.to_string()))?;
+            // Every tool is looked at, which may take a while.
+            let hits = tokio::task::block_in_place(|| by_pattern(&indexes, &pattern, request.limit, &accept));
+            return Ok(SearchAnswer { hits, notes });
+        }
         let query = Query {
             text,
             limit: if meant.is_some() { MOST_HITS } else { request.limit },
             accept: &accept,
             prior: &|tool| self.use_at(tool, now).prior(now),
-            learnt: None,
+            learnt: learnt.as_ref(),
         };
-        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
         let hits = toolrail_search::search(&indexes, &query);
         let Some(meant) = meant else {
+            self.note_search(request, text, &hits);
             return Ok(SearchAnswer { hits, notes });
         };
         let nearest = meant.nearest(snapshot, MOST_HITS, &accept);
@@ -121,6 +132,23 @@ impl Registry {
         let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
         let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
         let hits = blend(found, nearest, request.limit, Blend::default());
+        self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
     }
+}
+
+fn by_pattern(
+    indexes: &[&Index<Arc<Tool>>],
+    pattern: &Pattern,
+    limit: usize,
+    accept: &(dyn Fn(&Arc<Tool>) -> bool + Sync),
+) -> Vec<Hit<Arc<Tool>>> {
+    fn texts(tool: &Tool) -> Texts<'_> {
+        let description = tool.description.as_deref().unwrap_or_default();
+        Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
+    }
+    search_pattern(
+        indexes,
+        &PatternQuery { pattern, limit, texts: &|tool: &Arc<Tool>| accept(tool).then(|| texts(tool)) },
+    )
 }

@@ -7,17 +7,20 @@ use std::sync::Arc;
 use rpds::HashTrieMapSync;
 
 use crate::document::Document;
+use crate::field::Field;
 use crate::index::Index;
 use crate::parameters::Parameters;
 use crate::query::{self, Extras, Query};
 
 /// The longest query that is remembered, in bytes.
 const LONGEST_QUERY: usize = 400;
+/// How much a long past query is held against its words: it was about several things.
+const LENGTH_HELD: f32 = 0.75;
 /// How many past queries are looked at.
 const NEAREST: usize = 48;
 
 /// Past queries by the key of the tool that was called after them.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Learnt {
     past: HashTrieMapSync<Arc<str>, Arc<Vec<Past>>>,
     /// Every past query as a document of its own.
@@ -45,6 +48,16 @@ pub(crate) struct Lesson {
     pub(crate) score: f32,
     /// The past query that is nearest.
     pub(crate) query: Arc<str>,
+}
+
+impl Default for Learnt {
+    fn default() -> Self {
+        let mut parameters = Parameters::default();
+        if let Some(held) = parameters.lengths.get_mut(Field::Description as usize) {
+            *held = LENGTH_HELD;
+        }
+        Self { past: HashTrieMapSync::new_sync(), index: Index::with_parameters(parameters) }
+    }
 }
 
 impl std::fmt::Debug for Learnt {
@@ -108,10 +121,13 @@ impl Learnt {
             // A second call says less than the first, and a hundredth hardly anything.
             #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
             let trust = 1.0 - 0.5 / (1.0 + *times as f32);
-            let score = (score * trust).min(1.0);
-            let lesson = lessons.entry(Arc::clone(tool)).or_insert(Lesson { score: 0.0, query: Arc::clone(query) });
-            if score > lesson.score {
-                *lesson = Lesson { score, query: Arc::clone(query) };
+            let score = trust * score.min(1.0).powf(parameters.nearness);
+            // The nearest comes first; further ones raise their voice, too, but never to more than one that is the same.
+            match lessons.get_mut(tool) {
+                Some(lesson) => lesson.score += (1.0 - lesson.score) * parameters.voices * score,
+                None => {
+                    lessons.insert(Arc::clone(tool), Lesson { score, query: Arc::clone(query) });
+                }
             }
         }
         lessons

@@ -8,6 +8,9 @@ use crate::spelling;
 use crate::text::Shape;
 use crate::wanted::{Way, Wish};
 
+/// The most words of one query whose spelling is corrected.
+const MOST_CORRECTED: usize = 8;
+
 /// One way of one word, as the indexes together know it.
 pub(crate) struct Probe {
     /// The number of the word in the wish.
@@ -35,41 +38,26 @@ pub(crate) struct Probes<'i> {
 }
 
 /// Looks every way up in every index. Words that no index knows get corrected spellings.
-pub(crate) fn look_up<'i, T: Clone>(
-    indexes: &[&'i Index<T>],
-    wish: &mut Wish,
-    parameters: &Parameters,
-) -> Probes<'i> {
+pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, parameters: &Parameters) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
-    let mut found =
-        Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
+    let mut found = Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
+    let mut corrected = 0;
     for number in 0..wish.words.len() {
         let Some(word) = wish.words.get_mut(number) else { continue };
         let before = found.probes.len();
         let mut best = 0.0_f32;
         for (way_number, way) in word.ways.iter().enumerate() {
-            best = best.max(found.probe(
-                indexes,
-                (number, way_number, way),
-                (documents, word.weight, parameters),
-            ));
+            best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
         }
-        if found.probes.len() == before && word.shape == Shape::Word {
+        if found.probes.len() == before && word.shape == Shape::Word && corrected < MOST_CORRECTED {
+            corrected += 1;
             let from = word.ways.len();
             word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
             for (way_number, way) in word.ways.iter().enumerate().skip(from) {
-                best = best.max(found.probe(
-                    indexes,
-                    (number, way_number, way),
-                    (documents, word.weight, parameters),
-                ));
+                best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
             }
         }
-        let unknown = if word.shape == Shape::Word {
-            word.weight * 0.5 * rarity(documents, 0, (&word.folded, parameters))
-        } else {
-            0.0
-        };
+        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, (&word.folded, parameters)) } else { 0.0 };
         found.worth.push(if best > 0.0 { best } else { unknown });
     }
     found

@@ -155,7 +155,9 @@ impl<'r, T: Clone> Judge<'r, T> {
     fn score(&self, record: &Record<T>, finds: &[Find]) -> f32 {
         let parameters = self.parameters;
         let seen = self.sequence(record);
-        let whole = self.part(finds, &seen, (u32::MAX, self.whole));
+        let called = self.wish.names.iter().any(|name| record.called.contains(name));
+        let exact = if called { parameters.exact } else { 0.0 };
+        let whole = exact + self.part(finds, &seen, (u32::MAX, self.whole));
         if self.clauses.len() < 2 {
             return whole;
         }

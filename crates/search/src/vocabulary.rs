@@ -4,8 +4,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use crate::pages::{Pages, index};
+use crate::pages::Pages;
 use crate::postings::Postings;
+use crate::spelling::Spellings;
 
 /// Entries to a bucket, on average, at most.
 const BUCKET: usize = 24;
@@ -25,6 +26,7 @@ pub(crate) struct Vocabulary {
     /// By the low bits of the hash; always a power of two.
     buckets: Arc<Vec<Arc<Vec<Entry>>>>,
     hasher: RandomState,
+    spellings: Spellings,
     /// Numbers to use again.
     free: Arc<Vec<u32>>,
 }
@@ -32,7 +34,8 @@ pub(crate) struct Vocabulary {
 impl Default for Vocabulary {
     fn default() -> Self {
         let buckets = Arc::new(vec![Arc::default(); 16]);
-        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), free: Arc::default() }
+        let spellings = Spellings::default();
+        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), spellings, free: Arc::default() }
     }
 }
 
@@ -76,6 +79,7 @@ impl Vocabulary {
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).push((tag, id));
         }
+        self.spellings.add(text, id);
         id
     }
 
@@ -88,12 +92,12 @@ impl Vocabulary {
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).retain(|entry| entry.1 != id);
         }
+        self.spellings.remove(&text, id);
         Arc::make_mut(&mut self.free).push(id);
     }
 
-    /// Every term that some document has.
-    pub(crate) fn terms(&self) -> impl Iterator<Item = &Term> {
-        self.terms.iter().filter(|term| !term.text.is_empty())
+    pub(crate) fn spellings(&self) -> &Spellings {
+        &self.spellings
     }
 
     fn place(&self, text: &str) -> (usize, u32) {
@@ -116,14 +120,5 @@ impl Vocabulary {
             }
         }
         self.buckets = Arc::new(buckets.into_iter().map(Arc::new).collect());
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.terms.len() - self.free.len()
-    }
-
-    /// A bound of all numbers.
-    pub(crate) fn numbers(&self) -> u32 {
-        index(self.terms.len())
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Wish {
     pub(crate) clauses: usize,
     /// The stems in the order of the text, stop words left out: for phrases.
     pub(crate) order: Vec<usize>,
+    /// What may be the name of a document.
+    pub(crate) names: Vec<u64>,
 }
 
 /// Reads a query.
@@ -57,7 +59,22 @@ pub(crate) fn read(query: &str, parameters: &Parameters) -> Wish {
         reader.read(Stops::Kept);
     }
     reader.wish.clauses = reader.place.clause + 1;
+    reader.wish.names = names(query);
     reader.wish
+}
+
+/// The whole query, and whatever in it looks like the name of a tool: words that signs or capitals join.
+fn names(query: &str) -> Vec<u64> {
+    let mut names = vec![text::compact(query)];
+    for chunk in query.split_whitespace().take(MOST_WORDS) {
+        let chunk = chunk.trim_matches(|character: char| !character.is_alphanumeric());
+        let joined = chunk.contains(['_', '.', '/', '-', ':'])
+            || chunk.chars().zip(chunk.chars().skip(1)).any(|(one, two)| one.is_lowercase() && two.is_uppercase());
+        if joined && chunk.len() < 200 {
+            names.push(text::compact(chunk));
+        }
+    }
+    names
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -17,27 +17,21 @@ const BY_PLACE: [f32; 4] = [0.8, 0.6, 0.45, 0.35];
 /// What each word of a phrase counts, by the number of words.
 const BY_LENGTH: [f32; 3] = [1.0, 0.7, 0.55];
 
+/// Senses that nobody means today, or not in polite company.
+const ODD: [&str; 6] = ["(archaic)", "(old)", "(dialect)", "(vulgar)", "(slang)", "(particle"];
+
 /// Remarks about a word that do not say what it means.
-const REMARKS: [&str; 19] = [
+const REMARKS: [&str; 10] = [
     "variant of",
     "see ",
-    "see also",
     "surname",
-    "CL:",
     "abbr.",
     "old name",
-    "(archaic)",
-    "(old)",
-    "(dialect)",
-    "(vulgar)",
     "used in",
-    "(bound form)",
     "also written",
     "also pr.",
-    "(particle",
     "Kangxi radical",
     "classifier",
-    "(slang)",
 ];
 
 /// A sense that stands for so many Chinese words says little about any of them.
@@ -127,10 +121,12 @@ fn in_order(mut readings: Vec<(bool, Vec<Vec<String>>)>) -> Vec<Vec<String>> {
 
 /// The plain words of one sense, without remarks: `to look up (a word); to consult` has two meanings.
 fn meanings_of(sense: &str, stop_words: &HashSet<String>) -> Vec<Vec<String>> {
-    if REMARKS.iter().any(|remark| sense.contains(remark)) {
+    let plain = without_brackets(sense);
+    let is_odd = ODD.iter().any(|odd| sense.contains(odd));
+    // The classifier of a noun stands by itself or, in brackets, behind a meaning.
+    if is_odd || sense.starts_with("CL:") || REMARKS.iter().any(|remark| plain.contains(remark)) {
         return Vec::new();
     }
-    let plain = without_brackets(sense);
     let parts = plain.split(';').map(|part| part.split(',').next().unwrap_or_default());
     parts.filter_map(|part| words_of(part, stop_words)).collect()
 }
@@ -156,7 +152,9 @@ fn words_of(part: &str, stop_words: &HashSet<String>) -> Option<Vec<String>> {
     }
     let words: Vec<String> = part
         .split(|letter: char| letter.is_whitespace() || letter == '-')
-        .map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase())
+        .map(|word| {
+            word.trim_end_matches("'s").trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase()
+        })
         .filter(|word| {
             word.len() > 1 && !["sb", "sth"].contains(&word.as_str()) && !stop_words.contains(word)
         })
@@ -179,6 +177,7 @@ mod tests {
         assert_eq!(words("exchange rate"), "exchange rate");
         assert_eq!(words("old variant of 查[cha2]"), "");
         assert_eq!(words("CL:個|个[ge4]"), "");
+        assert_eq!(words("cow's milk (CL:瓶[ping2])"), "cow milk");
         assert_eq!(words("one of the twelve parts into which a day was divided"), "");
     }
 }

@@ -33,7 +33,14 @@ pub(crate) fn said(name: &str, text: &str) -> Change {
 }
 
 fn wanted(query: &str) -> SearchRequest<'_> {
-    SearchRequest { query, method: SearchMethod::Bm25, limit: 20, among: Among::All, conversation: None }
+    SearchRequest {
+        query,
+        method: SearchMethod::Bm25,
+        limit: 20,
+        among: Among::All,
+        tenant: None,
+        conversation: None,
+    }
 }
 
 async fn answer(registry: &Registry, snapshot: &Snapshot, request: SearchRequest<'_>) -> SearchAnswer {
@@ -200,6 +207,41 @@ async fn hybrid_without_a_semantic_tier_works_and_says_so() {
     let SearchAnswer { hits, notes } = answer(&registry, &registry.snapshot(), request).await;
     assert_eq!(hits.len(), 1);
     assert_eq!(notes, ["no semantic search is configured; the words alone were looked for"]);
+}
+
+/// R62, R64: the scores are those of the documents' implementation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_finds_names_descriptions_and_tags() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let mut tagged = tool("c", "x");
+    tagged["tags"] = json!(["weather"]);
+    rows.commit(&[
+        said("weather", "x"),
+        said("weather.tomorrow", "x"),
+        said("b", "bad weather"),
+        said("d", "x"),
+    ]);
+    rows.commit(&[
+        put("c", &tagged.to_string()),
+        of("acme", said("b", "x")),
+        of("acme", said("e", "Weather")),
+    ]);
+    registry.refresh().await;
+    let scores = async |tenant: Option<&str>, query: &str| {
+        let request = SearchRequest { method: SearchMethod::Regex, ..wanted(query) };
+        let hits = answer(&registry, &registry.catalogue(tenant), request).await.hits;
+        hits.iter().map(|hit| format!("{} {}", hit.value.name, hit.score)).collect::<Vec<_>>()
+    };
+    let shared = ["weather 1", "weather.tomorrow 0.8", "c 0.5", "b 0.4"];
+    assert_eq!(scores(None, "WEA.her").await, shared);
+    assert_eq!(
+        scores(Some("acme"), "weather").await,
+        ["weather 1", "weather.tomorrow 0.8", "e 0.6", "c 0.5"]
+    );
+    assert!(scores(None, "^her").await.is_empty());
+    let request = SearchRequest { method: SearchMethod::Regex, ..wanted("wea(ther") };
+    let error = registry.search(&registry.snapshot(), &request).await.err().unwrap().to_string();
+    assert!(error.starts_with("the pattern is wrong at character 4: unclosed group"), "{error}");
 }
 
 /// Searches go on while a hundred publications swap the snapshot, and each finds a whole one.
