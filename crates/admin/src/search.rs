@@ -107,7 +107,7 @@ pub(crate) async fn by_body(
 async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result<Response, Failure> {
     let started = Instant::now();
     let query = asked.query.as_deref().unwrap_or_default();
-    let method = asked.method()?;
+    let method = asked.method()?.unwrap_or(admin.registry.default_method());
     let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
     let snapshot = seen(admin, principal.tenant(), asked.group.as_deref())?;
     let request = SearchRequest {
@@ -130,9 +130,10 @@ async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result
 }
 
 impl Asked {
-    fn method(&self) -> Result<SearchMethod, Failure> {
-        let Some(word) = &self.method else { return Ok(SearchMethod::default()) };
+    fn method(&self) -> Result<Option<SearchMethod>, Failure> {
+        let Some(word) = &self.method else { return Ok(None) };
         word.parse()
+            .map(Some)
             .map_err(|unknown: toolrail_registry::UnknownMethod| Failure::bad_request(unknown.to_string()))
     }
 
