@@ -1,6 +1,5 @@
 //! What is wanted against what the indexes have: the lists of documents to go through, and what a find in each is worth.
 
-use crate::common;
 use crate::index::Index;
 use crate::parameters::Parameters;
 use crate::postings::Postings;
@@ -9,7 +8,7 @@ use crate::text::Shape;
 use crate::wanted::{Way, Wish};
 
 /// The most words of one query whose spelling is corrected.
-const MOST_CORRECTED: usize = 8;
+const MOST_CORRECTED: usize = 4;
 
 /// One way of one word, as the indexes together know it.
 pub(crate) struct Probe {
@@ -49,7 +48,9 @@ pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, p
         for (way_number, way) in word.ways.iter().enumerate() {
             best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
         }
-        if found.probes.len() == before && word.shape == Shape::Word && corrected < MOST_CORRECTED {
+        // A word that the language data knows is spelled right, though no document has it.
+        let misspelled = word.shape == Shape::Word && word.ways.len() == 1;
+        if found.probes.len() == before && misspelled && corrected < MOST_CORRECTED {
             corrected += 1;
             let from = word.ways.len();
             word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
@@ -57,7 +58,7 @@ pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, p
                 best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
             }
         }
-        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, (&word.folded, parameters)) } else { 0.0 };
+        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, (0.0, parameters)) } else { 0.0 };
         found.worth.push(if best > 0.0 { best } else { unknown });
     }
     found
@@ -71,18 +72,19 @@ impl<'i> Probes<'i> {
         (word, way_number, way): (usize, usize, &Way),
         (documents, weight, parameters): (usize, f32, &Parameters),
     ) -> f32 {
-        let mut frequency = 0;
+        let (mut frequency, mut common) = (0, 0.0);
         let probe = self.probes.len();
         for (lists, index) in self.lists.iter_mut().zip(indexes) {
             if let Some((term, found)) = index.vocabulary.find(&way.term) {
                 frequency += found.postings.len();
+                common = found.common;
                 lists.push(List { probe, term, postings: &found.postings });
             }
         }
         if frequency == 0 {
             return 0.0;
         }
-        let gain = weight * way.weight * rarity(documents, frequency, (&way.term, parameters));
+        let gain = weight * way.weight * rarity(documents, frequency, (common, parameters));
         self.probes.push(Probe { word, way: way_number, gain });
         gain
     }
@@ -90,8 +92,10 @@ impl<'i> Probes<'i> {
 
 /// How much a term says that so many of the documents have.
 #[expect(clippy::cast_precision_loss, reason = "a few million at most")]
-pub(crate) fn rarity(documents: usize, frequency: usize, (term, parameters): (&str, &Parameters)) -> f32 {
-    let common = parameters.background * common::commonness(term);
-    let (documents, frequency) = (documents as f32 + parameters.background, frequency as f32 + common);
-    (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln().powf(parameters.rarity)
+pub(crate) fn rarity(documents: usize, frequency: usize, (common, parameters): (f32, &Parameters)) -> f32 {
+    let (documents, frequency) =
+        (documents as f32 + parameters.background, frequency as f32 + parameters.background * common);
+    let rarity = (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln();
+    #[expect(clippy::float_cmp, reason = "the usual value, which needs no power")]
+    if parameters.rarity == 1.0 { rarity } else { rarity.powf(parameters.rarity) }
 }

@@ -3,6 +3,7 @@
 
 use crate::index::{Index, Record};
 use crate::parameters::Parameters;
+use crate::postings::Posting;
 use crate::probe::{self, Probes};
 use crate::wanted::Wish;
 
@@ -60,23 +61,53 @@ fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u32]) -> Fin
     for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
         let Some(probe) = probes.probes.get(list.probe) else { continue };
         let gain = probe.gain / 65535.0;
-        let mut from = 0;
+        let mut rest = candidates;
         for block in list.postings.blocks() {
             let Some(last) = block.last() else { continue };
-            let mut postings = &block[..];
-            while let Some(slot) = candidates.get(from).filter(|slot| **slot <= last.slot) {
-                let skip = postings.partition_point(|posting| posting.slot < *slot);
-                postings = postings.get(skip..).unwrap_or_default();
-                if let Some(posting) = postings.first().filter(|posting| posting.slot == *slot)
-                    && let Some(find) = finds.get_mut(from * words + probe.word)
-                {
+            let here = rest.partition_point(|slot| *slot <= last.slot);
+            let (mine, later) = rest.split_at(here);
+            let before = candidates.len() - rest.len();
+            meet(mine, block, &mut |number, posting| {
+                if let Some(find) = finds.get_mut((before + number) * words + probe.word) {
                     note(find, gain * f32::from(posting.impact), posting.fields, list.probe);
                 }
-                from += 1;
+            });
+            rest = later;
+            if rest.is_empty() {
+                break;
             }
         }
     }
     Finds { words, finds }
+}
+
+/// Hands out what both have, both being in rising order: goes through the shorter one and looks into the longer one.
+fn meet(candidates: &[u32], postings: &[Posting], each: &mut impl FnMut(usize, &Posting)) {
+    if postings.len() < candidates.len() / 4 {
+        for posting in postings {
+            if let Ok(number) = candidates.binary_search(&posting.slot) {
+                each(number, posting);
+            }
+        }
+    } else if candidates.len() < postings.len() / 8 {
+        for (number, slot) in candidates.iter().enumerate() {
+            if let Ok(found) = postings.binary_search_by_key(slot, |posting| posting.slot) {
+                each(number, &postings[found]);
+            }
+        }
+    } else {
+        let mut number = 0;
+        for posting in postings {
+            while candidates.get(number).is_some_and(|slot| *slot < posting.slot) {
+                number += 1;
+            }
+            match candidates.get(number) {
+                Some(slot) if *slot == posting.slot => each(number, posting),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
 }
 
 fn note(find: &mut Find, value: f32, fields: u16, probe: usize) {
@@ -131,8 +162,9 @@ struct Judge<'r, T: Clone> {
     probes: &'r Probes<'r>,
     parameters: &'r Parameters,
     terms: Terms,
-    /// What the words of each clause are worth, and of all of them; never 0.
-    clauses: Vec<f32>,
+    /// What the words of each clause are worth, never 0, and how much the clause counts.
+    clauses: Vec<(f32, f32)>,
+    /// What all words are worth; never 0.
     whole: f32,
 }
 
@@ -143,7 +175,9 @@ impl<'r, T: Clone> Judge<'r, T> {
             let mine = words.filter(|(word, _)| clause.is_none_or(|clause| word.clauses & (1 << clause) != 0));
             mine.map(|(_, worth)| *worth).sum::<f32>().max(0.001)
         };
-        let clauses = (0..wish.clauses).map(|clause| worth(Some(clause))).collect();
+        let clauses: Vec<f32> = (0..wish.clauses).map(|clause| worth(Some(clause))).collect();
+        let longest = clauses.iter().copied().fold(0.001, f32::max);
+        let clauses = clauses.into_iter().map(|worth| (worth, (worth / longest).powf(parameters.clause_size))).collect();
         Self { index, wish, probes, parameters, terms: Terms::new(at, probes), clauses, whole: worth(None) }
     }
 
@@ -156,9 +190,8 @@ impl<'r, T: Clone> Judge<'r, T> {
         if self.clauses.len() < 2 {
             return whole;
         }
-        let longest = self.clauses.iter().copied().fold(0.001, f32::max);
-        let parts = self.clauses.iter().enumerate().map(|(clause, worth)| {
-            self.part(finds, &seen, (1 << clause, *worth)) * (worth / longest).powf(parameters.clause_size)
+        let parts = self.clauses.iter().enumerate().map(|(clause, (worth, share))| {
+            self.part(finds, &seen, (1 << clause, *worth)) * share
         });
         (1.0 - parameters.clause) * whole + parameters.clause * parts.fold(0.0, f32::max)
     }
@@ -191,9 +224,9 @@ impl<'r, T: Clone> Judge<'r, T> {
         for (at, term) in record.sequence.iter().enumerate() {
             let word = self.terms.word(*term);
             if at < record.name {
-                let (text, frequency) =
-                    self.index.vocabulary.get(*term).map_or(("", 0), |term| (&*term.text, term.postings.len()));
-                let says = probe::rarity(self.index.len(), frequency, (text, self.parameters));
+                let (common, frequency) =
+                    self.index.vocabulary.get(*term).map_or((0.0, 0), |term| (term.common, term.postings.len()));
+                let says = probe::rarity(self.index.len(), frequency, (common, self.parameters));
                 name += says;
                 if let Some((number, gain)) = word {
                     let most = self.probes.worth.get(number).copied().unwrap_or(1.0).max(0.001);
