@@ -10,6 +10,9 @@ use crate::wanted::{Way, Wish};
 /// The most words of one query whose spelling is corrected.
 const MOST_CORRECTED: usize = 4;
 
+/// What a word is worth that no document has, as part of one that a single document has.
+const UNKNOWN: f32 = 0.5;
+
 /// One way of one word, as the indexes together know it.
 pub(crate) struct Probe {
     /// The number of the word in the wish.
@@ -36,29 +39,29 @@ pub(crate) struct Probes<'i> {
     pub(crate) worth: Vec<f32>,
 }
 
-/// Looks every way up in every index. Words that no index knows get corrected spellings.
-pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, parameters: &Parameters) -> Probes<'i> {
+/// Adds corrected spellings of words that no index knows in any way.
+pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], wish: &mut Wish, parameters: &Parameters) {
+    let known = |way: &Way| indexes.iter().any(|index| index.vocabulary.find(&way.term).is_some());
+    // A word that the language data knows is spelled right, though no document has it.
+    let unknown = wish.words.iter_mut().filter(|word| word.shape == Shape::Word && word.ways.len() == 1);
+    for word in unknown.filter(|word| !word.ways.iter().any(known)).take(MOST_CORRECTED) {
+        word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
+    }
+}
+
+/// Looks every way up in every index.
+pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &Wish, parameters: &Parameters) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
     let mut found = Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
-    let mut corrected = 0;
-    for number in 0..wish.words.len() {
-        let Some(word) = wish.words.get_mut(number) else { continue };
-        let before = found.probes.len();
+    for (number, word) in wish.words.iter().enumerate() {
         let mut best = 0.0_f32;
         for (way_number, way) in word.ways.iter().enumerate() {
             best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
         }
-        // A word that the language data knows is spelled right, though no document has it.
-        let misspelled = word.shape == Shape::Word && word.ways.len() == 1;
-        if found.probes.len() == before && misspelled && corrected < MOST_CORRECTED {
-            corrected += 1;
-            let from = word.ways.len();
-            word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
-            for (way_number, way) in word.ways.iter().enumerate().skip(from) {
-                best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
-            }
-        }
-        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, (0.0, parameters)) } else { 0.0 };
+        let unknown = match word.shape {
+            Shape::Word | Shape::Han => UNKNOWN * word.weight * rarity(documents, 0, (0.0, parameters)),
+            Shape::Number | Shape::Bigram | Shape::Joined => 0.0,
+        };
         found.worth.push(if best > 0.0 { best } else { unknown });
     }
     found
