@@ -1,5 +1,6 @@
 //! Spellings of words that no document has: words one or two letters away.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::index::Index;
@@ -86,9 +87,9 @@ pub(crate) fn corrections<T: Clone>(
     let nearest = found.first().map_or(0, |found| found.0);
     let mut ways: Vec<Way> = Vec::new();
     for (distance, _, term) in found.into_iter().take_while(|found| found.0 == nearest) {
-        if ways.len() < MOST_CORRECTIONS && !ways.iter().any(|way| way.term == term) {
+        if ways.len() < MOST_CORRECTIONS && !ways.iter().any(|way| &*way.term == term) {
             let weight = if distance == 1 { parameters.corrected } else { parameters.corrected * 0.7 };
-            ways.push(Way { term: term.to_owned(), weight });
+            ways.push(Way { term: Rc::from(term), weight });
         }
     }
     ways
