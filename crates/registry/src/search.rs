@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use toolrail_search::semantic::{Blend, blend};
+use toolrail_search::{
+    Extras, Index, Meaning, Parameters, Pattern, PatternQuery, Query, Texts, search_pattern,
+};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
-use toolrail_search::{Index, Pattern, PatternQuery, Query, Texts, search_pattern};
 
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
@@ -113,25 +114,16 @@ impl Registry {
         }
         let query = Query {
             text,
-            limit: if meant.is_some() { MOST_HITS } else { request.limit },
+            limit: request.limit,
             accept: &accept,
             prior: &|tool| self.use_at(tool, now).prior(now),
             learnt: learnt.as_ref(),
         };
-        let hits = toolrail_search::search(&indexes, &query);
-        let Some(meant) = meant else {
-            self.note_search(request, text, &hits);
-            return Ok(SearchAnswer { hits, notes });
-        };
-        let nearest = meant.nearest(snapshot, MOST_HITS, &accept);
-        let found = hits.into_iter().map(|hit| {
-            let nearness = meant.nearness(&hit.value);
-            (hit, nearness)
-        });
-        let found: Vec<_> = found.collect();
-        let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
-        let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
-        let hits = blend(found, nearest, request.limit, Blend::default());
+        let near = meant.as_ref().map(|meant| meant.near(snapshot, &accept));
+        let score = |tool: &Arc<Tool>| near.as_ref().map_or(0.0, |near| near.score(tool));
+        let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
+        let extras = Extras { parameters: &Parameters::default(), meaning };
+        let hits = toolrail_search::search_with(&indexes, &query, &extras);
         self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
     }
