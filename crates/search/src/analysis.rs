@@ -51,7 +51,8 @@ impl<'v> Analyst<'v> {
         let mut read = |this: &mut Self, field: Field, text: &str, sequence: &mut Vec<u32>| {
             lengths[field as usize] += this.field(field, text, sequence);
         };
-        analysed.called = [text::compact(&format!("{}{name}", server.unwrap_or_default())), text::compact(name)];
+        analysed.called =
+            [text::compact(&format!("{}{name}", server.unwrap_or_default())), text::compact(name)];
         read(self, Field::Name, name, &mut analysed.sequence);
         analysed.name = analysed.sequence.len();
         read(self, Field::Description, document.description, &mut analysed.sequence);
@@ -116,7 +117,11 @@ impl<'v> Analyst<'v> {
                 }
             }
             let impact = strength / (strength + self.parameters.saturation);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 65535")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "between 0 and 65535"
+            )]
             terms.push((*term, (impact * 65535.0).clamp(1.0, 65535.0) as u16, fields));
         }
         terms.sort_unstable_by_key(|term| term.0);
@@ -139,7 +144,9 @@ impl<'v> Analyst<'v> {
 /// The server and the name without it: catalogues name tools `server__tool`.
 fn split_name<'d>(document: &Document<'d>) -> (Option<&'d str>, &'d str) {
     let name = document.name;
-    if let Some((server, tool)) = name.split_once("__").filter(|(server, tool)| !server.is_empty() && !tool.is_empty()) {
+    if let Some((server, tool)) =
+        name.split_once("__").filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+    {
         return (document.server.or(Some(server)), tool);
     }
     if let Some(server) = document.server

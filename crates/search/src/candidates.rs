@@ -92,7 +92,9 @@ fn add_clause(at: usize, clause: usize, (wish, probes): (&Wish, &Probes<'_>), su
                 }
                 *sum += value;
             }
-            if wish.clauses > 1 && let Some(sum) = sums.clause.get_mut(slot) {
+            if wish.clauses > 1
+                && let Some(sum) = sums.clause.get_mut(slot)
+            {
                 if *sum == 0.0 {
                     sums.touched_by_clause.push(posting.slot);
                 }
@@ -122,9 +124,10 @@ impl<T: Clone> Best<'_, T> {
             }
             let (now, later) = rest.split_at_mut(take);
             now.sort_unstable_by(|one, another| self.order(*one, *another));
-            let accepted = now.iter().copied().filter(|slot| {
-                self.index.record(*slot).is_some_and(|record| (self.accept)(&record.value))
-            });
+            let accepted = now
+                .iter()
+                .copied()
+                .filter(|slot| self.index.record(*slot).is_some_and(|record| (self.accept)(&record.value)));
             let missing = most - chosen.len();
             chosen.extend(accepted.take(missing));
             rest = later;

@@ -12,7 +12,12 @@ use crate::wanted::Wish;
 const MOST_WORDS: usize = 16;
 
 /// What of the query a document has, the weightiest first.
-pub(crate) fn explain(wish: &Wish, probes: &Probes<'_>, finds: &[Find], parameters: &Parameters) -> Vec<Matched> {
+pub(crate) fn explain(
+    wish: &Wish,
+    probes: &Probes<'_>,
+    finds: &[Find],
+    parameters: &Parameters,
+) -> Vec<Matched> {
     let whole: f32 = probes.worth.iter().sum::<f32>().max(0.001);
     let mut matched: Vec<Matched> = Vec::new();
     for (word, find) in wish.words.iter().zip(finds) {

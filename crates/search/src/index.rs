@@ -145,9 +145,9 @@ impl<T: Clone> Index<T> {
         let Analysed { terms, sequence, name, called } = analysed;
         let ordered: HashSet<u32> = sequence.iter().copied().collect();
         let others = terms.iter().map(|term| term.0).filter(|term| !ordered.contains(term)).collect();
-        let postings = terms.iter().map(|(term, impact, fields)| {
-            (*term, Posting { slot, impact: *impact, fields: *fields })
-        });
+        let postings = terms
+            .iter()
+            .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
         pending.added.extend(postings);
         if let Some(place) = self.records.get_mut(slot) {
             *place = Some(Arc::new(Record { key, value, sequence: sequence.into(), name, called, others }));

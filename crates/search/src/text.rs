@@ -81,16 +81,28 @@ fn class_of(character: char) -> Class {
         return if character.is_ascii_alphanumeric() { Class::Alphabet } else { Class::Between };
     }
     match u32::from(character) {
-        0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF
-        | 0xF900..=0xFAFF | 0x20000..=0x3FFFF => Class::Cjk,
+        0x2E80..=0x2FDF
+        | 0x3005..=0x3007
+        | 0x3040..=0x30FF
+        | 0x3400..=0x4DBF
+        | 0x4E00..=0x9FFF
+        | 0xAC00..=0xD7AF
+        | 0xF900..=0xFAFF
+        | 0x20000..=0x3FFFF => Class::Cjk,
         _ if character.is_alphanumeric() => Class::Alphabet,
         _ => Class::Between,
     }
 }
 
 /// `e-mail` is `email` too.
-fn hyphenated<'t>(text: &'t str, before: Option<Range<usize>>, this: Range<usize>, each: &mut dyn FnMut(Token<'t>)) {
-    let Some(before) = before.filter(|before| before.end + 1 == this.start && text.get(before.end..this.start) == Some("-"))
+fn hyphenated<'t>(
+    text: &'t str,
+    before: Option<Range<usize>>,
+    this: Range<usize>,
+    each: &mut dyn FnMut(Token<'t>),
+) {
+    let Some(before) =
+        before.filter(|before| before.end + 1 == this.start && text.get(before.end..this.start) == Some("-"))
     else {
         return;
     };
@@ -130,7 +142,10 @@ fn identifier<'t>(text: &'t str, run: Range<usize>, each: &mut dyn FnMut(Token<'
 
 /// One word; `sha256` is found by `sha` too.
 fn piece<'t>(text: &'t str, at: Range<usize>, each: &mut dyn FnMut(Token<'t>)) {
-    let Some(word) = text.get(at.clone()).filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD) else { return };
+    let Some(word) = text.get(at.clone()).filter(|word| !word.is_empty() && word.len() <= LONGEST_WORD)
+    else {
+        return;
+    };
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     if digits == word.len() {
         each(Token { folded: Cow::Borrowed(word), at, shape: Shape::Number });

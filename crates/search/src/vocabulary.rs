@@ -47,7 +47,9 @@ impl Vocabulary {
         let (bucket, tag) = self.place(text);
         let entries = self.buckets.get(bucket)?;
         let mut same = entries.iter().filter(|entry| entry.0 == tag);
-        same.find_map(|(_, id)| self.terms.get(*id).filter(|term| &*term.text == text).map(|term| (*id, term)))
+        same.find_map(|(_, id)| {
+            self.terms.get(*id).filter(|term| &*term.text == text).map(|term| (*id, term))
+        })
     }
 
     pub(crate) fn get(&self, id: u32) -> Option<&Term> {
@@ -63,7 +65,8 @@ impl Vocabulary {
         if let Some((id, _)) = self.find(text) {
             return id;
         }
-        let term = Term { text: text.into(), common: common::commonness(text), postings: Postings::default() };
+        let term =
+            Term { text: text.into(), common: common::commonness(text), postings: Postings::default() };
         let id = match Arc::make_mut(&mut self.free).pop() {
             Some(id) => {
                 if let Some(place) = self.terms.get_mut(id) {
