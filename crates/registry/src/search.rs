@@ -7,6 +7,7 @@ use toolrail_search::semantic::{Blend, blend};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 use toolrail_search::{Index, Pattern, PatternQuery, Query, Texts, search_pattern};
 
+use crate::meaning::Meant;
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 use crate::temperature::Temperature;
@@ -92,63 +93,82 @@ impl Registry {
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
         let text = request.checked()?;
-        let (meant, notes) = match request.method {
-            SearchMethod::Hybrid => self.meant(text).await,
-            SearchMethod::Bm25 | SearchMethod::Regex => (None, Vec::new()),
-        };
         self.ready_uses().await;
-        let learnt = self.learnt_of(request.tenant);
-        let now = SystemTime::now();
-        let is_wanted = |tool: &Arc<Tool>| match request.among {
-            Among::All => true,
-            Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
+        let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
+        let (hits, notes) = match request.method {
+            SearchMethod::Bm25 => (search.by_words(request.limit), Vec::new()),
+            SearchMethod::Regex => (search.by_pattern()?, Vec::new()),
+            SearchMethod::Hybrid => match self.meant(text).await {
+                (None, notes) => (search.by_words(request.limit), notes),
+                (Some(meant), notes) => (search.by_meaning(&meant), notes),
+            },
         };
-        let accept = |tool: &Arc<Tool>| snapshot.shows(tool) && is_wanted(tool);
-        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
-        if request.method == SearchMethod::Regex {
-            let pattern = Pattern::new(text).map_err(|error| SearchError::Query(error.to_string()))?;
-            // Every tool is looked at, which may take a while.
-            let hits = tokio::task::block_in_place(|| by_pattern(&indexes, &pattern, request.limit, &accept));
-            return Ok(SearchAnswer { hits, notes });
-        }
-        let query = Query {
-            text,
-            limit: if meant.is_some() { MOST_HITS } else { request.limit },
-            accept: &accept,
-            prior: &|tool| self.use_at(tool, now).prior(now),
-            learnt: learnt.as_ref(),
-        };
-        let hits = toolrail_search::search(&indexes, &query);
-        let Some(meant) = meant else {
-            self.note_search(request, text, &hits);
-            return Ok(SearchAnswer { hits, notes });
-        };
-        let nearest = meant.nearest(snapshot, MOST_HITS, &accept);
-        let found = hits.into_iter().map(|hit| {
-            let nearness = meant.nearness(&hit.value);
-            (hit, nearness)
-        });
-        let found: Vec<_> = found.collect();
-        let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
-        let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
-        let hits = blend(found, nearest, request.limit, Blend::default());
         self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
     }
 }
 
-fn by_pattern(
-    indexes: &[&Index<Arc<Tool>>],
-    pattern: &Pattern,
-    limit: usize,
-    accept: &(dyn Fn(&Arc<Tool>) -> bool + Sync),
-) -> Vec<Hit<Arc<Tool>>> {
-    fn texts(tool: &Tool) -> Texts<'_> {
-        let description = tool.description.as_deref().unwrap_or_default();
-        Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
+/// One search.
+struct Search<'a> {
+    registry: &'a Registry,
+    snapshot: &'a Snapshot,
+    request: &'a SearchRequest<'a>,
+    /// The query, checked.
+    text: &'a str,
+    now: SystemTime,
+}
+
+impl<'a> Search<'a> {
+    fn by_words(&self, limit: usize) -> Vec<Hit<Arc<Tool>>> {
+        let learnt = self.registry.learnt_of(self.request.tenant);
+        let query = Query {
+            text: self.text,
+            limit,
+            accept: &|tool| self.accepts(tool),
+            prior: &|tool| self.registry.use_at(tool, self.now).prior(self.now),
+            learnt: learnt.as_ref(),
+        };
+        toolrail_search::search(&self.indexes(), &query)
     }
-    search_pattern(
-        indexes,
-        &PatternQuery { pattern, limit, texts: &|tool: &Arc<Tool>| accept(tool).then(|| texts(tool)) },
-    )
+
+    fn by_pattern(&self) -> Result<Vec<Hit<Arc<Tool>>>, SearchError> {
+        let pattern = Pattern::new(self.text).map_err(|error| SearchError::Query(error.to_string()))?;
+        let query = PatternQuery {
+            pattern: &pattern,
+            limit: self.request.limit,
+            texts: &|tool: &Arc<Tool>| self.accepts(tool).then(|| texts_of(tool)),
+        };
+        // Every tool is looked at, which may take a while.
+        Ok(tokio::task::block_in_place(|| search_pattern(&self.indexes(), &query)))
+    }
+
+    /// By words, and by how near a tool is to what is meant.
+    fn by_meaning(&self, meant: &Meant) -> Vec<Hit<Arc<Tool>>> {
+        let with_nearness = |hit: Hit<Arc<Tool>>| {
+            let nearness = meant.nearness(&hit.value);
+            (hit, nearness)
+        };
+        let found: Vec<_> = self.by_words(MOST_HITS).into_iter().map(with_nearness).collect();
+        let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
+        let nearest = meant.nearest(self.snapshot, MOST_HITS, &|tool| self.accepts(tool));
+        let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
+        blend(found, nearest, self.request.limit, Blend::default())
+    }
+
+    fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
+        self.snapshot.spaces_seen().map(|space| &space.index).collect()
+    }
+
+    fn accepts(&self, tool: &Arc<Tool>) -> bool {
+        let is_wanted = || match self.request.among {
+            Among::All => true,
+            Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
+        };
+        self.snapshot.shows(tool) && is_wanted()
+    }
+}
+
+fn texts_of(tool: &Tool) -> Texts<'_> {
+    let description = tool.description.as_deref().unwrap_or_default();
+    Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
 }

@@ -50,12 +50,10 @@ pub struct Parameters {
     pub pairs: f32,
     /// For the exact name.
     pub exact: f32,
-    /// What was learnt from use.
+    /// How much words count that past queries had.
     pub learnt: f32,
-    /// How much less a past query counts that is less near: a power.
-    pub nearness: f32,
-    /// How much further past queries add to the nearest one.
-    pub voices: f32,
+    /// For a tool that was called after the very same query.
+    pub same: f32,
     /// The prior.
     pub prior: f32,
     /// The score by meaning.
@@ -88,8 +86,7 @@ impl Default for Parameters {
             pairs: 0.1,
             exact: 0.5,
             learnt: 0.5,
-            nearness: 1.5,
-            voices: 0.2,
+            same: 0.3,
             prior: 0.03,
             meaning: 0.3,
         }
@@ -167,8 +164,7 @@ impl Parameters {
         number!("pairs", pairs, 0.0, 0.6),
         number!("exact", exact, 0.0, 1.0),
         number!("learnt", learnt, 0.0, 2.0),
-        number!("nearness", nearness, 0.5, 4.0),
-        number!("voices", voices, 0.0, 1.0),
+        number!("same", same, 0.0, 1.0),
         number!("prior", prior, 0.0, 0.2),
         number!("meaning", meaning, 0.0, 1.0),
     ];
