@@ -1,6 +1,5 @@
 //! `/admin/tools`: all definitions, live or not; switching them on and off; removing them (R85–R88).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +9,8 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolrail_core::{Problem, Revision, Severity, ToolKey, ToolName, Usage};
-use toolrail_registry::{Done, Entry, Item, Snapshot, SourceId, UpstreamStatus, WriteError};
+use toolrail_core::{Problem, Revision, Severity, rfc3339};
+use toolrail_registry::{Done, Entry, Item, Registry, Snapshot, SourceId, UpstreamStatus, WriteError};
 
 use crate::Admin;
 use crate::asker::Asker;
@@ -67,7 +66,7 @@ struct Shown<'a> {
     updated_at: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_by: Option<&'a str>,
-    use_frequency: i64,
+    use_frequency: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_used: Option<String>,
     errors: usize,
@@ -82,8 +81,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(entry: &'a Entry, snapshot: &'a Snapshot, beside: &Beside) -> Self {
-        let tenant = entry.tenant.as_deref().map(str::to_owned);
-        let usage = beside.usage.get(&ToolKey { tenant, name: ToolName::fold(&entry.name) });
+        let (use_frequency, last_used) = beside.registry.use_of_entry(entry);
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
         let (kind, description) = if let Some(tool) = entry.tool() {
             (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned))
@@ -103,8 +101,8 @@ impl<'a> Shown<'a> {
             version: entry.version,
             updated_at: entry.updated_at.as_deref(),
             updated_by: entry.updated_by.as_deref(),
-            use_frequency: usage.map_or(0, |usage| usage.count),
-            last_used: usage.map(|usage| usage.last_used.clone()),
+            use_frequency,
+            last_used: last_used.map(rfc3339),
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
             problems: &entry.problems,
@@ -142,34 +140,20 @@ fn text_in(document: &Value, field: &str) -> Option<String> {
 
 /// What is shown beside what the entries say themselves.
 struct Beside {
-    /// How much tools have been used.
-    usage: HashMap<ToolKey, Usage>,
+    registry: Arc<Registry>,
     /// The kinds there are.
     kinds: Vec<String>,
 }
 
 impl Beside {
-    /// What the store counted (R75). Definitions are shown without it rather than not at all.
+    /// What was counted (R75). Definitions are shown without it rather than not at all.
     async fn of(admin: &Admin) -> Self {
-        let usage = match tokio::time::timeout(PATIENCE, admin.registry.usage()).await {
-            Ok(Ok(usage)) => usage,
-            Ok(Err(error)) => {
-                tracing::debug!(%error, "use counts cannot be read");
-                Vec::new()
-            }
-            Err(_) => Vec::new(),
-        };
-        let kinds = admin.registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
-        Self {
-            usage: usage.into_iter().map(|usage| (usage.tool.clone(), usage)).collect(),
-            kinds: kinds
-                .and_then(Value::as_array)
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
-        }
+        let registry = Arc::clone(&admin.registry);
+        tokio::time::timeout(PATIENCE, registry.ready_uses()).await.ok();
+        let kinds = registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
+        let kinds = kinds.and_then(Value::as_array).into_iter().flatten();
+        let kinds = kinds.filter_map(Value::as_str).map(str::to_owned).collect();
+        Self { registry, kinds }
     }
 }
 

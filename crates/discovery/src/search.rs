@@ -74,7 +74,8 @@ pub(crate) async fn among_hot(asked: Asked<'_>) -> Outcome {
 async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
     let Wanted { query, method, limit } = Wanted::read(asked)?;
     let conversation = asked.call.caller.conversation();
-    let request = SearchRequest { query: &query, method, limit, among, conversation };
+    let tenant = asked.call.principal.tenant();
+    let request = SearchRequest { query: &query, method, limit, among, tenant, conversation };
     let found =
         asked.registry.search(&asked.snapshot, &request).await.map_err(|error| not_searched(&error))?;
     let SearchAnswer { hits, mut notes } = found;

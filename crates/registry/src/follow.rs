@@ -18,6 +18,7 @@ impl Registry {
         let mut following: Vec<Following<'_>> = vec![
             Box::pin(self.follow_offers()),
             Box::pin(self.keep_counts()),
+            Box::pin(self.keep_learnt()),
             Box::pin(self.follow_last_good()),
             Box::pin(self.follow_meanings()),
         ];
@@ -56,8 +57,8 @@ impl Registry {
 
     async fn keep_counts(&self) {
         loop {
-            tokio::time::sleep(self.limits.poll).await;
             self.record_uses().await;
+            tokio::time::sleep(self.limits.poll).await;
         }
     }
 }

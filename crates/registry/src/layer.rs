@@ -79,6 +79,7 @@ impl Layer {
                 .collect();
             changed.extend(gone.into_iter().map(|key| {
                 let before = self.entries.remove(&key);
+                before.iter().for_each(|before| usage::let_go(&key, before));
                 (key, before)
             }));
         }
@@ -93,8 +94,10 @@ impl Layer {
                 _ => false,
             };
             if !is_same {
-                if let Some(entry) = &entry {
-                    usage::carry_over(before.as_ref(), entry);
+                match (&before, &entry) {
+                    (Some(before), Some(entry)) => usage::carry_over(before, entry),
+                    (Some(before), None) => usage::let_go(&key, before),
+                    (None, _) => {}
                 }
                 changed.push((key, before));
             }

@@ -89,6 +89,7 @@ impl Registry {
             method: SearchMethod::Bm25,
             limit: MOST_TOLD,
             among: Among::All,
+            tenant: snapshot.tenant().map(|tenant| &**tenant),
             conversation: None,
         };
         let hits = self.search(snapshot, &request).await.map(|found| found.hits).unwrap_or_default();

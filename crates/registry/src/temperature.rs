@@ -111,8 +111,13 @@ impl Registry {
         self.use_at(tool, SystemTime::now())
     }
 
-    fn use_count(&self, tool: &Tool) -> (u64, Option<SystemTime>) {
-        tool.described.as_ref().map_or((0, None), |described| (described.use_frequency, described.last_used))
+    /// How often, and when last: here, on every other replica, and where it was described before.
+    pub fn use_count(&self, tool: &Tool) -> (u64, Option<SystemTime>) {
+        let (count, last) = self.counted_uses(tool);
+        let described = tool.described.as_ref();
+        let (count_before, last_before) =
+            described.map_or((0, None), |described| (described.use_frequency, described.last_used));
+        (count.saturating_add(count_before), last.max(last_before))
     }
 
     /// The same as of that moment.

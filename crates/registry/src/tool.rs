@@ -14,6 +14,7 @@ use toolrail_core::{
 use crate::described::Described;
 use crate::header_params::HeaderParam;
 use crate::lazy_executor::ToolExecutor;
+use crate::learning::Lesson;
 use crate::usage::UseCount;
 use crate::validator::{LazyValidator, Ready};
 
@@ -70,11 +71,14 @@ impl Tool {
     /// Carries out one call.
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         let arguments = self.arguments(raw)?;
-        self.uses.count(self);
+        let lesson = self.uses.count(self, principal, caller);
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
         let result = self.executor.get()?.execute(&call).await?;
-        self.check_output(result)
+        let lesson = lesson.filter(|_| !result.is_error);
+        let result = self.check_output(result)?;
+        lesson.into_iter().for_each(Lesson::learn);
+        Ok(result)
     }
 
     /// What a call would send; sends nothing.

@@ -133,7 +133,7 @@ impl Followed {
             let key = EntryKey::new(self.by.key.tenant.clone(), offered.name.as_str());
             let known = before.get(&key);
             let entry = offered_tool::entry_of(offered, &self.by, known);
-            usage::carry_over(known, &entry);
+            known.iter().for_each(|known| usage::carry_over(known, &entry));
             self.tools.push((key, entry));
         }
         self.prompts = offer.prompts.iter().map(|offered| Arc::new(Prompt::new(offered))).collect();

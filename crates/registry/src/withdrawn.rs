@@ -10,6 +10,7 @@ use crate::entry::{Entry, SourceId};
 use crate::entry_key::EntryKey;
 use crate::layer::Layer;
 use crate::registry::Registry;
+use crate::usage;
 
 /// What was written and not read yet.
 #[derive(Default)]
@@ -68,7 +69,12 @@ impl Layer {
         let mut changed = Vec::new();
         for (key, (_, way)) in &self.withdrawn.0 {
             match way {
-                Way::Gone => changed.extend(self.entries.remove(key).map(|_| key.clone())),
+                Way::Gone => {
+                    if let Some(before) = self.entries.remove(key) {
+                        usage::let_go(key, &before);
+                        changed.push(key.clone());
+                    }
+                }
                 Way::Off => {
                     if let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.enabled) {
                         *entry =

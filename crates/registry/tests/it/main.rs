@@ -17,6 +17,10 @@ mod following;
 #[cfg(test)]
 mod incremental;
 #[cfg(test)]
+mod learning;
+#[cfg(test)]
+mod learnt_rows;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod meanings;

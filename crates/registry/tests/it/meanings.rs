@@ -68,6 +68,7 @@ async fn asked(registry: &Registry, tenant: Option<&str>, query: &str) -> Search
         method: SearchMethod::Hybrid,
         limit: 5,
         among: Among::All,
+        tenant,
         conversation: None,
     };
     registry.search(&registry.catalogue(tenant), &request).await.unwrap()

@@ -7,16 +7,19 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use toolrail_core::{
-    Action, AuditEntry, AuditHead, Author, Change, Changes, Expected, HistoryQuery, News, NewsKind,
-    Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses, Version, VersionKind,
-    async_trait,
+    Action, AuditEntry, AuditHead, Author, Change, Changes, Expected, Forget, HistoryQuery, LearntQuery,
+    News, NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses,
+    Version, VersionKind, async_trait,
 };
+
+use crate::learnt_rows::LearntRows;
 
 pub(crate) struct Rows {
     table: Mutex<Table>,
     bell: Option<Arc<Notify>>,
     state: watch::Sender<Health>,
     uses: Mutex<Vec<(Option<String>, String, u32)>>,
+    learnt: Mutex<LearntRows>,
     /// The most rows of one page.
     pub(crate) page: AtomicU32,
     /// How often changes were asked for.
@@ -47,6 +50,7 @@ impl Default for Rows {
             bell: None,
             state: watch::channel(Health::Well).0,
             uses: Mutex::default(),
+            learnt: Mutex::default(),
             page: AtomicU32::new(Changes::MOST),
             asked: AtomicUsize::new(0),
         }
@@ -111,6 +115,11 @@ impl Rows {
         let mut uses = self.uses.lock().unwrap().clone();
         uses.sort();
         uses
+    }
+
+    /// The queries that are kept: whose, which tool, the query, in how many conversations.
+    pub(crate) fn learnt(&self) -> Vec<(Option<String>, String, String, u32)> {
+        self.learnt.lock().unwrap().all()
     }
 
     /// Waits while it hangs.
@@ -247,13 +256,36 @@ impl Store for Rows {
 
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.check().await?;
+        self.learnt.lock().unwrap().count(uses);
         let uses = uses.iter().map(|uses| (uses.tool.tenant.clone(), uses.tool.name.clone(), uses.calls));
         self.uses.lock().unwrap().extend(uses);
         Ok(())
     }
 
-    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
-        Ok(Vec::new())
+    async fn learnt_number(&self) -> Result<i64, StoreError> {
+        self.check().await?;
+        Ok(self.learnt.lock().unwrap().number)
+    }
+
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError> {
+        self.check().await?;
+        Ok(self.learnt.lock().unwrap().usage_after(number))
+    }
+
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError> {
+        self.check().await?;
+        self.learnt.lock().unwrap().learn(learnt);
+        Ok(())
+    }
+
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError> {
+        self.check().await?;
+        Ok(self.learnt.lock().unwrap().queries_after(number))
+    }
+
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
+        self.check().await?;
+        Ok(self.learnt.lock().unwrap().forget(what))
     }
 
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {

@@ -28,6 +28,7 @@ mod guard;
 mod hardening;
 mod history;
 mod import;
+mod learning;
 mod listing;
 mod mcp_http;
 mod mcp_stdio;
