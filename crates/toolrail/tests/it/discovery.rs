@@ -240,7 +240,7 @@ async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
 async fn discovery_works_on_standard_streams() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
-    let arguments = ["stdio", "--data", data.to_str().unwrap(), "--discovery", "on"];
+    let arguments = ["stdio", "--data", data.to_str().unwrap(), "--discovery=on"];
     let mut stdio = Stdio::spawn(BINARY, arguments)?;
     let register = json!({"name": "register_tool", "arguments": {"name": "天气", "description": "查询天气"}});
     answer(&stdio.call("tools/call", register).await?["result"]);
