@@ -71,7 +71,9 @@ fn defers(listed: &Map<String, Value>) -> Option<bool> {
 
 /// Whether somebody wrote it: a described tool without a schema is listed with one that allows everything.
 fn says_anything(schema: &Value) -> bool {
-    let empty = |value: &Value| value.as_object().is_some_and(Map::is_empty);
+    let empty = |value: &Value| {
+        value.as_object().is_some_and(Map::is_empty) || value.as_array().is_some_and(Vec::is_empty)
+    };
     let members = schema.as_object().into_iter().flatten();
     members.filter(|(name, _)| *name != "type").any(|(_, value)| !empty(value))
 }

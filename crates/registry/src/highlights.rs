@@ -2,18 +2,26 @@
 
 use std::ops::Range;
 
+use toolrail_search::{Highlighter, Pattern};
+
 use crate::search::SearchMethod;
 
 /// Marks what a query is about, in any number of texts.
-pub struct Highlights {
-    words: Vec<String>,
+pub struct Highlights(Marks);
+
+enum Marks {
+    Words(Highlighter),
+    Pattern(Pattern),
+    Nothing,
 }
 
 impl Highlights {
     /// Reads a query; a pattern that is none marks nothing.
     pub fn new(method: SearchMethod, query: &str) -> Self {
-        let _ = method;
-        Self { words: query.to_lowercase().split_whitespace().map(str::to_owned).collect() }
+        Self(match method {
+            SearchMethod::Bm25 | SearchMethod::Hybrid => Marks::Words(Highlighter::new(query)),
+            SearchMethod::Regex => Pattern::new(query.trim()).map_or(Marks::Nothing, Marks::Pattern),
+        })
     }
 
     /// The parts of a text, in order and apart from each other, each from its first character up to the one behind its
@@ -27,11 +35,11 @@ impl Highlights {
     }
 
     fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let found =
-            self.words.iter().filter_map(|word| text.find(word.as_str()).map(|at| at..at + word.len()));
-        let mut found: Vec<_> = found.collect();
-        found.sort_by_key(|range| range.start);
-        found
+        match &self.0 {
+            Marks::Words(words) => words.ranges(text),
+            Marks::Pattern(pattern) => pattern.ranges(text),
+            Marks::Nothing => Vec::new(),
+        }
     }
 }
 
@@ -59,5 +67,10 @@ mod tests {
         let highlights = Highlights::new(SearchMethod::Bm25, "weather report");
         assert_eq!(highlights.of("天气 weather 报告 report"), [[3, 10], [14, 20]]);
         assert!(highlights.of("").is_empty());
+        assert_eq!(
+            Highlights::new(SearchMethod::Regex, "气.w|t$").of("天气 weather report"),
+            [[1, 4], [16, 17]]
+        );
+        assert!(Highlights::new(SearchMethod::Regex, "(").of("(").is_empty());
     }
 }

@@ -22,6 +22,7 @@ use crate::meaning::Meaning;
 use crate::merge::State;
 use crate::publish::{self, OffersBell};
 use crate::refresh::OnProgress;
+use crate::search::SearchMethod;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tracked::Tracked;
@@ -77,6 +78,8 @@ pub struct Registry {
     /// What the gateway has by itself.
     pub(crate) built_ins: Arc<BuiltIns>,
     endpoints: Endpoints,
+    /// How tools are looked for where nobody says.
+    pub(crate) default_method: SearchMethod,
     /// The semantic tier of search.
     pub(crate) meaning: Meaning,
     /// Keys of this process, where there is no store to keep them.
@@ -111,6 +114,7 @@ impl Registry {
             feed,
             built_ins: Arc::default(),
             endpoints: Endpoints::default(),
+            default_method: SearchMethod::default(),
             meaning: Meaning::Absent,
             keys: Mutex::default(),
         }
@@ -148,6 +152,18 @@ impl Registry {
     pub fn with_progress(mut self, progress: OnProgress) -> Self {
         self.progress = Some(progress);
         self
+    }
+
+    /// The same, looking for tools by that method where nobody says.
+    #[must_use]
+    pub fn with_default_method(mut self, method: SearchMethod) -> Self {
+        self.default_method = method;
+        self
+    }
+
+    /// How tools are looked for where nobody says.
+    pub fn default_method(&self) -> SearchMethod {
+        self.default_method
     }
 
     /// What is there now for somebody without a tenant.

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use toolrail_search::semantic::{Blend, blend};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use toolrail_search::{
+    Extras, Index, Meaning, Parameters, Pattern, PatternQuery, Query, Texts, search_pattern,
+};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
-use toolrail_search::{Index, Query};
 
 use crate::meaning::Meant;
 use crate::registry::Registry;
@@ -94,49 +96,78 @@ impl Registry {
     ) -> Result<SearchAnswer, SearchError> {
         let text = request.checked()?;
         self.ready_uses().await;
-        let (meant, notes) = match request.method {
-            SearchMethod::Hybrid => self.meant(text).await,
-            SearchMethod::Bm25 | SearchMethod::Regex => (None, Vec::new()),
+        let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
+        let (hits, notes) = match request.method {
+            SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
+            SearchMethod::Regex => (search.by_pattern()?, Vec::new()),
+            SearchMethod::Hybrid => {
+                let (meant, notes) = self.meant(text).await;
+                (search.by_words(meant.as_ref()), notes)
+            }
         };
-        let hits = self.hits(snapshot, request, text, meant.as_ref());
         self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
     }
+}
 
-    fn hits(
-        &self,
-        snapshot: &Snapshot,
-        request: &SearchRequest<'_>,
-        text: &str,
-        meant: Option<&Meant>,
-    ) -> Vec<Hit<Arc<Tool>>> {
-        let learnt = self.learnt_of(request.tenant);
-        let now = SystemTime::now();
-        let is_wanted = |tool: &Arc<Tool>| match request.among {
-            Among::All => true,
-            Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
-        };
-        let accept = |tool: &Arc<Tool>| snapshot.shows(tool) && is_wanted(tool);
+/// One search.
+struct Search<'a> {
+    registry: &'a Registry,
+    snapshot: &'a Snapshot,
+    request: &'a SearchRequest<'a>,
+    /// The query, checked.
+    text: &'a str,
+    now: SystemTime,
+}
+
+impl<'a> Search<'a> {
+    /// By words, and by how near a tool is to what is meant, where that is known.
+    fn by_words(&self, meant: Option<&Meant>) -> Vec<Hit<Arc<Tool>>> {
+        let learnt = self.registry.learnt_of(self.request.tenant);
+        let accept = |tool: &Arc<Tool>| self.accepts(tool);
         let query = Query {
-            text,
-            limit: if meant.is_some() { MOST_HITS } else { request.limit },
+            text: self.text,
+            limit: self.request.limit,
             accept: &accept,
-            prior: &|tool| self.use_at(tool, now).prior(now),
+            prior: &|tool| self.registry.use_at(tool, self.now).prior(self.now),
             learnt: learnt.as_ref(),
         };
-        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
-        let hits = toolrail_search::search(&indexes, &query);
-        let Some(meant) = meant else {
-            return hits;
-        };
-        let nearest = meant.nearest(snapshot, MOST_HITS, &accept);
-        let found = hits.into_iter().map(|hit| {
-            let nearness = meant.nearness(&hit.value);
-            (hit, nearness)
-        });
-        let found: Vec<_> = found.collect();
-        let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
-        let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
-        blend(found, nearest, request.limit, Blend::default())
+        let near = meant.map(|meant| meant.near(self.snapshot, &accept));
+        let score = |tool: &Arc<Tool>| near.as_ref().map_or(0.0, |near| near.score(tool));
+        let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
+        let extras = Extras { parameters: &Parameters::default(), meaning };
+        toolrail_search::search_with(&self.indexes(), &query, &extras)
     }
+
+    fn by_pattern(&self) -> Result<Vec<Hit<Arc<Tool>>>, SearchError> {
+        let pattern = Pattern::new(self.text).map_err(|error| SearchError::Query(error.to_string()))?;
+        let query = PatternQuery {
+            pattern: &pattern,
+            limit: self.request.limit,
+            texts: &|tool: &Arc<Tool>| self.accepts(tool).then(|| texts_of(tool)),
+        };
+        let look = || search_pattern(&self.indexes(), &query);
+        // Every tool is looked at, which may take a while; where there is one thread only, nobody else can be let on.
+        Ok(match Handle::current().runtime_flavor() {
+            RuntimeFlavor::MultiThread => tokio::task::block_in_place(look),
+            _ => look(),
+        })
+    }
+
+    fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
+        self.snapshot.spaces_seen().map(|space| &space.index).collect()
+    }
+
+    fn accepts(&self, tool: &Arc<Tool>) -> bool {
+        let is_wanted = || match self.request.among {
+            Among::All => true,
+            Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
+        };
+        self.snapshot.shows(tool) && is_wanted()
+    }
+}
+
+fn texts_of(tool: &Tool) -> Texts<'_> {
+    let description = tool.description.as_deref().unwrap_or_default();
+    Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
 }

@@ -25,6 +25,8 @@ pub(crate) struct Analysed {
     pub(crate) sequence: Vec<u32>,
     /// How many of the sequence are the name.
     pub(crate) name: usize,
+    /// What it is called, with its server and without.
+    pub(crate) called: [u64; 2],
 }
 
 /// Analyses many documents: remembers words it has seen.
@@ -49,6 +51,8 @@ impl<'v> Analyst<'v> {
         let mut read = |this: &mut Self, field: Field, text: &str, sequence: &mut Vec<u32>| {
             lengths[field as usize] += this.field(field, text, sequence);
         };
+        analysed.called =
+            [text::compact(&format!("{}{name}", server.unwrap_or_default())), text::compact(name)];
         read(self, Field::Name, name, &mut analysed.sequence);
         analysed.name = analysed.sequence.len();
         read(self, Field::Description, document.description, &mut analysed.sequence);

@@ -12,7 +12,12 @@ use crate::wanted::Wish;
 const MOST_WORDS: usize = 16;
 
 /// What of the query a document has, the weightiest first.
-pub(crate) fn explain(wish: &Wish, probes: &Probes<'_>, finds: &[Find], parameters: &Parameters) -> Vec<Matched> {
+pub(crate) fn explain(
+    wish: &Wish,
+    probes: &Probes<'_>,
+    finds: &[Find],
+    parameters: &Parameters,
+) -> Vec<Matched> {
     let whole: f32 = probes.worth.iter().sum::<f32>().max(0.001);
     let mut matched: Vec<Matched> = Vec::new();
     for (word, find) in wish.words.iter().zip(finds) {
@@ -20,7 +25,7 @@ pub(crate) fn explain(wish: &Wish, probes: &Probes<'_>, finds: &[Find], paramete
             continue;
         }
         let way = probes.probes.get(usize::from(find.probe)).map_or(0, |probe| probe.way);
-        let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.clone())).flatten();
+        let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.to_string())).flatten();
         let field = weightiest(find.fields, parameters).map_or("description", Field::word);
         matched.push(Matched { word: word.word.clone(), by, field, weight: find.value / whole });
     }

@@ -34,13 +34,15 @@ pub(crate) struct Record<T> {
     pub(crate) sequence: Box<[u32]>,
     /// How many of these are the name.
     pub(crate) name: usize,
+    /// What it is called, with its server and without.
+    pub(crate) called: [u64; 2],
     /// The other terms.
     others: Box<[u32]>,
 }
 
 impl<T: Clone> Default for Index<T> {
     fn default() -> Self {
-        Self::new(Parameters::default())
+        Self::with_parameters(Parameters::default())
     }
 }
 
@@ -53,7 +55,7 @@ struct Pending {
 
 impl<T: Clone> Index<T> {
     /// An empty index with other numbers than the usual ones.
-    pub fn new(parameters: Parameters) -> Self {
+    pub fn with_parameters(parameters: Parameters) -> Self {
         Self {
             vocabulary: Vocabulary::default(),
             records: Pages::default(),
@@ -140,7 +142,7 @@ impl<T: Clone> Index<T> {
     }
 
     fn put(&mut self, slot: u32, analysed: Analysed, (key, value): (Arc<str>, T), pending: &mut Pending) {
-        let Analysed { terms, sequence, name } = analysed;
+        let Analysed { terms, sequence, name, called } = analysed;
         let ordered: HashSet<u32> = sequence.iter().copied().collect();
         let others = terms.iter().map(|term| term.0).filter(|term| !ordered.contains(term)).collect();
         let postings = terms
@@ -148,7 +150,7 @@ impl<T: Clone> Index<T> {
             .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
         pending.added.extend(postings);
         if let Some(place) = self.records.get_mut(slot) {
-            *place = Some(Arc::new(Record { key, value, sequence: sequence.into(), name, others }));
+            *place = Some(Arc::new(Record { key, value, sequence: sequence.into(), name, called, others }));
         }
     }
 

@@ -32,6 +32,6 @@ pub use hit::{Hit, Matched};
 pub use index::Index;
 pub use learnt::Learnt;
 pub use method::{Method, UnknownMethod};
-pub use parameters::Parameters;
+pub use parameters::{ParameterField, Parameters};
 pub use pattern::{Pattern, PatternError, PatternQuery, Texts, search_pattern};
 pub use query::{Extras, Meaning, Query, search, search_with};

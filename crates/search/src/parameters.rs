@@ -36,6 +36,8 @@ pub struct Parameters {
     pub quoted: f32,
     /// How much a word of an address or a path counts.
     pub literal: f32,
+    /// How much it counts what an address or a path is: a file, a page.
+    pub kind: f32,
     /// How much further ways a word was found add to the best one.
     pub further: f32,
     /// The part of the score that the best clause of a long query has.
@@ -50,10 +52,10 @@ pub struct Parameters {
     pub pairs: f32,
     /// For the exact name.
     pub exact: f32,
-    /// How much more the words at the start of a query count, where somebody says what for.
-    pub early: f32,
-    /// What was learnt from use.
+    /// How much words count that past queries had.
     pub learnt: f32,
+    /// For a tool that was called after the very same query.
+    pub same: f32,
     /// The prior.
     pub prior: f32,
     /// The score by meaning.
@@ -78,6 +80,7 @@ impl Default for Parameters {
             filler: 0.2,
             quoted: 0.6,
             literal: 0.3,
+            kind: 0.4,
             further: 0.2,
             clause: 0.2,
             clause_size: 0.75,
@@ -85,66 +88,98 @@ impl Default for Parameters {
             query_covered: 0.1,
             pairs: 0.1,
             exact: 0.5,
-            early: 0.0,
-            learnt: 0.5,
+            learnt: 0.7,
+            same: 0.3,
             prior: 0.03,
             meaning: 0.3,
         }
     }
 }
 
+/// One of the numbers, for whoever tunes them.
+#[derive(Clone, Copy, Debug)]
+pub struct ParameterField {
+    /// Its name.
+    pub name: &'static str,
+    /// The least that makes sense.
+    pub low: f32,
+    /// The most that makes sense.
+    pub high: f32,
+    /// Reads it.
+    pub get: fn(&Parameters) -> f32,
+    /// Sets it.
+    pub set: fn(&mut Parameters, f32),
+}
+
+macro_rules! number {
+    ($name:literal, $($place:tt)*) => { number!(@ $name, [] $($place)*) };
+    (@ $name:literal, [$($place:tt)*] , $low:literal, $high:literal) => {
+        ParameterField {
+            name: $name,
+            low: $low,
+            high: $high,
+            get: |parameters| parameters.$($place)*,
+            set: |parameters, value| parameters.$($place)* = value,
+        }
+    };
+    (@ $name:literal, [$($place:tt)*] $next:tt $($rest:tt)*) => { number!(@ $name, [$($place)* $next] $($rest)*) };
+}
+
 impl Parameters {
+    /// All of them, fields one by one.
+    pub const FIELDS: &'static [ParameterField] = &[
+        number!("weights.0", weights[0], 0.0, 6.0),
+        number!("weights.1", weights[1], 0.0, 6.0),
+        number!("weights.2", weights[2], 0.0, 6.0),
+        number!("weights.3", weights[3], 0.0, 6.0),
+        number!("weights.4", weights[4], 0.0, 6.0),
+        number!("weights.5", weights[5], 0.0, 6.0),
+        number!("weights.6", weights[6], 0.0, 6.0),
+        number!("weights.7", weights[7], 0.0, 6.0),
+        number!("weights.8", weights[8], 0.0, 6.0),
+        number!("lengths.0", lengths[0], 0.0, 1.0),
+        number!("lengths.1", lengths[1], 0.0, 1.0),
+        number!("lengths.2", lengths[2], 0.0, 1.0),
+        number!("lengths.3", lengths[3], 0.0, 1.0),
+        number!("lengths.4", lengths[4], 0.0, 1.0),
+        number!("lengths.5", lengths[5], 0.0, 1.0),
+        number!("lengths.6", lengths[6], 0.0, 1.0),
+        number!("lengths.7", lengths[7], 0.0, 1.0),
+        number!("lengths.8", lengths[8], 0.0, 1.0),
+        number!("saturation", saturation, 0.4, 4.0),
+        number!("rarity", rarity, 0.5, 1.6),
+        number!("background", background, 1.0, 3000.0),
+        number!("proper", proper, 0.3, 1.0),
+        number!("related", related, 0.0, 1.2),
+        number!("gloss", gloss, 0.2, 1.5),
+        number!("bigram", bigram, 0.0, 1.0),
+        number!("joined", joined, 0.0, 1.2),
+        number!("number", number, 0.0, 1.0),
+        number!("corrected", corrected, 0.0, 1.0),
+        number!("filler", filler, 0.0, 1.0),
+        number!("quoted", quoted, 0.1, 1.0),
+        number!("literal", literal, 0.0, 1.0),
+        number!("kind", kind, 0.0, 1.0),
+        number!("further", further, 0.0, 0.8),
+        number!("clause", clause, 0.0, 0.7),
+        number!("clause_size", clause_size, 0.0, 1.5),
+        number!("name_covered", name_covered, 0.0, 0.6),
+        number!("query_covered", query_covered, 0.0, 0.8),
+        number!("pairs", pairs, 0.0, 0.6),
+        number!("exact", exact, 0.0, 1.0),
+        number!("learnt", learnt, 0.0, 2.0),
+        number!("same", same, 0.0, 1.0),
+        number!("prior", prior, 0.0, 0.2),
+        number!("meaning", meaning, 0.0, 1.0),
+    ];
+
     /// Sets a number by its name, `weights.0` for the first field's; `false` if there is none of that name.
     pub fn set(&mut self, name: &str, value: f32) -> bool {
-        let place = self.place(name);
-        let known = place.is_some();
-        if let Some(place) = place {
-            *place = value;
+        let field = Self::FIELDS.iter().find(|field| field.name == name);
+        if let Some(field) = field {
+            (field.set)(self, value);
         }
-        known
-    }
-
-    /// The number of that name, as [`set`](Self::set) takes it.
-    pub fn get(&self, name: &str) -> Option<f32> {
-        self.clone().place(name).copied()
-    }
-
-    fn place(&mut self, name: &str) -> Option<&mut f32> {
-        if let Some((list, at)) = name.split_once('.') {
-            let at: usize = at.parse().ok()?;
-            return match list {
-                "weights" => self.weights.get_mut(at),
-                "lengths" => self.lengths.get_mut(at),
-                _ => None,
-            };
-        }
-        Some(match name {
-            "saturation" => &mut self.saturation,
-            "rarity" => &mut self.rarity,
-            "background" => &mut self.background,
-            "proper" => &mut self.proper,
-            "related" => &mut self.related,
-            "gloss" => &mut self.gloss,
-            "bigram" => &mut self.bigram,
-            "joined" => &mut self.joined,
-            "number" => &mut self.number,
-            "corrected" => &mut self.corrected,
-            "filler" => &mut self.filler,
-            "quoted" => &mut self.quoted,
-            "literal" => &mut self.literal,
-            "further" => &mut self.further,
-            "clause" => &mut self.clause,
-            "clause_size" => &mut self.clause_size,
-            "name_covered" => &mut self.name_covered,
-            "query_covered" => &mut self.query_covered,
-            "pairs" => &mut self.pairs,
-            "exact" => &mut self.exact,
-            "early" => &mut self.early,
-            "learnt" => &mut self.learnt,
-            "prior" => &mut self.prior,
-            "meaning" => &mut self.meaning,
-            _ => return None,
-        })
+        field.is_some()
     }
 }
 

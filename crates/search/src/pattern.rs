@@ -30,7 +30,9 @@ pub enum PatternError {
     #[error("the pattern has {0} characters; it may have {LONGEST_PATTERN}")]
     Long(usize),
     /// It is not a regular expression.
-    #[error("the pattern is wrong at character {at}: {why}; correct it, or use search_method \"bm25\" for plain words")]
+    #[error(
+        "the pattern is wrong at character {at}: {why}; correct it, or use search_method \"bm25\" for plain words"
+    )]
     Syntax {
         /// Where, counted from 1.
         at: usize,
@@ -90,7 +92,9 @@ impl Pattern {
             let tags = texts.tags.iter().filter_map(|tag| self.part(tag, (0.5, 0.3)));
             tags.max_by(f32::total_cmp).map(|score| (score, "tags"))
         };
-        name.or_else(|| [description(), tags()].into_iter().flatten().max_by(|one, another| one.0.total_cmp(&another.0)))
+        name.or_else(|| {
+            [description(), tags()].into_iter().flatten().max_by(|one, another| one.0.total_cmp(&another.0))
+        })
     }
 
     /// Where it is in a text, in order.

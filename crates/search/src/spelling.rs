@@ -1,5 +1,8 @@
 //! Spellings of words that no document has: words one or two letters away.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use crate::index::Index;
 use crate::lexicon;
 use crate::parameters::Parameters;
@@ -7,6 +10,58 @@ use crate::wanted::Way;
 
 /// The most corrections of one word.
 const MOST_CORRECTIONS: usize = 3;
+/// The shortest and the longest word that is corrected.
+const SHORTEST: usize = 4;
+const LONGEST: usize = 24;
+const LETTERS: usize = 26;
+
+/// The plain words of a vocabulary by first letter and length, each with the letters it has. A copy costs nothing.
+#[derive(Clone, Default)]
+pub(crate) struct Spellings {
+    shelves: Arc<Vec<Arc<Vec<(u32, u32)>>>>,
+}
+
+impl Spellings {
+    pub(crate) fn add(&mut self, term: &str, id: u32) {
+        let Some(shelf) = shelf(term, term.len()) else { return };
+        let shelves = Arc::make_mut(&mut self.shelves);
+        if shelves.len() <= shelf {
+            shelves.resize(shelf + 1, Arc::default());
+        }
+        if let Some(shelf) = shelves.get_mut(shelf) {
+            Arc::make_mut(shelf).push((letters(term), id));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, term: &str, id: u32) {
+        let Some(shelf) = shelf(term, term.len()) else { return };
+        if let Some(shelf) = Arc::make_mut(&mut self.shelves).get_mut(shelf) {
+            Arc::make_mut(shelf).retain(|entry| entry.1 != id);
+        }
+    }
+
+    /// The numbers of terms that may be at most so many letters away.
+    fn near(&self, word: &str, most: usize) -> impl Iterator<Item = u32> {
+        let wanted = letters(word);
+        let shelves = (word.len().saturating_sub(most)..=word.len() + most)
+            .filter_map(move |length| shelf(word, length));
+        let entries = shelves.filter_map(|shelf| self.shelves.get(shelf)).flat_map(|shelf| shelf.iter());
+        let most = u32::try_from(2 * most).unwrap_or(u32::MAX);
+        entries.filter(move |entry| (entry.0 ^ wanted).count_ones() <= most).map(|entry| entry.1)
+    }
+}
+
+/// Where words with this one's first letter and that length stand.
+fn shelf(word: &str, length: usize) -> Option<usize> {
+    let plain =
+        word.bytes().all(|byte| byte.is_ascii_lowercase()) && (SHORTEST - 1..=LONGEST).contains(&length);
+    let first = word.bytes().next().filter(|_| plain)?;
+    Some(length * LETTERS + usize::from(first - b'a'))
+}
+
+fn letters(word: &str) -> u32 {
+    word.bytes().fold(0, |letters, byte| letters | 1 << (byte.wrapping_sub(b'a') & 31))
+}
 
 /// The nearest terms of the indexes to a word that none of them has.
 pub(crate) fn corrections<T: Clone>(
@@ -15,29 +70,29 @@ pub(crate) fn corrections<T: Clone>(
     parameters: &Parameters,
 ) -> Vec<Way> {
     let stem = lexicon::stem(folded);
-    if stem.len() < 4 || !stem.bytes().all(|byte| byte.is_ascii_lowercase()) {
+    if stem.len() < SHORTEST || stem.len() > LONGEST {
         return Vec::new();
     }
     let most = if stem.len() < 7 { 1 } else { 2 };
-    let mut found: Vec<(usize, usize, String)> = Vec::new();
-    for term in indexes.iter().flat_map(|index| index.vocabulary.terms()) {
-        let near = term.text.len().abs_diff(stem.len()) <= most
-            && term.text.len() > 2
-            && term.text.as_bytes().first() == stem.as_bytes().first();
-        if let Some(distance) = near.then(|| distance(stem.as_bytes(), term.text.as_bytes(), most)).flatten()
-        {
-            found.push((distance, usize::MAX - term.postings.len(), term.text.to_string()));
+    let mut found: Vec<(usize, std::cmp::Reverse<usize>, &str)> = Vec::new();
+    for index in indexes {
+        let near = index.vocabulary.spellings().near(&stem, most);
+        for term in near.filter_map(|id| index.vocabulary.get(id)) {
+            if let Some(distance) = distance(stem.as_bytes(), term.text.as_bytes(), most) {
+                found.push((distance, std::cmp::Reverse(term.postings.len()), &term.text));
+            }
         }
     }
-    found.sort();
-    found.dedup_by(|one, another| one.2 == another.2);
+    found.sort_unstable();
     let nearest = found.first().map_or(0, |found| found.0);
-    let ways = found.into_iter().filter(|found| found.0 == nearest).take(MOST_CORRECTIONS);
-    ways.map(|(distance, _, term)| Way {
-        term,
-        weight: if distance == 1 { parameters.corrected } else { parameters.corrected * 0.7 },
-    })
-    .collect()
+    let mut ways: Vec<Way> = Vec::new();
+    for (distance, _, term) in found.into_iter().take_while(|found| found.0 == nearest) {
+        if ways.len() < MOST_CORRECTIONS && !ways.iter().any(|way| &*way.term == term) {
+            let weight = if distance == 1 { parameters.corrected } else { parameters.corrected * 0.7 };
+            ways.push(Way { term: Rc::from(term), weight });
+        }
+    }
+    ways
 }
 
 /// How many letters to insert, remove, replace or swap, if not more than `most`.

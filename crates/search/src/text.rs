@@ -60,6 +60,15 @@ pub(crate) fn tokens<'t>(text: &'t str, each: &mut dyn FnMut(Token<'t>)) {
     }
 }
 
+/// A name by which a document may be called, whatever its case and the signs between its words.
+pub(crate) fn compact(name: &str) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for character in lexicon::fold(name).chars().filter(|character| character.is_alphanumeric()) {
+        hash = (hash ^ u64::from(u32::from(character))).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Alphabet,

@@ -4,8 +4,10 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use crate::pages::{Pages, index};
+use crate::common;
+use crate::pages::Pages;
 use crate::postings::Postings;
+use crate::spelling::Spellings;
 
 /// Entries to a bucket, on average, at most.
 const BUCKET: usize = 24;
@@ -13,6 +15,8 @@ const BUCKET: usize = 24;
 #[derive(Clone)]
 pub(crate) struct Term {
     pub(crate) text: Box<str>,
+    /// See [`common::commonness`].
+    pub(crate) common: f32,
     pub(crate) postings: Postings,
 }
 
@@ -25,6 +29,7 @@ pub(crate) struct Vocabulary {
     /// By the low bits of the hash; always a power of two.
     buckets: Arc<Vec<Arc<Vec<Entry>>>>,
     hasher: RandomState,
+    spellings: Spellings,
     /// Numbers to use again.
     free: Arc<Vec<u32>>,
 }
@@ -32,7 +37,8 @@ pub(crate) struct Vocabulary {
 impl Default for Vocabulary {
     fn default() -> Self {
         let buckets = Arc::new(vec![Arc::default(); 16]);
-        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), free: Arc::default() }
+        let spellings = Spellings::default();
+        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), spellings, free: Arc::default() }
     }
 }
 
@@ -59,7 +65,8 @@ impl Vocabulary {
         if let Some((id, _)) = self.find(text) {
             return id;
         }
-        let term = Term { text: text.into(), postings: Postings::default() };
+        let term =
+            Term { text: text.into(), common: common::commonness(text), postings: Postings::default() };
         let id = match Arc::make_mut(&mut self.free).pop() {
             Some(id) => {
                 if let Some(place) = self.terms.get_mut(id) {
@@ -76,6 +83,7 @@ impl Vocabulary {
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).push((tag, id));
         }
+        self.spellings.add(text, id);
         id
     }
 
@@ -88,12 +96,12 @@ impl Vocabulary {
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).retain(|entry| entry.1 != id);
         }
+        self.spellings.remove(&text, id);
         Arc::make_mut(&mut self.free).push(id);
     }
 
-    /// Every term that some document has.
-    pub(crate) fn terms(&self) -> impl Iterator<Item = &Term> {
-        self.terms.iter().filter(|term| !term.text.is_empty())
+    pub(crate) fn spellings(&self) -> &Spellings {
+        &self.spellings
     }
 
     fn place(&self, text: &str) -> (usize, u32) {
@@ -116,14 +124,5 @@ impl Vocabulary {
             }
         }
         self.buckets = Arc::new(buckets.into_iter().map(Arc::new).collect());
-    }
-
-    pub(crate) fn size(&self) -> usize {
-        self.terms.len() - self.free.len()
-    }
-
-    /// A bound of all numbers.
-    pub(crate) fn numbers(&self) -> u32 {
-        index(self.terms.len())
     }
 }

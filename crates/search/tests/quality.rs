@@ -46,8 +46,7 @@ fn ranked(index: &Index<usize>, text: &str) -> Vec<usize> {
 fn ndcg(ranked: &[usize], relevant: &[usize]) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "there are ten places")]
     let gain = |place: usize| 1.0 / ((place + 2) as f64).log2();
-    let reached: f64 =
-        (0..ranked.len()).filter(|place| relevant.contains(&ranked[*place])).map(gain).sum();
+    let reached: f64 = (0..ranked.len()).filter(|place| relevant.contains(&ranked[*place])).map(gain).sum();
     let best: f64 = (0..relevant.len().min(DEPTH)).map(gain).sum();
     reached / best
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
-    ToolName, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets,
+    Store, ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -23,6 +23,7 @@ use toolrail_tool::Offering;
 use crate::config::Settings;
 use crate::identity;
 use crate::progress::LoadingBar;
+use crate::semantic;
 use crate::spare::{self, Spare};
 use crate::store_choice::{self, Opened};
 use crate::telemetry::Metrics;
@@ -84,7 +85,8 @@ async fn put_together(
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
-    let mut compiler = compiler(&settings.secrets, secrets);
+    let runtime = runtime(&settings.secrets, secrets);
+    let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
     }
@@ -92,12 +94,20 @@ async fn put_together(
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
         .with_endpoints(settings.endpoints.clone())
         .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
+        .with_default_method(settings.search.default_method)
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
+    if let Some(semantic) = &settings.search.semantic {
+        registry = registry.with_embedder(semantic::embedder(semantic, &settings.data, &runtime));
+    }
     if let Some(spare) = &spare {
         registry = registry.with_fallback(&spare.definitions);
     }
-    let registry = Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)));
+    let registry = if settings.endpoints.any_discovery() {
+        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)))
+    } else {
+        Arc::new(registry)
+    };
     registry.refresh().await;
     drop(bar);
     // What was kept is of another store, or cannot be read.
@@ -143,16 +153,23 @@ impl Tools for OwnTools {
 /// Compiles definitions of every kind; `listed` environment variables are secrets, and so are `given` ones unless the
 /// environment has them too.
 pub(crate) fn compiler(listed: &[String], given: Vec<(String, String)>) -> Compiler {
+    compiler_on(&runtime(listed, given))
+}
+
+fn compiler_on(runtime: &Runtime) -> Compiler {
+    let form = DefinitionForm::new(toolrail_executors::kinds(runtime));
+    Compiler::new(form, Box::new(toolrail_policies::wrap))
+}
+
+fn runtime(listed: &[String], given: Vec<(String, String)>) -> Runtime {
     let given = given.into_iter().map(|(key, value)| (format!("{}{key}", Secrets::PREFIX), value));
     // Not `vars`: that one panics over a variable that is not Unicode.
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    let runtime = Runtime {
+    Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(given.chain(environment), listed)),
-    };
-    let form = DefinitionForm::new(toolrail_executors::kinds(&runtime));
-    Compiler::new(form, Box::new(toolrail_policies::wrap))
+    }
 }
 
 /// The MCP face of a gateway.

@@ -15,6 +15,7 @@ mod http;
 mod identity;
 mod print;
 mod progress;
+mod semantic;
 mod server_file;
 mod spare;
 mod store_choice;

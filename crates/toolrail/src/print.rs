@@ -46,8 +46,7 @@ pub(crate) enum Tint {
 
 /// Writes a line to standard output, in colour where somebody looks at it and has not asked for none.
 pub(crate) fn tinted(tint: Tint, text: impl AsRef<str>) {
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if !person_reads_results() || plain {
+    if !person_reads_results() || is_plain() {
         return line(text);
     }
     let code = match tint {
@@ -56,6 +55,39 @@ pub(crate) fn tinted(tint: Tint, text: impl AsRef<str>) {
         Tint::Place => 36,
     };
     write_line(&format!("\u{1b}[{code}m{}\u{1b}[0m", visible(text.as_ref())));
+}
+
+/// The text with those parts of it marked, for [`raw_line`], where somebody looks at it and has not asked for no colour. The
+/// parts are given in characters, in order.
+pub(crate) fn marked(text: &str, parts: &[[usize; 2]]) -> String {
+    if !person_reads_results() {
+        return text.to_owned();
+    }
+    if is_plain() {
+        return visible(text).into_owned();
+    }
+    with_marks(text, parts)
+}
+
+fn with_marks(text: &str, parts: &[[usize; 2]]) -> String {
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut letters = text.chars();
+    let mut passed = 0;
+    let mut take = |up_to: usize| {
+        let part: String = letters.by_ref().take(up_to.saturating_sub(passed)).collect();
+        passed = passed.max(up_to);
+        visible(&part).into_owned()
+    };
+    for [start, end] in parts {
+        let (before, inside) = (take(*start), take(*end));
+        shown.push_str(&format!("{before}\u{1b}[1;33m{inside}\u{1b}[0m"));
+    }
+    shown + &take(usize::MAX)
+}
+
+/// Writes a line to standard output as it is: what others wrote must have gone through [`marked`].
+pub(crate) fn raw_line(text: &str) {
+    write_line(text);
 }
 
 /// Asks on the terminal, and returns whether the answer is yes; nothing where there is nobody to ask.
@@ -83,6 +115,11 @@ pub(crate) fn json(value: &impl Serialize) {
 /// Whether a person reads what stands on standard error.
 pub(crate) fn person_reads_notes() -> bool {
     std::io::stderr().is_terminal()
+}
+
+/// Whether nobody wants colours (no-color.org).
+fn is_plain() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
 fn person_reads_results() -> bool {
@@ -230,6 +267,13 @@ mod tests {
         ] {
             assert_eq!(visible(text), shown);
         }
+    }
+
+    #[test]
+    fn marks_stand_between_characters_and_steer_nothing_else() {
+        let marked = with_marks("天气 \u{1b}[31mweather", &[[0, 2], [8, 99]]);
+        assert_eq!(marked, "\u{1b}[1;33m天气\u{1b}[0m \\u{1b}[31m\u{1b}[1;33mweather\u{1b}[0m");
+        assert_eq!(with_marks("abc", &[[5, 9], [1, 2]]), "abc\u{1b}[1;33m\u{1b}[0m\u{1b}[1;33m\u{1b}[0m");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! CC-CEDICT boiled down: of each Chinese word that text is cut into, a few plain English words.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
@@ -17,27 +18,21 @@ const BY_PLACE: [f32; 4] = [0.8, 0.6, 0.45, 0.35];
 /// What each word of a phrase counts, by the number of words.
 const BY_LENGTH: [f32; 3] = [1.0, 0.7, 0.55];
 
+/// Senses that nobody means today, or not in polite company.
+const ODD: [&str; 6] = ["(archaic)", "(old)", "(dialect)", "(vulgar)", "(slang)", "(particle"];
+
 /// Remarks about a word that do not say what it means.
-const REMARKS: [&str; 19] = [
+const REMARKS: [&str; 10] = [
     "variant of",
     "see ",
-    "see also",
     "surname",
-    "CL:",
     "abbr.",
     "old name",
-    "(archaic)",
-    "(old)",
-    "(dialect)",
-    "(vulgar)",
     "used in",
-    "(bound form)",
     "also written",
     "also pr.",
-    "(particle",
     "Kangxi radical",
     "classifier",
-    "(slang)",
 ];
 
 /// A sense that stands for so many Chinese words says little about any of them.
@@ -48,11 +43,17 @@ pub(crate) struct Dictionary {
     meanings: BTreeMap<String, Vec<Vec<String>>>,
 }
 
+/// What a word means when it is pronounced in one way.
+struct Reading {
+    is_name: bool,
+    meanings: Vec<Vec<String>>,
+}
+
 impl Dictionary {
     pub(crate) fn read(path: &Path, words: &Words, stop_words: &HashSet<String>) -> Result<Self> {
         let entries: Vec<Value> =
             serde_json::from_slice(&fs::read(path)?).context("cedict.json is not a list")?;
-        let mut readings: BTreeMap<String, Vec<(bool, Vec<Vec<String>>)>> = BTreeMap::new();
+        let mut readings: BTreeMap<String, Vec<Reading>> = BTreeMap::new();
         for entry in &entries {
             let (Some(word), Some(pinyin)) = (entry["simplified"].as_str(), entry["pinyin"].as_str()) else {
                 continue;
@@ -64,7 +65,7 @@ impl Dictionary {
             let meanings: Vec<_> = senses.flat_map(|sense| meanings_of(sense, stop_words)).collect();
             if !meanings.is_empty() {
                 let is_name = pinyin.starts_with(|letter: char| letter.is_ascii_uppercase());
-                readings.entry(word.to_owned()).or_default().push((is_name, meanings));
+                readings.entry(word.to_owned()).or_default().push(Reading { is_name, meanings });
             }
         }
         Ok(Self {
@@ -114,10 +115,10 @@ impl Dictionary {
 }
 
 /// The meanings of all readings of a word: names last, then those with the most meanings first.
-fn in_order(mut readings: Vec<(bool, Vec<Vec<String>>)>) -> Vec<Vec<String>> {
-    readings.sort_by_key(|(is_name, meanings)| (*is_name, std::cmp::Reverse(meanings.len())));
+fn in_order(mut readings: Vec<Reading>) -> Vec<Vec<String>> {
+    readings.sort_by_key(|reading| (reading.is_name, Reverse(reading.meanings.len())));
     let mut ordered: Vec<Vec<String>> = Vec::new();
-    for meaning in readings.into_iter().flat_map(|(_, meanings)| meanings) {
+    for meaning in readings.into_iter().flat_map(|reading| reading.meanings) {
         if !ordered.contains(&meaning) {
             ordered.push(meaning);
         }
@@ -127,10 +128,12 @@ fn in_order(mut readings: Vec<(bool, Vec<Vec<String>>)>) -> Vec<Vec<String>> {
 
 /// The plain words of one sense, without remarks: `to look up (a word); to consult` has two meanings.
 fn meanings_of(sense: &str, stop_words: &HashSet<String>) -> Vec<Vec<String>> {
-    if REMARKS.iter().any(|remark| sense.contains(remark)) {
+    let plain = without_brackets(sense);
+    let is_odd = ODD.iter().any(|odd| sense.contains(odd));
+    // The classifier of a noun stands by itself or, in brackets, behind a meaning.
+    if is_odd || sense.starts_with("CL:") || REMARKS.iter().any(|remark| plain.contains(remark)) {
         return Vec::new();
     }
-    let plain = without_brackets(sense);
     let parts = plain.split(';').map(|part| part.split(',').next().unwrap_or_default());
     parts.filter_map(|part| words_of(part, stop_words)).collect()
 }
@@ -156,7 +159,9 @@ fn words_of(part: &str, stop_words: &HashSet<String>) -> Option<Vec<String>> {
     }
     let words: Vec<String> = part
         .split(|letter: char| letter.is_whitespace() || letter == '-')
-        .map(|word| word.trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase())
+        .map(|word| {
+            word.trim_end_matches("'s").trim_matches(|letter: char| !letter.is_alphanumeric()).to_lowercase()
+        })
         .filter(|word| {
             word.len() > 1 && !["sb", "sth"].contains(&word.as_str()) && !stop_words.contains(word)
         })
@@ -179,6 +184,7 @@ mod tests {
         assert_eq!(words("exchange rate"), "exchange rate");
         assert_eq!(words("old variant of 查[cha2]"), "");
         assert_eq!(words("CL:個|个[ge4]"), "");
+        assert_eq!(words("cow's milk (CL:瓶[ping2])"), "cow milk");
         assert_eq!(words("one of the twelve parts into which a day was divided"), "");
     }
 }

@@ -12,6 +12,9 @@ use super::weighted::Weighted;
 const SAME: f32 = 0.85;
 const NEAR: f32 = 0.5;
 
+/// What a word counts of which another makes one think.
+const THOUGHT_OF: f32 = 0.4;
+
 /// What each word of a phrase counts for an abbreviation.
 const OF_A_PHRASE: f32 = 0.65;
 
@@ -51,16 +54,20 @@ fn add_line(line: &str, stop_words: &HashSet<String>, table: &mut Weighted) -> R
     let (weight, items) = match line.split_at_checked(1) {
         Some(("=", items)) => (SAME, items),
         Some(("~", items)) => (NEAR, items),
-        _ => bail!("begins with neither `=` nor `~`"),
+        Some((">", items)) => (THOUGHT_OF, items),
+        _ => bail!("begins with none of `=`, `~` and `>`"),
     };
     let items: Vec<Vec<String>> = items
         .split(',')
         .map(|item| item.split_whitespace().filter(|word| !stop_words.contains(*word)).map(stem).collect())
         .collect();
-    for from in items.iter().filter_map(|item| <&[String; 1]>::try_from(item.as_slice()).ok()) {
+    let leading = if line.starts_with('>') { 1 } else { items.len() };
+    for from in items.iter().take(leading).filter_map(|item| <&[String; 1]>::try_from(item.as_slice()).ok()) {
         for to in &items {
             let each = if to.len() == 1 { weight } else { weight * OF_A_PHRASE };
-            to.iter().for_each(|word| table.add(&from[0], word, each));
+            for word in to {
+                table.add(&from[0], word, each);
+            }
         }
     }
     Ok(())
@@ -68,6 +75,8 @@ fn add_line(line: &str, stop_words: &HashSet<String>, table: &mut Weighted) -> R
 
 fn add_all<'a>(words: impl Iterator<Item = &'a str> + Clone, weight: f32, table: &mut Weighted) {
     for one in words.clone() {
-        words.clone().for_each(|other| table.add(one, other, weight));
+        for other in words.clone() {
+            table.add(one, other, weight);
+        }
     }
 }

@@ -30,17 +30,6 @@ impl Weighted {
         }
     }
 
-    pub(crate) fn knows(&self, key: &str) -> bool {
-        self.entries.contains_key(key)
-    }
-
-    /// Every pair with its weight.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str, f32)> {
-        self.entries.iter().flat_map(|(key, words)| {
-            words.iter().map(move |(word, weight)| (key.as_str(), word.as_str(), *weight))
-        })
-    }
-
     /// The best words of a key, best first; equal ones by the alphabet, so that the table is the same every time.
     fn best(&self, words: &HashMap<String, f32>) -> Vec<(String, u8)> {
         let percent = |weight: &f32| (weight * 100.0).round().clamp(0.0, 100.0) as u8;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use serde_json::Value;
-use toolrail_search::{Document, Index, Parameter};
+use toolrail_search::{Document, Index, Parameter, Parameters};
 
 const TOOLS: &str = "tools.jsonl";
 /// How deep arguments of arguments are followed.
@@ -108,17 +108,14 @@ impl Set {
     }
 
     /// An index of its tools by their places.
-    pub(crate) fn index(&self, form: Form) -> Index<usize> {
-        let mut index = Index::default();
+    pub(crate) fn index(&self, form: Form, parameters: &Parameters) -> Index<usize> {
+        let mut index = Index::with_parameters(parameters.clone());
         index.apply(self.documents(form));
         index
     }
 
     /// What to put into an index.
-    pub(crate) fn documents(
-        &self,
-        form: Form,
-    ) -> impl Iterator<Item = (Arc<str>, Option<(Document<'_>, usize)>)> {
+    fn documents(&self, form: Form) -> impl Iterator<Item = (Arc<str>, Option<(Document<'_>, usize)>)> {
         let tools = self.tools.iter().enumerate();
         tools.map(move |(place, tool)| (Arc::clone(&tool.id), Some((tool.document(form), place))))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use toolrail_search::{Index, Learnt, search};
+use toolrail_search::{Extras, Index, Learnt, Parameters, search_with};
 
 use super::data::{Form, Query, Set};
 use super::metrics::{DEPTH, Quality, percentile, spread};
@@ -43,21 +43,47 @@ fn mean(answers: &[Answer]) -> Quality {
     Quality::percent(&answers.iter().map(|answer| answer.quality).collect::<Vec<_>>())
 }
 
+/// How the tools are indexed and ranked.
+#[derive(Default)]
+pub(crate) struct Ranker {
+    pub(crate) form: Form,
+    pub(crate) parameters: Parameters,
+}
+
+impl Ranker {
+    fn answer(&self, index: &Index<usize>, query: &Query, learnt: Option<&Learnt>) -> Answer {
+        let request = toolrail_search::Query {
+            text: &query.text,
+            limit: DEPTH,
+            accept: &|_| true,
+            prior: &|_| 0.0,
+            learnt,
+        };
+        let extras = Extras { parameters: &self.parameters, meaning: None };
+        let started = Instant::now();
+        let hits = search_with(&[index], &request, &extras);
+        let microseconds = started.elapsed().as_secs_f64() * 1e6;
+        let ranked: Vec<usize> = hits.iter().map(|hit| hit.value).collect();
+        Answer { quality: Quality::of(&ranked, &query.relevant), ranked, microseconds }
+    }
+}
+
 /// Judges a set with what its tools tell, and nothing else.
-pub(crate) fn judge(set: &Set, form: Form) -> Judged {
-    let index = set.index(form);
-    let ask = |query: &Query| answer(&index, query, None);
+pub(crate) fn judge(set: &Set, ranker: &Ranker) -> Judged {
+    let index = set.index(ranker.form, &ranker.parameters);
+    let ask = |query: &Query| ranker.answer(&index, query, None);
     // The first round loads what is loaded lazily.
     set.queries.iter().take(50).for_each(|query| drop(ask(query)));
     Judged::new(set, set.queries.iter().map(ask).collect())
 }
 
 /// Judges each half of the queries after the other half was learnt.
-pub(super) fn learning(set: &Set, form: Form) -> Judged {
-    let index = set.index(form);
+pub(super) fn learning(set: &Set, ranker: &Ranker) -> Judged {
+    let index = set.index(ranker.form, &ranker.parameters);
     let learnt = [0, 1].map(|half| learnt_from(set, half));
-    let with = |query: &Query| answer(&index, query, Some(&learnt[1 - half_of(query)]));
-    let before = mean(&set.queries.iter().map(|query| answer(&index, query, None)).collect::<Vec<_>>());
+    let with = |query: &Query| ranker.answer(&index, query, Some(&learnt[1 - half_of(query)]));
+    let before =
+        mean(&set.queries.iter().map(|query| ranker.answer(&index, query, None)).collect::<Vec<_>>());
     let answers = set.queries.iter().map(with).collect();
     Judged { before: Some(before), ..Judged::new(set, answers) }
 }
@@ -80,21 +106,6 @@ fn half_of(query: &Query) -> usize {
     usize::from(spread(&query.id).is_multiple_of(2))
 }
 
-fn answer(index: &Index<usize>, query: &Query, learnt: Option<&Learnt>) -> Answer {
-    let request = toolrail_search::Query {
-        text: &query.text,
-        limit: DEPTH,
-        accept: &|_| true,
-        prior: &|_| 0.0,
-        learnt,
-    };
-    let started = Instant::now();
-    let hits = search(&[index], &request);
-    let microseconds = started.elapsed().as_secs_f64() * 1e6;
-    let ranked: Vec<usize> = hits.iter().map(|hit| hit.value).collect();
-    Answer { quality: Quality::of(&ranked, &query.relevant), ranked, microseconds }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::data::{read_all, tests::small_set};
@@ -104,7 +115,7 @@ mod tests {
     fn a_set_is_answered_query_by_query() {
         let folder = small_set();
         let set = &read_all(folder.path(), None, &[]).unwrap()[0];
-        let judged = judge(set, Form::Whole);
+        let judged = judge(set, &Ranker::default());
         assert_eq!(judged.answers.iter().map(|answer| answer.ranked.clone()).collect::<Vec<_>>(), [[0], [1]]);
         assert!((judged.quality.ndcg_at_10 - 100.0).abs() < 1e-9);
         assert!(judged.microseconds(99) >= judged.microseconds(50) && judged.microseconds(50) > 0.0);
@@ -126,7 +137,7 @@ mod tests {
     fn what_is_learnt_is_never_from_the_half_that_is_judged() {
         let folder = small_set();
         let set = &read_all(folder.path(), None, &[]).unwrap()[0];
-        let judged = learning(set, Form::Whole);
+        let judged = learning(set, &Ranker::default());
         assert_eq!(judged.answers.len(), 2);
         assert!(judged.before.is_some());
     }

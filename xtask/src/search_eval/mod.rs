@@ -12,11 +12,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use toolrail_search::Method;
+use toolrail_search::{Method, Parameters};
 
 pub(crate) use data::{Form, Query, Set, read_all};
 use floors::Floors;
-pub(crate) use judge::{Judged, judge};
+pub(crate) use judge::{Judged, Ranker, judge};
 pub(crate) use metrics::{DEPTH, Quality, percentile, spread};
 use report::Reader;
 
@@ -37,6 +37,9 @@ pub(crate) struct EvalOptions {
     /// Index only what register_tool carries; `=bare` leaves out arguments and servers too
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "registered")]
     as_registered: Option<Form>,
+    /// Another number of the ranking, for instance gloss=0.9; may be given again
+    #[arg(long = "with", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, f32)>,
     /// Learn one half of the queries and judge the other, both ways round
     #[arg(long)]
     learn: bool,
@@ -57,7 +60,23 @@ pub(crate) struct EvalOptions {
     json: bool,
 }
 
+/// A number of the ranking by its name.
+fn setting(text: &str) -> Result<(String, f32), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let value = value.parse().map_err(|_| format!("{value:?} is no number"))?;
+    let is_known = Parameters::default().set(name, value);
+    is_known.then(|| (name.to_owned(), value)).ok_or_else(|| format!("the ranking has no number {name:?}"))
+}
+
 impl EvalOptions {
+    fn ranker(&self) -> Ranker {
+        let mut ranker = Ranker { form: self.form(), parameters: Parameters::default() };
+        for (name, value) in &self.settings {
+            ranker.parameters.set(name, *value);
+        }
+        ranker
+    }
+
     fn form(&self) -> Form {
         self.as_registered.unwrap_or_default()
     }
@@ -77,10 +96,10 @@ pub(crate) fn run(options: &EvalOptions) -> Result<()> {
     ensure!(options.method != Method::Regex, "the queries of the sets are no patterns; use bm25 or hybrid");
     let floors = options.floors.as_ref().map(|path| Floors::read(path, options.way())).transpose()?;
     let reader = if options.json { Reader::Machine } else { Reader::Person };
+    let ranker = options.ranker();
     let mut all = Vec::new();
     for set in read_all(&options.folder, options.split.as_deref(), &options.sets)? {
-        let judged =
-            if options.learn { judge::learning(&set, options.form()) } else { judge(&set, options.form()) };
+        let judged = if options.learn { judge::learning(&set, &ranker) } else { judge(&set, &ranker) };
         report::print_set(&judged, reader);
         if options.pairs {
             report::print_pairs(&set, &judged);

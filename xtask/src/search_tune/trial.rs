@@ -46,15 +46,8 @@ impl<'a> Trial<'a> {
         {
             return indexes.clone();
         }
-        let indexes: Vec<Index<usize>> = self
-            .sets
-            .iter()
-            .map(|set| {
-                let mut index = Index::new(parameters.clone());
-                index.apply(set.documents(Form::Whole));
-                index
-            })
-            .collect();
+        let indexes: Vec<Index<usize>> =
+            self.sets.iter().map(|set| set.index(Form::Whole, parameters)).collect();
         *last = Some((indexed, indexes.clone()));
         indexes
     }

@@ -5,16 +5,28 @@ use crate::document::Document;
 /// What is behind this many bytes says little more about what a tool is for.
 const MOST_BYTES: usize = 2000;
 
-/// What a tool is for, as a text: its name in words, its title and what it does.
+/// Further arguments say little more either.
+const MOST_PARAMETERS: usize = 8;
+
+/// What a tool is for, as a text: its name in words, its title, what it does and what it takes.
 pub fn meaning_text(document: &Document<'_>) -> String {
     let mut text = words_of(document.name);
-    for part in document.title.into_iter().chain([document.description]) {
-        let part = part.trim();
-        if !part.is_empty() {
-            text.push_str(". ");
-            text.push_str(part);
+    let parts = document.title.into_iter().chain([document.description]).map(str::trim);
+    for part in parts.filter(|part| !part.is_empty()) {
+        text.push_str(". ");
+        text.push_str(part);
+        cut(&mut text);
+    }
+    let mut mark = ". ";
+    for parameter in document.parameters.iter().take(MOST_PARAMETERS) {
+        text.push_str(mark);
+        text.push_str(&words_of(parameter.name));
+        if let Some(description) = parameter.description {
+            text.push(' ');
+            text.push_str(description.trim());
         }
         cut(&mut text);
+        mark = ", ";
     }
     text
 }
@@ -43,6 +55,7 @@ fn cut(text: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::Parameter;
 
     #[test]
     fn a_name_is_read_in_words() {
@@ -52,6 +65,16 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(meaning_text(&document), "github create Pull request. Opens one.");
+    }
+
+    #[test]
+    fn what_a_tool_takes_is_part_of_what_it_is_for() {
+        let parameters = vec![
+            Parameter { name: "fromCurrency", description: Some("A code") },
+            Parameter { name: "amount", description: None },
+        ];
+        let document = Document { name: "convert", parameters, ..Default::default() };
+        assert_eq!(meaning_text(&document), "convert. from Currency A code, amount");
     }
 
     #[test]

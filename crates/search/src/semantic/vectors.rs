@@ -19,6 +19,14 @@ pub struct Vectors<T: Clone> {
     places: HashTrieMapSync<Arc<str>, usize>,
 }
 
+/// The nearest vectors to one.
+pub struct Nearest<T> {
+    /// Their values, each with its cosine.
+    pub best: Vec<(T, f32)>,
+    /// The cosines of all vectors together, accepted or not: what is usual here.
+    pub total: f64,
+}
+
 #[derive(Clone)]
 struct Chunk<T> {
     numbers: Vec<i8>,
@@ -69,16 +77,18 @@ impl<T: Clone> Vectors<T> {
         self.fits(vector).then(|| cosine(numbers, entry.scale, vector))
     }
 
-    /// The `count` nearest ones among those that are accepted, the nearest first, each with its cosine. The order of equally
-    /// near ones is that of their keys.
-    pub fn nearest(&self, vector: &Embedding, count: usize, accept: &dyn Fn(&T) -> bool) -> Vec<(T, f32)> {
+    /// The `count` nearest ones among those that are accepted, the nearest first. The order of equally near ones is that of
+    /// their keys.
+    pub fn nearest(&self, vector: &Embedding, count: usize, accept: &dyn Fn(&T) -> bool) -> Nearest<T> {
+        let mut total = 0.0;
         if !self.fits(vector) || count == 0 {
-            return Vec::new();
+            return Nearest { best: Vec::new(), total };
         }
         let mut best: BinaryHeap<Near<'_, T>> = BinaryHeap::with_capacity(count + 1);
         for chunk in self.chunks.iter() {
             for (numbers, entry) in chunk.numbers.chunks_exact(self.dimensions).zip(&chunk.entries) {
                 let near = Near { cosine: cosine(numbers, entry.scale, vector), entry };
+                total += f64::from(near.cosine);
                 let is_better = best.len() < count || best.peek().is_some_and(|worst| near < *worst);
                 if is_better && accept(&entry.value) {
                     best.push(near);
@@ -88,7 +98,8 @@ impl<T: Clone> Vectors<T> {
                 }
             }
         }
-        best.into_sorted_vec().into_iter().map(|near| (near.entry.value.clone(), near.cosine)).collect()
+        let best = best.into_sorted_vec().into_iter();
+        Nearest { best: best.map(|near| (near.entry.value.clone(), near.cosine)).collect(), total }
     }
 
     fn fits(&self, vector: &Embedding) -> bool {
@@ -200,7 +211,8 @@ mod tests {
         winding.apply((500..1000).map(|number| (key(number), None)));
         winding.apply((0..500).map(|number| (key(number), Some((towards(angles(number)), number)))));
         assert_eq!((winding.len(), copy.len()), (500, 1000));
-        let near = |vectors: &Vectors<usize>| vectors.nearest(&towards(0.2), 20, &|number| number % 2 == 0);
+        let near =
+            |vectors: &Vectors<usize>| vectors.nearest(&towards(0.2), 20, &|number| number % 2 == 0).best;
         assert_eq!(near(&straight), near(&winding));
         assert!(near(&straight).iter().all(|(number, cosine)| number.abs_diff(200) < 60 && *cosine > 0.99));
         assert!(winding.nearness("tool0200", &towards(0.2)).unwrap() > 0.99);
@@ -214,9 +226,9 @@ mod tests {
         vectors.apply([(key(7), Some((Embedding::towards(&[1.0, 2.0, 3.0]).unwrap(), 7)))]);
         assert_eq!(vectors.len(), 299);
         vectors.apply((0..300).map(|number| (key(number), None)));
-        assert!(vectors.is_empty() && vectors.nearest(&towards(0.1), 5, &|_| true).is_empty());
+        assert!(vectors.is_empty() && vectors.nearest(&towards(0.1), 5, &|_| true).best.is_empty());
         vectors.apply([(key(7), Some((Embedding::towards(&[1.0, 2.0, 3.0]).unwrap(), 7)))]);
         assert_eq!(vectors.len(), 1);
-        assert!(vectors.nearest(&towards(0.1), 5, &|_| true).is_empty());
+        assert!(vectors.nearest(&towards(0.1), 5, &|_| true).best.is_empty());
     }
 }

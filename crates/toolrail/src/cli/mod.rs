@@ -15,8 +15,10 @@ mod plan_view;
 mod remote;
 mod rollback;
 mod schema;
+mod search;
 mod serve;
 mod start_import;
+mod stats;
 mod stdio;
 mod sync;
 mod target;
@@ -55,6 +57,10 @@ enum Command {
     Stdio(stdio::StdioArgs),
     /// List, register and remove definitions of a running server or a data folder, and call tools
     Tools(tools::ToolsArgs),
+    /// Find tools by what they should do
+    Search(search::SearchArgs),
+    /// Show how many tools there are, which are used, and what listing them costs a model
+    Stats(stats::StatsArgs),
     /// Show what a definition was before: every version, who made it, when and from where
     History(history::HistoryArgs),
     /// Show how two versions of a definition differ
@@ -125,6 +131,8 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Serve(args) => serve::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Stdio(args) => stdio::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Tools(args) => tools::run(args).await,
+        Command::Search(args) => search::run(args).await,
+        Command::Stats(args) => stats::run(args).await,
         Command::History(args) => history::run(args).await,
         Command::Diff(args) => diff::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolrail_core::closest;
 
-use super::{ConfigFile, KEYS, endpoints, search};
+use super::{ConfigFile, KEYS, endpoints, search, semantic};
 
 /// Everything that is wrong with the file.
 pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
@@ -14,10 +14,25 @@ pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
             ("listing", value) => faults.extend(endpoints::listing_faults("/listing", value)),
             ("groups", value) => faults.extend(endpoints::group_faults(value)),
             ("search", Value::Object(members)) => {
-                faults.extend(of_members::<search::SearchFile>("/search", members, search::KEYS));
+                faults.extend(of_search(members));
             }
             _ => faults.extend(of_key(key, value)),
         }
+    }
+    faults
+}
+
+fn of_search(members: &Map<String, Value>) -> Vec<String> {
+    let mut members = members.clone();
+    let block = match members.get("semantic") {
+        Some(Value::Object(_)) => members.remove("semantic"),
+        _ => None,
+    };
+    let mut faults = of_members::<search::SearchFile>("/search", &members, search::KEYS);
+    if let Some(Value::Object(block)) = block {
+        let place = "/search/semantic";
+        faults.extend(of_members::<semantic::SemanticFile>(place, &block, semantic::KEYS));
+        faults.extend(semantic::faults(&block));
     }
     faults
 }

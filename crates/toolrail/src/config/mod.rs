@@ -4,6 +4,7 @@
 mod endpoints;
 mod faults;
 mod search;
+mod semantic;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ use toolrail_store::StoreUrl;
 use endpoints::GroupFile;
 pub(crate) use endpoints::ListingFile;
 pub(crate) use search::{SearchFile, SearchSettings};
+pub(crate) use semantic::{SemanticSettings, ServerSettings};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
@@ -114,6 +116,9 @@ impl ConfigFile {
         };
         for place in single.chain(database).chain(file.tools.iter_mut().flatten()) {
             *place = folder.join(&place);
+        }
+        if let Some(semantic) = file.search.as_mut().and_then(|search| search.semantic.as_mut()) {
+            semantic.relative_to(folder);
         }
         Ok(file)
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::super::report::{Cell, Column, Section, number, text};
 use super::engines::{Crate, Engine};
 use super::registry_tools::RegistryTools;
-use crate::search_eval::{DEPTH, Form, Quality, Set, judge, read_all};
+use crate::search_eval::{DEPTH, Form, Quality, Ranker, Set, judge, read_all};
 
 const COLUMNS: &[Column] = &[
     text("set"),
@@ -25,7 +25,7 @@ pub(super) fn run(folder: &Path, registry_tools: Option<&RegistryTools>) -> Resu
     let mut all: [Vec<f64>; 3] = Default::default();
     for set in read_all(folder, None, &[])? {
         eprintln!("search: quality on {}", set.name);
-        let ours = judge(&set, Form::Whole).quality.ndcg_at_10;
+        let ours = judge(&set, &Ranker::default()).quality.ndcg_at_10;
         let theirs = of_crate(&set);
         let source = registry_tools.map(|system| of_registry_tools(&set, system)).transpose()?;
         for (values, value) in all.iter_mut().zip([Some(ours), Some(theirs), source]) {

@@ -1,0 +1,152 @@
+//! `toolrail search`: finds tools, and says where and why.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::target::{Ask, Missing, Target, TargetArgs};
+use super::tools::Form;
+use crate::print::{self, Overlong};
+
+/// The most characters of a description where there is no terminal to fit into.
+const LONGEST_DESCRIPTION: usize = 100;
+
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  toolrail search open a pull request\n  toolrail search 查询天气 --limit 3 --explain\n  toolrail search --method regex '^github\\.'"
+)]
+pub(super) struct SearchArgs {
+    #[command(flatten)]
+    target: TargetArgs,
+    /// What the tool should do, in words; with --method regex a pattern
+    #[arg(required = true, value_name = "QUERY")]
+    query: Vec<String>,
+    /// How to look: bm25 by words, regex by a pattern, hybrid by words and meaning [default: that of the server]
+    #[arg(long, value_enum)]
+    method: Option<Method>,
+    /// The most tools to show
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    limit: u32,
+    /// Only tools of this category
+    #[arg(long)]
+    category: Option<String>,
+    /// Only tools with this tag
+    #[arg(long)]
+    tag: Option<String>,
+    /// Say by which words each tool was found
+    #[arg(long)]
+    explain: bool,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Method {
+    Bm25,
+    Regex,
+    Hybrid,
+}
+
+pub(super) async fn run(args: SearchArgs) -> anyhow::Result<ExitCode> {
+    let target = Target::find(&args.target, Missing::Refuse).await?;
+    let ended = search(&target, &args).await;
+    target.close().await;
+    ended
+}
+
+async fn search(target: &Target, args: &SearchArgs) -> anyhow::Result<ExitCode> {
+    let method = args.method.map(|method| match method {
+        Method::Bm25 => "bm25",
+        Method::Regex => "regex",
+        Method::Hybrid => "hybrid",
+    });
+    let asked = json!({
+        "query": args.query.join(" "), "method": method, "limit": args.limit,
+        "category": args.category, "tag": args.tag,
+    });
+    let body = target.expect(&Ask::post("/mcp/search", &asked, "results")).await?;
+    let results = body["results"].as_array().map(Vec::as_slice).unwrap_or_default();
+    match Form::of(args.json) {
+        Form::Json => print::json(&body),
+        Form::People => {
+            show(results, args);
+            for note in body["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                print::note(format!("note: {note}"));
+            }
+            if results.is_empty() {
+                print::note(format!("nothing fits; {} shows all there is", target.command("tools list")));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(results: &[Value], args: &SearchArgs) {
+    if args.explain {
+        results.iter().for_each(explain);
+        return;
+    }
+    if !results.is_empty() {
+        let rows = results.iter().map(row).collect();
+        print::table(["SCORE", "NAME", "DESCRIPTION"], rows, Overlong::Cut);
+    }
+}
+
+fn row(result: &Value) -> [String; 3] {
+    let [name, description] = texts(result);
+    [score(result), name.to_owned(), print::one_line(description, LONGEST_DESCRIPTION)]
+}
+
+fn texts(result: &Value) -> [&str; 2] {
+    ["tool_name", "description"].map(|field| result[field].as_str().unwrap_or_default())
+}
+
+fn score(result: &Value) -> String {
+    format!("{:.2}", result["score"].as_f64().unwrap_or_default())
+}
+
+/// One hit with what was found marked, and by what.
+fn explain(result: &Value) {
+    let [name, description] = texts(result);
+    let highlights = &result["highlights"];
+    let described = if result["callable"] == false { " (described only)" } else { "" };
+    let name = print::marked(name, &ranges(&highlights["name"]));
+    print::raw_line(&format!("{}  {name}{described}", score(result)));
+    if !description.is_empty() {
+        print::raw_line(&format!(
+            "      {}",
+            print::marked(description, &ranges(&highlights["description"]))
+        ));
+    }
+    let reasons: Vec<String> = result["explanation"].as_array().into_iter().flatten().map(reason).collect();
+    if !reasons.is_empty() {
+        print::line(format!("      {}", reasons.join(", ")));
+    }
+}
+
+fn ranges(marked: &Value) -> Vec<[usize; 2]> {
+    serde_json::from_value(marked.clone()).unwrap_or_default()
+}
+
+/// `mail→email in name 0.31`
+fn reason(reason: &Value) -> String {
+    let text = |field: &str| reason[field].as_str();
+    let by = text("by").map(|by| format!("→{by}")).unwrap_or_default();
+    let weight = reason["weight"].as_f64().unwrap_or_default();
+    let word = print::one_line(text("word").unwrap_or_default(), 30);
+    format!("{word}{by} in {} {weight:.2}", text("field").unwrap_or("-"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_says_what_was_found_where() {
+        let by = json!({"word": "mail", "by": "email", "field": "name", "weight": 0.314});
+        assert_eq!(reason(&by), "mail→email in name 0.31");
+        assert_eq!(reason(&json!({"word": "mail", "field": "tags", "weight": 1})), "mail in tags 1.00");
+    }
+}
