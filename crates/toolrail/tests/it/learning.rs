@@ -57,7 +57,7 @@ async fn calls_on_one_replica_are_seen_on_the_other(kind: DatabaseKind) {
     call(other, "call_tool", json!({"name": "rain.alpha", "arguments": {}})).await;
     for replica in [one, other] {
         shows(replica, "/admin/tools/rain.alpha", |shown| shown["useFrequency"] == 5).await;
-        let stats = |stats: &Value| stats["most_used"][0]["use_frequency"] == 5;
+        let stats = |stats: &Value| stats["most_used"][0]["use_count"] == 5;
         shows(replica, "/admin/stats", stats).await;
     }
 }
