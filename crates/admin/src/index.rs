@@ -42,6 +42,8 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
                 "POST /admin/refresh",
                 "GET /admin/stats",
                 "GET /admin/problems",
+                "GET /admin/learnt",
+                "DELETE /admin/learnt",
             ],
             "health": ["GET /healthz", "GET /readyz", "GET /metrics"],
             "schema": ["GET /schema/tool.json"],

@@ -13,6 +13,7 @@ mod failure;
 mod health;
 mod history;
 mod index;
+mod learnt;
 mod list;
 mod metrics;
 mod path;
@@ -96,6 +97,7 @@ pub fn routes(state: Admin) -> Router {
         .route("/admin/refresh", post(refresh::refresh))
         .route("/admin/stats", get(stats::stats))
         .route("/admin/problems", get(health::problems))
+        .route("/admin/learnt", get(learnt::show).delete(learnt::forget))
         .method_not_allowed_fallback(index::wrong_method)
         .fallback(index::nothing_here)
         .with_state(state)

@@ -19,11 +19,12 @@ use crate::Admin;
 use crate::asker::Asker;
 use crate::body;
 use crate::failure::{Failure, json};
+use crate::seen::seen;
 
 /// How many hits there are unless another number is asked for (R60).
 const DEFAULT_LIMIT: usize = 5;
 /// What may stand in the query string.
-const KNOWN: &str = "q (or query), method, limit, category, tag";
+const KNOWN: &str = "q (or query), method, limit, category, tag, group";
 
 /// What to look for.
 #[derive(Default, Deserialize)]
@@ -39,6 +40,8 @@ pub(crate) struct Asked {
     category: Option<String>,
     /// Only tools with that tag, in any case.
     tag: Option<String>,
+    /// Only tools of that group.
+    group: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -106,7 +109,7 @@ async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result
     let query = asked.query.as_deref().unwrap_or_default();
     let method = asked.method()?.unwrap_or(admin.registry.default_method());
     let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let snapshot = seen(admin, principal.tenant(), asked.group.as_deref())?;
     let request = SearchRequest {
         query,
         method,

@@ -93,5 +93,7 @@ impl Executor for Reading {
 }
 
 fn statistics(asked: &Asked<'_>) -> Value {
-    json!(asked.registry.statistics(&asked.snapshot))
+    let mut answer = json!(asked.registry.statistics(&asked.snapshot));
+    answer["context"] = json!(asked.snapshot.context_cost());
+    answer
 }

@@ -99,6 +99,11 @@ impl Endpoints {
         }
     }
 
+    /// Whether any of them has the discovery tools.
+    pub fn any_discovery(&self) -> bool {
+        self.main.discovery || self.groups.values().any(|group| group.discovery)
+    }
+
     /// Those of the groups, in order of their names.
     pub fn groups(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
         self.groups.values()

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use rpds::{HashTrieMapSync, HashTrieSetSync};
-use toolrail_core::{Forget, LearntLimits, LearntQuery, Store, StoreError, ToolKey, ToolName, ToolQueries};
+use toolrail_core::{
+    Caller, Forget, LearntLimits, LearntQuery, Store, StoreError, ToolKey, ToolName, ToolQueries,
+};
 use toolrail_search::{Hit, Learnt, Method};
 
 use crate::entry_key::EntryKey;
@@ -104,8 +106,8 @@ impl Lessons {
     }
 
     /// What a call of that tool would teach, if it follows a search that found the tool.
-    pub(crate) fn lesson(&self, conversation: &str, tenant: Option<&str>, name: &str) -> Option<Lesson<'_>> {
-        let conversation = self.memory.recent(tenant, conversation)?;
+    pub(crate) fn lesson(&self, caller: &dyn Caller, tenant: Option<&str>, name: &str) -> Option<Lesson<'_>> {
+        let conversation = self.memory.recent(tenant, || caller.conversation())?;
         let name = ToolName::fold(name);
         let query = self.memory.query_before(conversation, &name)?;
         let pair = Pair { tenant: tenant.map(Into::into), name: name.into(), query };
@@ -210,6 +212,32 @@ impl Registry {
     /// What was learnt from the use of a tenant, or of those without one. A copy costs nothing.
     pub(crate) fn learnt_of(&self, tenant: Option<&str>) -> Option<Learnt> {
         self.compiler.uses.lessons.of(tenant)
+    }
+
+    /// Whether it learns from use.
+    pub fn learns(&self) -> bool {
+        self.compiler.uses.lessons.are_on()
+    }
+
+    /// What was learnt from the use of a tenant, or of those without one: the queries by tool, each with the number of
+    /// conversations; about one tool or all of them, at most so many.
+    pub fn learnt_about(
+        &self,
+        tenant: Option<&str>,
+        tool: Option<&str>,
+        most: usize,
+    ) -> Vec<(String, Vec<(String, u32)>)> {
+        let tool = tool.map(ToolName::fold);
+        let learnt = self.compiler.uses.lessons.learnt.load();
+        let Some(known) = learnt.get(&tenant.map(Arc::from)) else {
+            return Vec::new();
+        };
+        let is_asked = |name: &&Arc<str>| tool.as_deref().is_none_or(|tool| tool == &***name);
+        let mut names: Vec<&Arc<str>> = known.tools.iter().filter(is_asked).collect();
+        names.sort_unstable();
+        let queries =
+            |name: &str| known.learnt.queries(name).map(|(query, times)| (query.to_owned(), times)).collect();
+        names.into_iter().take(most).map(|name| (name.to_string(), queries(name))).collect()
     }
 
     /// Remembers what was found, for the calls that may follow in the same conversation. Patterns say nothing about what

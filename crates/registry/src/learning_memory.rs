@@ -93,7 +93,11 @@ impl Memory {
     }
 
     /// The key of a conversation, if it may have been looking for something lately.
-    pub(crate) fn recent(&self, tenant: Option<&str>, conversation: &str) -> Option<ConversationKey> {
+    pub(crate) fn recent<'c>(
+        &self,
+        tenant: Option<&str>,
+        conversation: impl FnOnce() -> Option<&'c str>,
+    ) -> Option<ConversationKey> {
         let latest = self.latest.load(Ordering::Acquire);
         if latest == 0 {
             return None;
@@ -102,7 +106,7 @@ impl Memory {
         if now > latest {
             return None;
         }
-        let key = self.key(tenant, conversation);
+        let key = self.key(tenant, conversation()?);
         self.slot(key).filter(|until| now <= until.load(Ordering::Acquire)).map(|_| key)
     }
 
@@ -221,7 +225,7 @@ mod tests {
     }
 
     fn before(memory: &Memory, conversation: &str, name: &str) -> Option<String> {
-        memory.query_before(memory.recent(None, conversation)?, name).map(|query| query.to_string())
+        memory.query_before(memory.recent(None, || Some(conversation))?, name).map(|query| query.to_string())
     }
 
     #[tokio::test(start_paused = true)]
@@ -232,7 +236,11 @@ mod tests {
         assert_eq!(before(&memory, "c", "b").as_deref(), Some("first"));
         assert_eq!(before(&memory, "c", "unseen"), None);
         assert_eq!(before(&memory, "other", "a"), None);
-        assert!(memory.recent(Some("acme"), "c").is_none_or(|key| memory.query_before(key, "a").is_none()));
+        assert!(
+            memory
+                .recent(Some("acme"), || Some("c"))
+                .is_none_or(|key| memory.query_before(key, "a").is_none())
+        );
         tokio::time::advance(REMEMBERED).await;
         assert_eq!(before(&memory, "c", "a").as_deref(), Some("second"));
         tokio::time::advance(Duration::from_secs(1)).await;

@@ -155,7 +155,8 @@ impl Snapshot {
     fn listed_built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
         // Where every tool is listed, nobody needs the one that calls others.
         let hides = self.listing().hidden() > 0;
-        self.built_ins().filter(move |tool| hides || tool.name.as_str() != CALL_TOOL)
+        let at_endpoint = self.endpoint().into_iter().flat_map(|_| self.built_ins());
+        at_endpoint.filter(move |tool| hides || tool.name.as_str() != CALL_TOOL)
     }
 
     fn shown(&self, endpoint: &Endpoint) -> &Shown {

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use toolrail_search::{
     Extras, Index, Meaning, Parameters, Pattern, PatternQuery, Query, Texts, search_pattern,
 };
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
+use crate::meaning::Meant;
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 use crate::temperature::Temperature;
@@ -93,54 +95,79 @@ impl Registry {
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
         let text = request.checked()?;
-        let (meant, notes) = match request.method {
-            SearchMethod::Hybrid => self.meant(text).await,
-            SearchMethod::Bm25 | SearchMethod::Regex => (None, Vec::new()),
-        };
         self.ready_uses().await;
-        let learnt = self.learnt_of(request.tenant);
-        let now = SystemTime::now();
-        let is_wanted = |tool: &Arc<Tool>| match request.among {
-            Among::All => true,
-            Among::InUse => self.use_at(tool, now).temperature > Temperature::Cold,
+        let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
+        let (hits, notes) = match request.method {
+            SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
+            SearchMethod::Regex => (search.by_pattern()?, Vec::new()),
+            SearchMethod::Hybrid => {
+                let (meant, notes) = self.meant(text).await;
+                (search.by_words(meant.as_ref()), notes)
+            }
         };
-        let accept = |tool: &Arc<Tool>| snapshot.shows(tool) && is_wanted(tool);
-        let indexes: Vec<&Index<Arc<Tool>>> = snapshot.spaces_seen().map(|space| &space.index).collect();
-        if request.method == SearchMethod::Regex {
-            let pattern = Pattern::new(text).map_err(|error| SearchError::Query(error.to_string()))?;
-            // Every tool is looked at, which may take a while.
-            let hits = tokio::task::block_in_place(|| by_pattern(&indexes, &pattern, request.limit, &accept));
-            return Ok(SearchAnswer { hits, notes });
-        }
-        let query = Query {
-            text,
-            limit: request.limit,
-            accept: &accept,
-            prior: &|tool| self.use_at(tool, now).prior(now),
-            learnt: learnt.as_ref(),
-        };
-        let near = meant.as_ref().map(|meant| meant.near(snapshot, &accept));
-        let score = |tool: &Arc<Tool>| near.as_ref().map_or(0.0, |near| near.score(tool));
-        let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
-        let extras = Extras { parameters: &Parameters::default(), meaning };
-        let hits = toolrail_search::search_with(&indexes, &query, &extras);
         self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
     }
 }
 
-fn by_pattern(
-    indexes: &[&Index<Arc<Tool>>],
-    pattern: &Pattern,
-    limit: usize,
-    accept: &(dyn Fn(&Arc<Tool>) -> bool + Sync),
-) -> Vec<Hit<Arc<Tool>>> {
-    fn texts(tool: &Tool) -> Texts<'_> {
-        let description = tool.description.as_deref().unwrap_or_default();
-        Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
+/// One search.
+struct Search<'a> {
+    registry: &'a Registry,
+    snapshot: &'a Snapshot,
+    request: &'a SearchRequest<'a>,
+    /// The query, checked.
+    text: &'a str,
+    now: SystemTime,
+}
+
+impl<'a> Search<'a> {
+    /// By words, and by how near a tool is to what is meant, where that is known.
+    fn by_words(&self, meant: Option<&Meant>) -> Vec<Hit<Arc<Tool>>> {
+        let learnt = self.registry.learnt_of(self.request.tenant);
+        let accept = |tool: &Arc<Tool>| self.accepts(tool);
+        let query = Query {
+            text: self.text,
+            limit: self.request.limit,
+            accept: &accept,
+            prior: &|tool| self.registry.use_at(tool, self.now).prior(self.now),
+            learnt: learnt.as_ref(),
+        };
+        let near = meant.map(|meant| meant.near(self.snapshot, &accept));
+        let score = |tool: &Arc<Tool>| near.as_ref().map_or(0.0, |near| near.score(tool));
+        let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
+        let extras = Extras { parameters: &Parameters::default(), meaning };
+        toolrail_search::search_with(&self.indexes(), &query, &extras)
     }
-    search_pattern(
-        indexes,
-        &PatternQuery { pattern, limit, texts: &|tool: &Arc<Tool>| accept(tool).then(|| texts(tool)) },
-    )
+
+    fn by_pattern(&self) -> Result<Vec<Hit<Arc<Tool>>>, SearchError> {
+        let pattern = Pattern::new(self.text).map_err(|error| SearchError::Query(error.to_string()))?;
+        let query = PatternQuery {
+            pattern: &pattern,
+            limit: self.request.limit,
+            texts: &|tool: &Arc<Tool>| self.accepts(tool).then(|| texts_of(tool)),
+        };
+        let look = || search_pattern(&self.indexes(), &query);
+        // Every tool is looked at, which may take a while; where there is one thread only, nobody else can be let on.
+        Ok(match Handle::current().runtime_flavor() {
+            RuntimeFlavor::MultiThread => tokio::task::block_in_place(look),
+            _ => look(),
+        })
+    }
+
+    fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
+        self.snapshot.spaces_seen().map(|space| &space.index).collect()
+    }
+
+    fn accepts(&self, tool: &Arc<Tool>) -> bool {
+        let is_wanted = || match self.request.among {
+            Among::All => true,
+            Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
+        };
+        self.snapshot.shows(tool) && is_wanted()
+    }
+}
+
+fn texts_of(tool: &Tool) -> Texts<'_> {
+    let description = tool.description.as_deref().unwrap_or_default();
+    Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
 }

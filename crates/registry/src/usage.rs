@@ -90,7 +90,7 @@ impl UseCount {
         if self.calls.fetch_add(1, Ordering::Relaxed) == 0 {
             self.log.note(EntryKey::new(tool.tenant.clone(), tool.name.as_str()));
         }
-        self.log.lessons.lesson(caller.conversation()?, principal.tenant(), tool.name.as_str())
+        self.log.lessons.lesson(caller, principal.tenant(), tool.name.as_str())
     }
 
     /// How many calls there were, here and elsewhere, and when the last was made.

@@ -200,7 +200,9 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
     let asked = Asked { index: &index, parameters, learnt: None };
     for kind in ["all", "short", "zh"] {
         let mut times = Vec::new();
+        let mut busy = 0;
         for round in 0..2 {
+            busy = processor();
             for query in &queries {
                 let text = query["text"].as_str().unwrap();
                 if (kind == "short" && text.len() > 60)
@@ -216,8 +218,9 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
             }
         }
         times.sort();
+        let busy = (processor() - busy) / 1000 / times.len();
         println!(
-            "  {kind}: p50 {:?} p99 {:?} ({})",
+            "  {kind}: p50 {:?} p99 {:?} ({}), mean on the processor {busy} µs",
             times[times.len() / 2],
             times[times.len() * 99 / 100],
             times.len()
@@ -242,4 +245,10 @@ fn memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
+}
+
+/// Nanoseconds on the processor.
+fn processor() -> usize {
+    let status = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    status.split_whitespace().next().unwrap().parse().unwrap()
 }

@@ -51,7 +51,8 @@ impl<'v> Analyst<'v> {
         let mut read = |this: &mut Self, field: Field, text: &str, sequence: &mut Vec<u32>| {
             lengths[field as usize] += this.field(field, text, sequence);
         };
-        analysed.called = [text::compact(&format!("{}{name}", server.unwrap_or_default())), text::compact(name)];
+        analysed.called =
+            [text::compact(&format!("{}{name}", server.unwrap_or_default())), text::compact(name)];
         read(self, Field::Name, name, &mut analysed.sequence);
         analysed.name = analysed.sequence.len();
         read(self, Field::Description, document.description, &mut analysed.sequence);

@@ -25,7 +25,7 @@ pub(crate) fn explain(
             continue;
         }
         let way = probes.probes.get(usize::from(find.probe)).map_or(0, |probe| probe.way);
-        let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.clone())).flatten();
+        let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.to_string())).flatten();
         let field = weightiest(find.fields, parameters).map_or("description", Field::word);
         matched.push(Matched { word: word.word.clone(), by, field, weight: find.value / whole });
     }

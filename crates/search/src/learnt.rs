@@ -1,52 +1,50 @@
-//! What was learnt from use: which tools were called after which queries. Damped, so that a few calls never outweigh what a
-//! definition says. A copy costs nothing.
+//! What was learnt from use: which tools were called after which queries. The words of a tool's past queries count like one
+//! more field of it, damped, so that a few calls never outweigh what a definition says. A copy costs nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
+use crate::candidates;
 use crate::document::Document;
 use crate::field::Field;
 use crate::index::Index;
 use crate::parameters::Parameters;
-use crate::query::{self, Extras, Query};
+use crate::probe;
+use crate::rank;
+use crate::text;
+use crate::wanted::Wish;
 
 /// The longest query that is remembered, in bytes.
 const LONGEST_QUERY: usize = 400;
-/// How much a long past query is held against its words: it was about several things.
-const LENGTH_HELD: f32 = 0.75;
-/// How many past queries are looked at.
-const NEAREST: usize = 48;
+/// How much a tool with many past queries is held against one of their words.
+const LENGTH_HELD: f32 = 0.3;
 
 /// Past queries by the key of the tool that was called after them.
 #[derive(Clone)]
 pub struct Learnt {
     past: HashTrieMapSync<Arc<str>, Arc<Vec<Past>>>,
-    /// Every past query as a document of its own.
-    index: Index<Taught>,
+    /// The past queries of each tool as one document.
+    index: Index<Arc<str>>,
 }
 
 /// A query, and how often the tool was called after it.
 #[derive(Clone)]
 struct Past {
     query: Arc<str>,
-    times: u32,
-}
-
-/// What a past query says.
-#[derive(Clone)]
-struct Taught {
-    tool: Arc<str>,
-    query: Arc<str>,
+    /// The query without regard to case and signs.
+    called: u64,
     times: u32,
 }
 
 /// What was learnt about one tool for one query.
 pub(crate) struct Lesson {
-    /// From 0 to 1.
-    pub(crate) score: f32,
-    /// The past query that is nearest.
+    /// How much past queries were about each word of this one, from 0 to 1, and what the word is worth among them.
+    pub(crate) words: Vec<(f32, f32)>,
+    /// Whether one of them was this one.
+    pub(crate) same: bool,
+    /// The past query to show.
     pub(crate) query: Arc<str>,
 }
 
@@ -62,7 +60,7 @@ impl Default for Learnt {
 
 impl std::fmt::Debug for Learnt {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Learnt").field("tools", &self.past.size()).field("queries", &self.index.len()).finish()
+        out.debug_struct("Learnt").field("tools", &self.past.size()).finish()
     }
 }
 
@@ -73,67 +71,90 @@ impl Learnt {
     /// Adds `times` calls of the tool of that key after that query. Of more than [`Self::MOST_QUERIES`] the one that was
     /// called after least, and of these the oldest, is forgotten.
     pub fn note(&mut self, key: &str, query: &str, times: u32) {
-        let query = query.trim();
-        let query = query.get(..query.floor_char_boundary(LONGEST_QUERY)).unwrap_or_default();
-        if query.is_empty() || times == 0 {
-            return;
+        self.note_many([(key, query, times)]);
+    }
+
+    /// [`Self::note`] for many, which is much cheaper than one by one.
+    pub fn note_many<'n>(&mut self, notes: impl IntoIterator<Item = (&'n str, &'n str, u32)>) {
+        let mut changed = HashSet::new();
+        for (key, query, times) in notes {
+            if self.remember(key, query, times) {
+                changed.insert(key);
+            }
         }
-        let mut past = self.past.get(key).map(|past| past.to_vec()).unwrap_or_default();
-        let known = past.iter().position(|past| &*past.query == query).map(|at| past.remove(at));
-        let (query, before) = known.map_or_else(|| (Arc::from(query), 0), |past| (past.query, past.times));
-        let times = before.saturating_add(times);
-        let mut changes = Vec::new();
-        if past.len() >= Self::MOST_QUERIES {
-            let least = past.iter().enumerate().min_by_key(|(_, past)| past.times).map_or(0, |(at, _)| at);
-            changes.push((name(key, &past.remove(least).query), None));
-        }
-        let tool: Arc<str> = Arc::from(key);
-        past.push(Past { query: Arc::clone(&query), times });
-        self.past.insert_mut(Arc::clone(&tool), Arc::new(past));
-        let document = Document { description: &query, ..Document::default() };
-        let taught = Taught { tool, query: Arc::clone(&query), times };
-        changes.push((name(key, &query), Some((document, taught))));
-        self.index.apply(changes);
+        let tools: Vec<(Arc<str>, String)> =
+            changed.into_iter().map(|key| (Arc::from(key), self.text(key))).collect();
+        self.index.apply(tools.iter().map(|(key, text)| {
+            let document = Document { description: text, ..Document::default() };
+            (Arc::clone(key), Some((document, Arc::clone(key))))
+        }));
     }
 
     /// Forgets what was learnt about a tool.
     pub fn forget(&mut self, key: &str) {
-        let Some(past) = self.past.get(key).cloned() else { return };
-        self.past.remove_mut(key);
-        self.index.apply(past.iter().map(|past| (name(key, &past.query), None)));
+        if self.past.remove_mut(key) {
+            self.index.apply([(Arc::from(key), None)]);
+        }
     }
 
-    /// The past queries of a tool with how often it was called after each, the last one that was noted last.
+    /// The past queries of a tool with how often it was called after each, the one that was noted last at the end.
     pub fn queries(&self, key: &str) -> impl Iterator<Item = (&str, u32)> {
         self.past.get(key).into_iter().flat_map(|past| past.iter().map(|past| (&*past.query, past.times)))
     }
 
-    /// What past queries near to this one say, by tool.
-    pub(crate) fn lessons(&self, text: &str, parameters: &Parameters) -> HashMap<Arc<str>, Lesson> {
-        let mut lessons: HashMap<Arc<str>, Lesson> = HashMap::new();
-        if self.index.is_empty() {
+    /// Whether nothing was learnt.
+    pub fn is_empty(&self) -> bool {
+        self.past.is_empty()
+    }
+
+    fn remember(&mut self, key: &str, query: &str, times: u32) -> bool {
+        let query = query.trim();
+        let query = query.get(..query.floor_char_boundary(LONGEST_QUERY)).unwrap_or_default();
+        if query.is_empty() || times == 0 {
+            return false;
+        }
+        let called = text::compact(query);
+        let mut past = self.past.get(key).map(|past| past.to_vec()).unwrap_or_default();
+        let known = past.iter().position(|past| past.called == called).map(|at| past.remove(at));
+        let before = known.as_ref().map_or(0, |past| past.times);
+        if past.len() >= Self::MOST_QUERIES {
+            let least = past.iter().enumerate().min_by_key(|(_, past)| past.times).map_or(0, |(at, _)| at);
+            past.remove(least);
+        }
+        past.push(Past { query: Arc::from(query), called, times: before.saturating_add(times) });
+        self.past.insert_mut(Arc::from(key), Arc::new(past));
+        known.is_none()
+    }
+
+    /// All past queries of a tool.
+    fn text(&self, key: &str) -> String {
+        self.queries(key).map(|(query, _)| query).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What past queries say about this one, by tool.
+    pub(crate) fn lessons(&self, wish: &Wish, parameters: &Parameters) -> HashMap<Arc<str>, Lesson> {
+        let mut lessons = HashMap::new();
+        if self.is_empty() {
             return lessons;
         }
-        let query = Query { text, limit: NEAREST, accept: &|_| true, prior: &|_| 0.0, learnt: None };
-        let extras = Extras { parameters, meaning: None };
-        for (score, record) in query::ranked(&[&self.index], &query, &extras) {
-            let Taught { tool, query, times } = &record.value;
-            // A second call says less than the first, and a hundredth hardly anything.
-            #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
-            let trust = 1.0 - 0.5 / (1.0 + *times as f32);
-            let score = trust * score.min(1.0).powf(parameters.nearness);
-            // The nearest comes first; further ones raise their voice, too, but never to more than one that is the same.
-            match lessons.get_mut(tool) {
-                Some(lesson) => lesson.score += (1.0 - lesson.score) * parameters.voices * score,
-                None => {
-                    lessons.insert(Arc::clone(tool), Lesson { score, query: Arc::clone(query) });
-                }
+        let probes = probe::look_up(&[&self.index], wish, parameters);
+        let slots = candidates::candidates(&self.index, 0, (wish, &probes), &|_| true);
+        let finds = rank::find(0, wish.words.len(), &probes, &slots);
+        for (number, slot) in slots.iter().enumerate() {
+            let Some(record) = self.index.record(*slot) else { continue };
+            let parts = finds.of(number).iter().zip(&probes.worth);
+            let words = parts
+                .map(|(find, most)| if *most > 0.0 { (find.value / most, *most) } else { (0.0, 0.0) })
+                .collect();
+            if let Some(past) = self.past.get(&record.key).filter(|past| !past.is_empty()) {
+                let same = past.iter().find(|past| wish.names.first() == Some(&past.called));
+                let Some(shown) = same.or_else(|| past.iter().max_by_key(|past| past.times)) else {
+                    continue;
+                };
+                let lesson = Lesson { words, same: same.is_some(), query: Arc::clone(&shown.query) };
+                lessons.insert(Arc::clone(&record.key), lesson);
             }
         }
         lessons
     }
-}
-
-fn name(tool: &str, query: &str) -> Arc<str> {
-    Arc::from(format!("{tool}\n{query}"))
 }

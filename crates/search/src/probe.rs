@@ -1,6 +1,5 @@
 //! What is wanted against what the indexes have: the lists of documents to go through, and what a find in each is worth.
 
-use crate::common;
 use crate::index::Index;
 use crate::parameters::Parameters;
 use crate::postings::Postings;
@@ -9,7 +8,10 @@ use crate::text::Shape;
 use crate::wanted::{Way, Wish};
 
 /// The most words of one query whose spelling is corrected.
-const MOST_CORRECTED: usize = 8;
+const MOST_CORRECTED: usize = 4;
+
+/// What a word is worth that no document has, as part of one that a single document has.
+const UNKNOWN: f32 = 0.5;
 
 /// One way of one word, as the indexes together know it.
 pub(crate) struct Probe {
@@ -37,27 +39,38 @@ pub(crate) struct Probes<'i> {
     pub(crate) worth: Vec<f32>,
 }
 
-/// Looks every way up in every index. Words that no index knows get corrected spellings.
-pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &mut Wish, parameters: &Parameters) -> Probes<'i> {
+/// Adds corrected spellings of words that no index knows in any way.
+pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], wish: &mut Wish, parameters: &Parameters) {
+    let known = |way: &Way| indexes.iter().any(|index| index.vocabulary.find(&way.term).is_some());
+    // A word that the language data knows is spelled right, though no document has it.
+    let unknown = wish.words.iter_mut().filter(|word| word.shape == Shape::Word && word.ways.len() == 1);
+    for word in unknown.filter(|word| !word.ways.iter().any(known)).take(MOST_CORRECTED) {
+        word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
+    }
+}
+
+/// Looks every way up in every index.
+pub(crate) fn look_up<'i, T: Clone>(
+    indexes: &[&'i Index<T>],
+    wish: &Wish,
+    parameters: &Parameters,
+) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
-    let mut found = Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
-    let mut corrected = 0;
-    for number in 0..wish.words.len() {
-        let Some(word) = wish.words.get_mut(number) else { continue };
-        let before = found.probes.len();
+    let mut found =
+        Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
+    for (number, word) in wish.words.iter().enumerate() {
         let mut best = 0.0_f32;
         for (way_number, way) in word.ways.iter().enumerate() {
-            best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
+            best = best.max(found.probe(
+                indexes,
+                (number, way_number, way),
+                (documents, word.weight, parameters),
+            ));
         }
-        if found.probes.len() == before && word.shape == Shape::Word && corrected < MOST_CORRECTED {
-            corrected += 1;
-            let from = word.ways.len();
-            word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
-            for (way_number, way) in word.ways.iter().enumerate().skip(from) {
-                best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
-            }
-        }
-        let unknown = if word.shape == Shape::Word { word.weight * 0.5 * rarity(documents, 0, (&word.folded, parameters)) } else { 0.0 };
+        let unknown = match word.shape {
+            Shape::Word | Shape::Han => UNKNOWN * word.weight * rarity(documents, 0, (0.0, parameters)),
+            Shape::Number | Shape::Bigram | Shape::Joined => 0.0,
+        };
         found.worth.push(if best > 0.0 { best } else { unknown });
     }
     found
@@ -71,18 +84,19 @@ impl<'i> Probes<'i> {
         (word, way_number, way): (usize, usize, &Way),
         (documents, weight, parameters): (usize, f32, &Parameters),
     ) -> f32 {
-        let mut frequency = 0;
+        let (mut frequency, mut common) = (0, 0.0);
         let probe = self.probes.len();
         for (lists, index) in self.lists.iter_mut().zip(indexes) {
             if let Some((term, found)) = index.vocabulary.find(&way.term) {
                 frequency += found.postings.len();
+                common = found.common;
                 lists.push(List { probe, term, postings: &found.postings });
             }
         }
         if frequency == 0 {
             return 0.0;
         }
-        let gain = weight * way.weight * rarity(documents, frequency, (&way.term, parameters));
+        let gain = weight * way.weight * rarity(documents, frequency, (common, parameters));
         self.probes.push(Probe { word, way: way_number, gain });
         gain
     }
@@ -90,8 +104,10 @@ impl<'i> Probes<'i> {
 
 /// How much a term says that so many of the documents have.
 #[expect(clippy::cast_precision_loss, reason = "a few million at most")]
-pub(crate) fn rarity(documents: usize, frequency: usize, (term, parameters): (&str, &Parameters)) -> f32 {
-    let common = parameters.background * common::commonness(term);
-    let (documents, frequency) = (documents as f32 + parameters.background, frequency as f32 + common);
-    (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln().powf(parameters.rarity)
+pub(crate) fn rarity(documents: usize, frequency: usize, (common, parameters): (f32, &Parameters)) -> f32 {
+    let (documents, frequency) =
+        (documents as f32 + parameters.background, frequency as f32 + parameters.background * common);
+    let rarity = (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln();
+    #[expect(clippy::float_cmp, reason = "the usual value, which needs no power")]
+    if parameters.rarity == 1.0 { rarity } else { rarity.powf(parameters.rarity) }
 }

@@ -10,7 +10,7 @@ use crate::index::{Index, Record};
 use crate::learnt::{Learnt, Lesson};
 use crate::parameters::Parameters;
 use crate::probe::{self, Probes};
-use crate::rank::{self, Finds};
+use crate::rank::{self, Finds, Judge};
 use crate::wanted::{self, Wish};
 
 /// What to look for.
@@ -60,16 +60,6 @@ pub fn search_with<T: Clone>(
     found.best.iter().map(|best| search.hit(best, &found)).collect()
 }
 
-/// The best documents with their scores before these are brought to the scale of hits.
-pub(crate) fn ranked<'i, T: Clone>(
-    indexes: &[&'i Index<T>],
-    query: &Query<'_, T>,
-    extras: &Extras<'_, T>,
-) -> Vec<(f32, &'i Arc<Record<T>>)> {
-    let found = Search::new(indexes, query, extras).run();
-    found.best.into_iter().map(|best| (best.score, best.record)).collect()
-}
-
 struct Search<'s, 'i, T: Clone> {
     indexes: &'s [&'i Index<T>],
     query: &'s Query<'s, T>,
@@ -98,9 +88,9 @@ struct Found<'i, T> {
 impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     fn new(indexes: &'s [&'i Index<T>], query: &'s Query<'s, T>, extras: &'s Extras<'s, T>) -> Self {
         let mut wish = wanted::read(query.text, extras.parameters);
-        let probes = probe::look_up(indexes, &mut wish, extras.parameters);
-        let lessons =
-            query.learnt.map(|learnt| learnt.lessons(query.text, extras.parameters)).unwrap_or_default();
+        probe::correct(indexes, &mut wish, extras.parameters);
+        let probes = probe::look_up(indexes, &wish, extras.parameters);
+        let lessons = query.learnt.map(|learnt| learnt.lessons(&wish, extras.parameters)).unwrap_or_default();
         Self { indexes, query, extras, wish, probes, lessons }
     }
 
@@ -110,14 +100,17 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
             let mut candidates =
                 candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
             self.add_others(index, &mut candidates);
-            let (ranked, finds) =
-                rank::rank(index, at, (&self.wish, &self.probes, self.extras.parameters), &candidates);
-            found.finds.push(finds);
-            let best = ranked.into_iter().filter_map(|one| {
-                let record = index.record(one.slot)?;
-                Some(self.weigh(record, one.score, (at, one.number)))
+            let finds = rank::find(at, self.wish.words.len(), &self.probes, &candidates);
+            let judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
+            let best = candidates.iter().enumerate().filter_map(|(number, slot)| {
+                let record = index.record(*slot)?;
+                let lesson = self.lessons.get(&record.key);
+                let words = judge.score(record, finds.of(number), lesson);
+                let taught = lesson.map_or(0.0, |_| words - judge.score(record, finds.of(number), None));
+                Some(self.weigh(record, (words, taught), (at, number)))
             });
             found.best.extend(best.filter(|best| best.score > 0.0));
+            found.finds.push(finds);
         }
         let order = |one: &Best<'_, T>, another: &Best<'_, T>| {
             another.score.total_cmp(&one.score).then_with(|| one.record.key.cmp(&another.record.key))
@@ -143,16 +136,20 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     }
 
     /// Adds to the words what else speaks for a document.
-    fn weigh(&self, record: &'i Arc<Record<T>>, words: f32, place: (usize, usize)) -> Best<'i, T> {
+    fn weigh(
+        &self,
+        record: &'i Arc<Record<T>>,
+        (words, learnt): (f32, f32),
+        place: (usize, usize),
+    ) -> Best<'i, T> {
         let parameters = self.extras.parameters;
-        let learnt = self.lessons.get(&record.key).map_or(0.0, |lesson| parameters.learnt * lesson.score);
         let meaning = self
             .extras
             .meaning
             .as_ref()
             .map_or(0.0, |meaning| (meaning.score)(&record.value).clamp(0.0, 1.0));
         let meaning = parameters.meaning * meaning;
-        let said = words + learnt + meaning;
+        let said = words + meaning;
         // What is often used comes first among equals, but nothing is found for that alone.
         let prior = if said > 0.0 {
             parameters.prior * (self.query.prior)(&record.value).clamp(0.0, 1.0)

@@ -2,7 +2,9 @@
 //! of the query and of the name is covered, and whether neighbours in the query are neighbours in the document.
 
 use crate::index::{Index, Record};
+use crate::learnt::Lesson;
 use crate::parameters::Parameters;
+use crate::postings::Posting;
 use crate::probe::{self, Probes};
 use crate::wanted::Wish;
 
@@ -17,14 +19,6 @@ pub(crate) struct Find {
     further: f32,
 }
 
-/// A candidate with what was found in it.
-pub(crate) struct Ranked {
-    pub(crate) slot: u32,
-    pub(crate) score: f32,
-    /// Where its finds are in [`Finds`].
-    pub(crate) number: usize,
-}
-
 /// What every candidate has of every word.
 pub(crate) struct Finds {
     words: usize,
@@ -37,46 +31,59 @@ impl Finds {
     }
 }
 
-/// The scores of the candidates of one index.
-pub(crate) fn rank<T: Clone>(
-    index: &Index<T>,
-    at: usize,
-    (wish, probes, parameters): (&Wish, &Probes<'_>, &Parameters),
-    candidates: &[u32],
-) -> (Vec<Ranked>, Finds) {
-    let finds = find(at, wish.words.len(), probes, candidates);
-    let judge = Judge::new(index, at, (wish, probes, parameters));
-    let ranked = candidates.iter().enumerate().filter_map(|(number, slot)| {
-        let record = index.record(*slot)?;
-        let score = judge.score(record, finds.of(number));
-        Some(Ranked { slot: *slot, score, number })
-    });
-    (ranked.collect(), finds)
-}
-
 /// Goes through the lists once more, for the candidates alone.
-fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u32]) -> Finds {
+pub(crate) fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u32]) -> Finds {
     let mut finds = vec![Find::default(); words * candidates.len()];
     for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
         let Some(probe) = probes.probes.get(list.probe) else { continue };
         let gain = probe.gain / 65535.0;
-        let mut from = 0;
+        let mut rest = candidates;
         for block in list.postings.blocks() {
             let Some(last) = block.last() else { continue };
-            let mut postings = &block[..];
-            while let Some(slot) = candidates.get(from).filter(|slot| **slot <= last.slot) {
-                let skip = postings.partition_point(|posting| posting.slot < *slot);
-                postings = postings.get(skip..).unwrap_or_default();
-                if let Some(posting) = postings.first().filter(|posting| posting.slot == *slot)
-                    && let Some(find) = finds.get_mut(from * words + probe.word)
-                {
+            let here = rest.partition_point(|slot| *slot <= last.slot);
+            let (mine, later) = rest.split_at(here);
+            let before = candidates.len() - rest.len();
+            meet(mine, block, &mut |number, posting| {
+                if let Some(find) = finds.get_mut((before + number) * words + probe.word) {
                     note(find, gain * f32::from(posting.impact), posting.fields, list.probe);
                 }
-                from += 1;
+            });
+            rest = later;
+            if rest.is_empty() {
+                break;
             }
         }
     }
     Finds { words, finds }
+}
+
+/// Hands out what both have, both being in rising order: goes through the shorter one and looks into the longer one.
+fn meet(candidates: &[u32], postings: &[Posting], each: &mut impl FnMut(usize, &Posting)) {
+    if postings.len() < candidates.len() / 4 {
+        for posting in postings {
+            if let Ok(number) = candidates.binary_search(&posting.slot) {
+                each(number, posting);
+            }
+        }
+    } else if candidates.len() < postings.len() / 8 {
+        for (number, slot) in candidates.iter().enumerate() {
+            if let Ok(found) = postings.binary_search_by_key(slot, |posting| posting.slot) {
+                each(number, &postings[found]);
+            }
+        }
+    } else {
+        let mut number = 0;
+        for posting in postings {
+            while candidates.get(number).is_some_and(|slot| *slot < posting.slot) {
+                number += 1;
+            }
+            match candidates.get(number) {
+                Some(slot) if *slot == posting.slot => each(number, posting),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
 }
 
 fn note(find: &mut Find, value: f32, fields: u16, probe: usize) {
@@ -125,19 +132,20 @@ impl Terms {
 }
 
 /// Scores the candidates of one index.
-struct Judge<'r, T: Clone> {
+pub(crate) struct Judge<'r, T: Clone> {
     index: &'r Index<T>,
     wish: &'r Wish,
     probes: &'r Probes<'r>,
     parameters: &'r Parameters,
     terms: Terms,
-    /// What the words of each clause are worth, and of all of them; never 0.
-    clauses: Vec<f32>,
+    /// What the words of each clause are worth, never 0, and how much the clause counts.
+    clauses: Vec<(f32, f32)>,
+    /// What all words are worth; never 0.
     whole: f32,
 }
 
 impl<'r, T: Clone> Judge<'r, T> {
-    fn new(
+    pub(crate) fn new(
         index: &'r Index<T>,
         at: usize,
         (wish, probes, parameters): (&'r Wish, &'r Probes<'r>, &'r Parameters),
@@ -148,40 +156,62 @@ impl<'r, T: Clone> Judge<'r, T> {
                 words.filter(|(word, _)| clause.is_none_or(|clause| word.clauses & (1 << clause) != 0));
             mine.map(|(_, worth)| *worth).sum::<f32>().max(0.001)
         };
-        let clauses = (0..wish.clauses).map(|clause| worth(Some(clause))).collect();
+        let clauses: Vec<f32> = (0..wish.clauses).map(|clause| worth(Some(clause))).collect();
+        let longest = clauses.iter().copied().fold(0.001, f32::max);
+        let clauses = clauses
+            .into_iter()
+            .map(|worth| (worth, (worth / longest).powf(parameters.clause_size)))
+            .collect();
         Self { index, wish, probes, parameters, terms: Terms::new(at, probes), clauses, whole: worth(None) }
     }
 
-    fn score(&self, record: &Record<T>, finds: &[Find]) -> f32 {
+    /// How well a document fits, with what was learnt about it; 0 is not at all.
+    pub(crate) fn score(&self, record: &Record<T>, finds: &[Find], lesson: Option<&Lesson>) -> f32 {
         let parameters = self.parameters;
-        let seen = self.sequence(record);
+        let mut seen = self.sequence(record);
+        seen.learnt = lesson.map_or(&[], |lesson| &lesson.words);
         let called = self.wish.names.iter().any(|name| record.called.contains(name));
-        let exact = if called { parameters.exact } else { 0.0 };
+        let same = lesson.is_some_and(|lesson| lesson.same);
+        let exact = if called { parameters.exact } else { 0.0 } + if same { parameters.same } else { 0.0 };
         let whole = exact + self.part(finds, &seen, (u32::MAX, self.whole));
         if self.clauses.len() < 2 {
             return whole;
         }
-        let longest = self.clauses.iter().copied().fold(0.001, f32::max);
-        let parts = self.clauses.iter().enumerate().map(|(clause, worth)| {
-            self.part(finds, &seen, (1 << clause, *worth)) * (worth / longest).powf(parameters.clause_size)
-        });
+        let parts = self
+            .clauses
+            .iter()
+            .enumerate()
+            .map(|(clause, (worth, share))| self.part(finds, &seen, (1 << clause, *worth)) * share);
         (1.0 - parameters.clause) * whole + parameters.clause * parts.fold(0.0, f32::max)
     }
 
     /// The score of the words of some clauses.
-    fn part(&self, finds: &[Find], seen: &Seen, (clauses, worth): (u32, f32)) -> f32 {
+    fn part(&self, finds: &[Find], seen: &Seen<'_>, (clauses, worth): (u32, f32)) -> f32 {
         let parameters = self.parameters;
         let (mut gained, mut covered, mut named) = (0.0, 0.0, 0.0);
-        for ((word, find), most) in self.wish.words.iter().zip(finds).zip(&self.probes.worth) {
-            if word.clauses & clauses == 0 || find.value == 0.0 {
-                continue;
+        let words = self.wish.words.iter().zip(finds).zip(&self.probes.worth).enumerate();
+        for (number, ((_, find), most)) in words.filter(|(_, ((word, _), _))| word.clauses & clauses != 0) {
+            let (mut value, mut way) = (0.0, 0.0);
+            if find.value > 0.0 {
+                value = (find.value + parameters.further * find.further).min(*most);
+                way = self
+                    .probes
+                    .probes
+                    .get(usize::from(find.probe))
+                    .map_or(0.0, |probe| probe.gain)
+                    .min(*most);
+                if find.fields & 1 != 0 {
+                    named += way;
+                }
             }
-            gained += (find.value + parameters.further * find.further).min(*most);
-            let way = self.probes.probes.get(usize::from(find.probe)).map_or(0.0, |probe| probe.gain);
-            covered += way.min(*most);
-            if find.fields & 1 != 0 {
-                named += way.min(*most);
+            if let Some((learnt, worth)) = seen.learnt.get(number).filter(|learnt| learnt.0 > 0.0) {
+                // A word that many ask with says little, however rare it is in definitions.
+                let most = most.min(*worth);
+                value += (most - value).max(0.0) * parameters.learnt * learnt;
+                way += (most - way).max(0.0) * parameters.learnt * learnt;
             }
+            gained += value;
+            covered += way;
         }
         let paired: f32 = seen.pairs.iter().filter(|pair| pair.0 & clauses != 0).map(|pair| pair.1).sum();
         let name = seen.name * (named / worth).sqrt();
@@ -190,19 +220,19 @@ impl<'r, T: Clone> Judge<'r, T> {
     }
 
     /// What the name and the order of the words say.
-    fn sequence(&self, record: &Record<T>) -> Seen {
+    fn sequence<'l>(&self, record: &Record<T>) -> Seen<'l> {
         let mut seen = Seen::default();
         let (mut named, mut name) = (0.0, 0.001);
         let mut last: Option<usize> = None;
         for (at, term) in record.sequence.iter().enumerate() {
             let word = self.terms.word(*term);
             if at < record.name {
-                let (text, frequency) = self
+                let (common, frequency) = self
                     .index
                     .vocabulary
                     .get(*term)
-                    .map_or(("", 0), |term| (&*term.text, term.postings.len()));
-                let says = probe::rarity(self.index.len(), frequency, (text, self.parameters));
+                    .map_or((0.0, 0), |term| (term.common, term.postings.len()));
+                let says = probe::rarity(self.index.len(), frequency, (common, self.parameters));
                 name += says;
                 if let Some((number, gain)) = word {
                     let most = self.probes.worth.get(number).copied().unwrap_or(1.0).max(0.001);
@@ -221,7 +251,7 @@ impl<'r, T: Clone> Judge<'r, T> {
         seen
     }
 
-    fn pair(&self, before: usize, this: usize, seen: &mut Seen) {
+    fn pair(&self, before: usize, this: usize, seen: &mut Seen<'_>) {
         let (Some(one), Some(two)) = (self.wish.words.get(before), self.wish.words.get(this)) else { return };
         if two.position != one.position + 1 || seen.pairs.iter().any(|pair| pair.2 == this) {
             return;
@@ -233,7 +263,9 @@ impl<'r, T: Clone> Judge<'r, T> {
 
 /// What the order of a document's words says.
 #[derive(Default)]
-struct Seen {
+struct Seen<'l> {
+    /// What was learnt about each word.
+    learnt: &'l [(f32, f32)],
     /// The part of the name that the query has.
     name: f32,
     /// Neighbours of the query that are neighbours here: their clauses, their worth, the second word.

@@ -1,5 +1,6 @@
 //! Spellings of words that no document has: words one or two letters away.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::index::Index;
@@ -42,7 +43,8 @@ impl Spellings {
     /// The numbers of terms that may be at most so many letters away.
     fn near(&self, word: &str, most: usize) -> impl Iterator<Item = u32> {
         let wanted = letters(word);
-        let shelves = (word.len().saturating_sub(most)..=word.len() + most).filter_map(move |length| shelf(word, length));
+        let shelves = (word.len().saturating_sub(most)..=word.len() + most)
+            .filter_map(move |length| shelf(word, length));
         let entries = shelves.filter_map(|shelf| self.shelves.get(shelf)).flat_map(|shelf| shelf.iter());
         let most = u32::try_from(2 * most).unwrap_or(u32::MAX);
         entries.filter(move |entry| (entry.0 ^ wanted).count_ones() <= most).map(|entry| entry.1)
@@ -51,7 +53,8 @@ impl Spellings {
 
 /// Where words with this one's first letter and that length stand.
 fn shelf(word: &str, length: usize) -> Option<usize> {
-    let plain = word.bytes().all(|byte| byte.is_ascii_lowercase()) && (SHORTEST - 1..=LONGEST).contains(&length);
+    let plain =
+        word.bytes().all(|byte| byte.is_ascii_lowercase()) && (SHORTEST - 1..=LONGEST).contains(&length);
     let first = word.bytes().next().filter(|_| plain)?;
     Some(length * LETTERS + usize::from(first - b'a'))
 }
@@ -61,7 +64,11 @@ fn letters(word: &str) -> u32 {
 }
 
 /// The nearest terms of the indexes to a word that none of them has.
-pub(crate) fn corrections<T: Clone>(indexes: &[&Index<T>], folded: &str, parameters: &Parameters) -> Vec<Way> {
+pub(crate) fn corrections<T: Clone>(
+    indexes: &[&Index<T>],
+    folded: &str,
+    parameters: &Parameters,
+) -> Vec<Way> {
     let stem = lexicon::stem(folded);
     if stem.len() < SHORTEST || stem.len() > LONGEST {
         return Vec::new();
@@ -80,9 +87,9 @@ pub(crate) fn corrections<T: Clone>(indexes: &[&Index<T>], folded: &str, paramet
     let nearest = found.first().map_or(0, |found| found.0);
     let mut ways: Vec<Way> = Vec::new();
     for (distance, _, term) in found.into_iter().take_while(|found| found.0 == nearest) {
-        if ways.len() < MOST_CORRECTIONS && !ways.iter().any(|way| way.term == term) {
+        if ways.len() < MOST_CORRECTIONS && !ways.iter().any(|way| &*way.term == term) {
             let weight = if distance == 1 { parameters.corrected } else { parameters.corrected * 0.7 };
-            ways.push(Way { term: term.to_owned(), weight });
+            ways.push(Way { term: Rc::from(term), weight });
         }
     }
     ways
@@ -101,8 +108,12 @@ fn distance(one: &[u8], another: &[u8], most: usize) -> Option<usize> {
         this[0] = row + 1;
         let mut least = this[0];
         for (column, other) in another.iter().enumerate() {
-            let mut cost = (last[column] + usize::from(letter != other)).min(this[column] + 1).min(last[column + 1] + 1);
-            let swapped = row > 0 && column > 0 && Some(letter) == another.get(column - 1) && one.get(row - 1) == Some(other);
+            let mut cost =
+                (last[column] + usize::from(letter != other)).min(this[column] + 1).min(last[column + 1] + 1);
+            let swapped = row > 0
+                && column > 0
+                && Some(letter) == another.get(column - 1)
+                && one.get(row - 1) == Some(other);
             if swapped {
                 cost = cost.min(before[column - 1] + 1);
             }

@@ -4,6 +4,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
+use crate::common;
 use crate::pages::Pages;
 use crate::postings::Postings;
 use crate::spelling::Spellings;
@@ -14,6 +15,8 @@ const BUCKET: usize = 24;
 #[derive(Clone)]
 pub(crate) struct Term {
     pub(crate) text: Box<str>,
+    /// See [`common::commonness`].
+    pub(crate) common: f32,
     pub(crate) postings: Postings,
 }
 
@@ -62,7 +65,8 @@ impl Vocabulary {
         if let Some((id, _)) = self.find(text) {
             return id;
         }
-        let term = Term { text: text.into(), postings: Postings::default() };
+        let term =
+            Term { text: text.into(), common: common::commonness(text), postings: Postings::default() };
         let id = match Arc::make_mut(&mut self.free).pop() {
             Some(id) => {
                 if let Some(place) = self.terms.get_mut(id) {

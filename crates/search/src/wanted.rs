@@ -1,6 +1,10 @@
 //! Queries into what is wanted: words with weights, what else each may be called, and the clauses they stand in.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::lexicon;
 use crate::parameters::Parameters;
@@ -33,7 +37,7 @@ pub(crate) struct Wanted {
 /// A term that may stand for a word.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    pub(crate) term: String,
+    pub(crate) term: Rc<str>,
     pub(crate) weight: f32,
 }
 
@@ -69,7 +73,10 @@ fn names(query: &str) -> Vec<u64> {
     for chunk in query.split_whitespace().take(MOST_WORDS) {
         let chunk = chunk.trim_matches(|character: char| !character.is_alphanumeric());
         let joined = chunk.contains(['_', '.', '/', '-', ':'])
-            || chunk.chars().zip(chunk.chars().skip(1)).any(|(one, two)| one.is_lowercase() && two.is_uppercase());
+            || chunk
+                .chars()
+                .zip(chunk.chars().skip(1))
+                .any(|(one, two)| one.is_lowercase() && two.is_uppercase());
         if joined && chunk.len() < 200 {
             names.push(text::compact(chunk));
         }
@@ -93,6 +100,8 @@ struct Place {
     end: usize,
     /// A comma or an "and" was seen, which parts clauses if enough stands on both sides.
     joint: bool,
+    /// Where the text without spaces ends that the last word stood in, and whether it is an address or a path.
+    chunk: (usize, bool),
 }
 
 struct Reader<'q> {
@@ -149,15 +158,18 @@ impl Reader<'_> {
     }
 
     fn add(&mut self, token: Token<'_>) {
-        let mut weight = self.weight(&token);
+        let weight = self.weight(&token);
+        self.add_weighted(token, weight);
+    }
+
+    fn add_weighted(&mut self, token: Token<'_>, mut weight: f32) {
         let clause = 1 << self.place.clause;
         if matches!(token.shape, Shape::Word | Shape::Han) {
             self.place.words += 1;
         }
-        let stem = lexicon::stem(&token.folded).into_owned();
-        if let Some(known) =
-            self.wish.words.iter().position(|word| word.ways.first().is_some_and(|way| way.term == stem))
-        {
+        let known = known(&token.folded, token.shape);
+        let same = |word: &Wanted| word.ways.first().is_some_and(|way| way.term == known.stem);
+        if let Some(known) = self.wish.words.iter().position(same) {
             let Some(word) = self.wish.words.get_mut(known) else { return };
             word.clauses |= clause;
             weight = weight.max(word.weight);
@@ -166,9 +178,20 @@ impl Reader<'_> {
             return;
         }
         let number = self.wish.words.len();
-        let mut ways = vec![Way { term: stem, weight: 1.0 }];
-        self.other_ways(&token, &mut ways);
-        let word = self.query.get(token.at.clone()).unwrap_or_default().to_owned();
+        let mut ways = vec![Way { term: Rc::clone(&known.stem), weight: 1.0 }];
+        for (kind, term, weight) in &known.ways {
+            let scale = match kind {
+                Kind::Related => self.parameters.related,
+                Kind::Gloss => self.parameters.gloss,
+            };
+            add_way(&mut ways, term, weight * scale);
+        }
+        let word = self
+            .query
+            .get(token.at.clone())
+            .filter(|word| !word.is_empty())
+            .unwrap_or(&token.folded)
+            .to_owned();
         let folded = token.folded.into_owned();
         let position = self.wish.order.len();
         self.wish.words.push(Wanted {
@@ -185,7 +208,7 @@ impl Reader<'_> {
         }
     }
 
-    fn weight(&self, token: &Token<'_>) -> f32 {
+    fn weight(&mut self, token: &Token<'_>) -> f32 {
         let parameters = self.parameters;
         let shape = match token.shape {
             Shape::Word | Shape::Han => 1.0,
@@ -211,43 +234,96 @@ impl Reader<'_> {
         capital && before.ends_with(|last: char| last.is_lowercase() || last == ',' || last.is_ascii_digit())
     }
 
-    /// Whether a word is part of an address, a path or a mail address.
-    fn is_literal(&self, at: &Range<usize>) -> bool {
-        let before = self.query.get(..at.start).unwrap_or_default();
-        let from = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        let after = self.query.get(at.end..).unwrap_or_default();
-        let to = at.end + after.find(char::is_whitespace).unwrap_or(after.len());
-        let chunk =
-            self.query.get(from..to).unwrap_or_default().trim_start_matches(['"', '\'', '(', '`', '“']);
-        chunk.contains("://") || chunk.contains('@') || chunk.starts_with('/') || chunk.starts_with("~/")
+    /// Adds what an address or a path is, beside its words: a path is a file.
+    fn add_kind(&mut self, chunk: &str) {
+        let kinds: &[&str] = if chunk.contains("://") {
+            &["url", "web"]
+        } else if chunk.contains('@') {
+            &["email"]
+        } else {
+            &["file"]
+        };
+        for kind in kinds {
+            let token = Token { folded: Cow::Borrowed(kind), at: 0..0, shape: Shape::Word };
+            self.add_weighted(token, self.parameters.kind);
+        }
     }
 
-    /// Synonyms and translations.
-    fn other_ways(&self, token: &Token<'_>, ways: &mut Vec<Way>) {
-        let parameters = self.parameters;
-        let stem = ways.first().map(|way| way.term.clone()).unwrap_or_default();
-        if matches!(token.shape, Shape::Bigram | Shape::Number) {
-            return;
-        }
-        for (term, weight) in lexicon::related(&stem) {
-            add_way(ways, term, weight * parameters.related);
-        }
-        if token.shape == Shape::Han {
-            for (word, weight) in lexicon::english_of(&token.folded) {
-                add_way(ways, &lexicon::stem(word), weight * parameters.gloss);
-            }
-        } else {
-            for (word, weight) in lexicon::chinese_of(&stem) {
-                add_way(ways, word, weight * parameters.gloss);
+    /// Whether a word is part of an address, a path or a mail address.
+    fn is_literal(&mut self, at: &Range<usize>) -> bool {
+        if at.start >= self.place.chunk.0 {
+            let after = self.query.get(at.start..).unwrap_or_default();
+            let to = at.start + after.find(char::is_whitespace).unwrap_or(after.len());
+            let before = self.query.get(..at.start).unwrap_or_default();
+            let from = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+            let chunk =
+                self.query.get(from..to).unwrap_or_default().trim_start_matches(['"', '\'', '(', '`', '“']);
+            let literal = chunk.starts_with(['/', '~']) || chunk.contains("://") || chunk.contains('@');
+            self.place.chunk = (to, literal);
+            if literal && chunk.len() > 2 {
+                self.add_kind(chunk);
             }
         }
+        self.place.chunk.1
     }
 }
 
-fn add_way(ways: &mut Vec<Way>, term: &str, weight: f32) {
-    match ways.iter_mut().find(|way| way.term == term) {
+/// What is known of a folded word, whatever the query.
+struct Known {
+    stem: Rc<str>,
+    /// What else it may be called: the kind, the term, and a weight before the parameters.
+    ways: Vec<(Kind, Rc<str>, f32)>,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Related,
+    Gloss,
+}
+
+/// How many words are remembered by each thread.
+const REMEMBERED: usize = 4096;
+
+thread_local! {
+    static KNOWN: RefCell<HashMap<String, Rc<Known>>> = RefCell::default();
+}
+
+/// Looks a word up in the language data, or remembers what was found there.
+fn known(folded: &str, shape: Shape) -> Rc<Known> {
+    let remembered = KNOWN.with_borrow(|known| known.get(folded).cloned());
+    remembered.unwrap_or_else(|| {
+        let found = Rc::new(study(folded, shape));
+        KNOWN.with_borrow_mut(|known| {
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.insert(folded.to_owned(), Rc::clone(&found));
+        });
+        found
+    })
+}
+
+fn study(folded: &str, shape: Shape) -> Known {
+    let stem = lexicon::stem(folded);
+    let mut ways: Vec<(Kind, Rc<str>, f32)> = Vec::new();
+    if !matches!(shape, Shape::Bigram | Shape::Number) {
+        ways.extend(lexicon::related(&stem).map(|(term, weight)| (Kind::Related, Rc::from(term), weight)));
+        if shape == Shape::Han {
+            let glosses = lexicon::english_of(folded);
+            ways.extend(glosses.map(|(word, weight)| (Kind::Gloss, Rc::from(&*lexicon::stem(word)), weight)));
+        } else {
+            ways.extend(
+                lexicon::chinese_of(&stem).map(|(word, weight)| (Kind::Gloss, Rc::from(word), weight)),
+            );
+        }
+    }
+    Known { stem: Rc::from(&*stem), ways }
+}
+
+fn add_way(ways: &mut Vec<Way>, term: &Rc<str>, weight: f32) {
+    match ways.iter_mut().find(|way| way.term == *term) {
         Some(way) => way.weight = way.weight.max(weight),
-        None => ways.push(Way { term: term.to_owned(), weight }),
+        None => ways.push(Way { term: Rc::clone(term), weight }),
     }
 }
 

@@ -8,15 +8,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
-    ToolName, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets,
+    Store, ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
-    Compiler, FileSource, FixedSource, Registry, RegistryLimits, Resolved, Source, SourceId, StoreSource,
-    Unresolved,
+    Compiler, FileSource, FixedSource, Learning, Registry, RegistryLimits, Resolved, Source, SourceId,
+    StoreSource, Unresolved,
 };
 use toolrail_tool::Offering;
 
@@ -93,6 +93,7 @@ async fn put_together(
     let bar = LoadingBar::new();
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
         .with_endpoints(settings.endpoints.clone())
+        .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_default_method(settings.search.default_method)
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
         .with_progress(bar.listener());
@@ -102,7 +103,11 @@ async fn put_together(
     if let Some(spare) = &spare {
         registry = registry.with_fallback(&spare.definitions);
     }
-    let registry = Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)));
+    let registry = if settings.endpoints.any_discovery() {
+        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)))
+    } else {
+        Arc::new(registry)
+    };
     registry.refresh().await;
     drop(bar);
     // What was kept is of another store, or cannot be read.

@@ -1,5 +1,6 @@
 //! CC-CEDICT boiled down: of each Chinese word that text is cut into, a few plain English words.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::path::Path;
@@ -42,11 +43,17 @@ pub(crate) struct Dictionary {
     meanings: BTreeMap<String, Vec<Vec<String>>>,
 }
 
+/// What a word means when it is pronounced in one way.
+struct Reading {
+    is_name: bool,
+    meanings: Vec<Vec<String>>,
+}
+
 impl Dictionary {
     pub(crate) fn read(path: &Path, words: &Words, stop_words: &HashSet<String>) -> Result<Self> {
         let entries: Vec<Value> =
             serde_json::from_slice(&fs::read(path)?).context("cedict.json is not a list")?;
-        let mut readings: BTreeMap<String, Vec<(bool, Vec<Vec<String>>)>> = BTreeMap::new();
+        let mut readings: BTreeMap<String, Vec<Reading>> = BTreeMap::new();
         for entry in &entries {
             let (Some(word), Some(pinyin)) = (entry["simplified"].as_str(), entry["pinyin"].as_str()) else {
                 continue;
@@ -58,7 +65,7 @@ impl Dictionary {
             let meanings: Vec<_> = senses.flat_map(|sense| meanings_of(sense, stop_words)).collect();
             if !meanings.is_empty() {
                 let is_name = pinyin.starts_with(|letter: char| letter.is_ascii_uppercase());
-                readings.entry(word.to_owned()).or_default().push((is_name, meanings));
+                readings.entry(word.to_owned()).or_default().push(Reading { is_name, meanings });
             }
         }
         Ok(Self {
@@ -108,10 +115,10 @@ impl Dictionary {
 }
 
 /// The meanings of all readings of a word: names last, then those with the most meanings first.
-fn in_order(mut readings: Vec<(bool, Vec<Vec<String>>)>) -> Vec<Vec<String>> {
-    readings.sort_by_key(|(is_name, meanings)| (*is_name, std::cmp::Reverse(meanings.len())));
+fn in_order(mut readings: Vec<Reading>) -> Vec<Vec<String>> {
+    readings.sort_by_key(|reading| (reading.is_name, Reverse(reading.meanings.len())));
     let mut ordered: Vec<Vec<String>> = Vec::new();
-    for meaning in readings.into_iter().flat_map(|(_, meanings)| meanings) {
+    for meaning in readings.into_iter().flat_map(|reading| reading.meanings) {
         if !ordered.contains(&meaning) {
             ordered.push(meaning);
         }

@@ -47,10 +47,14 @@ fn pip(folder: &Path, package: &str) -> Result<()> {
 
 fn unzip(folder: &Path, prefix: &str) -> Result<()> {
     for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        if name.starts_with(prefix) && name.ends_with(".whl") {
+        let path = entry?.path();
+        let is_named = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+        if is_named && path.extension().is_some_and(|extension| extension == "whl") {
+            let name = path.file_name().unwrap_or_default();
             return run(Command::new("python3")
-                .args(["-m", "zipfile", "-e", &name, "."])
+                .args(["-m", "zipfile", "-e"])
+                .arg(name)
+                .arg(".")
                 .current_dir(folder));
         }
     }

@@ -1,5 +1,11 @@
 //! `cargo xtask lexicon`: makes `crates/search/data/generated` again, from public packages of fixed versions and from the lists
 //! that we keep beside it. The same input gives the same bytes. `crates/search/data/README.md` says what is what.
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "frequencies and weights are far from the ends of their types"
+)]
 
 mod cedict;
 mod fetch;

@@ -65,7 +65,9 @@ fn add_line(line: &str, stop_words: &HashSet<String>, table: &mut Weighted) -> R
     for from in items.iter().take(leading).filter_map(|item| <&[String; 1]>::try_from(item.as_slice()).ok()) {
         for to in &items {
             let each = if to.len() == 1 { weight } else { weight * OF_A_PHRASE };
-            to.iter().for_each(|word| table.add(&from[0], word, each));
+            for word in to {
+                table.add(&from[0], word, each);
+            }
         }
     }
     Ok(())
@@ -73,6 +75,8 @@ fn add_line(line: &str, stop_words: &HashSet<String>, table: &mut Weighted) -> R
 
 fn add_all<'a>(words: impl Iterator<Item = &'a str> + Clone, weight: f32, table: &mut Weighted) {
     for one in words.clone() {
-        words.clone().for_each(|other| table.add(one, other, weight));
+        for other in words.clone() {
+            table.add(one, other, weight);
+        }
     }
 }

@@ -109,7 +109,7 @@ impl Set {
 
     /// An index of its tools by their places.
     pub(crate) fn index(&self, form: Form, parameters: &Parameters) -> Index<usize> {
-        let mut index = Index::new(parameters.clone());
+        let mut index = Index::with_parameters(parameters.clone());
         index.apply(self.documents(form));
         index
     }

@@ -64,7 +64,7 @@ pub(crate) struct EvalOptions {
 fn setting(text: &str) -> Result<(String, f32), String> {
     let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
     let value = value.parse().map_err(|_| format!("{value:?} is no number"))?;
-    let is_known = Parameters::default().get(name).is_some();
+    let is_known = Parameters::default().set(name, value);
     is_known.then(|| (name.to_owned(), value)).ok_or_else(|| format!("the ranking has no number {name:?}"))
 }
 

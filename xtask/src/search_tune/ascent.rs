@@ -1,53 +1,18 @@
 //! Coordinate ascent: one number after the other is moved up and down, and stays where it does most good.
 
-use toolrail_search::Parameters;
+use toolrail_search::{ParameterField, Parameters};
 
 use super::TuneOptions;
 use super::trial::Trial;
 use crate::search_eval::{Query, spread};
 
-/// All numbers that a cold search uses. What was learnt, priors and meaning are not in the sets.
-pub(super) const NAMES: &[&str] = &[
-    "weights.0",
-    "weights.1",
-    "weights.2",
-    "weights.3",
-    "weights.4",
-    "weights.5",
-    "weights.6",
-    "weights.7",
-    "weights.8",
-    "lengths.0",
-    "lengths.1",
-    "lengths.2",
-    "lengths.3",
-    "lengths.4",
-    "lengths.5",
-    "lengths.6",
-    "lengths.7",
-    "lengths.8",
-    "saturation",
-    "rarity",
-    "background",
-    "proper",
-    "related",
-    "gloss",
-    "bigram",
-    "joined",
-    "number",
-    "corrected",
-    "filler",
-    "quoted",
-    "literal",
-    "further",
-    "clause",
-    "clause_size",
-    "name_covered",
-    "query_covered",
-    "pairs",
-    "exact",
-    "early",
-];
+/// What the sets say nothing about: what was learnt, priors and meaning.
+const OTHERS: &[&str] = &["learnt", "nearness", "voices", "prior", "meaning"];
+
+/// All numbers that a cold search uses.
+pub(super) fn tunable() -> impl Iterator<Item = &'static ParameterField> {
+    Parameters::FIELDS.iter().filter(|field| !OTHERS.contains(&field.name))
+}
 
 /// The factors of the first round; each further round halves how far they are from 1.
 const STEPS: [f32; 4] = [0.5, 0.75, 1.4, 2.0];
@@ -67,10 +32,10 @@ pub(super) fn ascend(
     let mut shrink = 1.0;
     for round in 0..options.rounds {
         let start = score;
-        for name in order(round).filter(|name| wants(options, name)) {
-            for value in values(best.get(name).unwrap_or(0.0), shrink) {
+        for field in order(round).filter(|field| wants(options, field.name)) {
+            for value in values((field.get)(&best), shrink) {
                 let mut other = best.clone();
-                other.set(name, value);
+                (field.set)(&mut other, value.clamp(field.low, field.high));
                 let reached = trial.score(&other, &chosen);
                 if reached > score + LEAST_GAIN {
                     (best, score) = (other, reached);
@@ -88,10 +53,10 @@ fn wants(options: &TuneOptions, name: &str) -> bool {
 }
 
 /// Another order in every round, but the same in every run.
-fn order(round: u64) -> impl Iterator<Item = &'static str> {
-    let mut names = NAMES.to_vec();
-    names.sort_by_key(|name| spread(&format!("{round} {name}")));
-    names.into_iter()
+fn order(round: u64) -> impl Iterator<Item = &'static ParameterField> {
+    let mut fields: Vec<_> = tunable().collect();
+    fields.sort_by_key(|field| spread(&format!("{round} {}", field.name)));
+    fields.into_iter()
 }
 
 /// What to try instead of a value, with two digits behind the point that matter.
@@ -108,11 +73,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_a_number_of_the_ranking_that_can_be_set() {
-        for name in NAMES {
-            let mut parameters = Parameters::default();
-            assert!(parameters.set(name, 7.5), "{name}");
-            assert_eq!(parameters.get(name), Some(7.5), "{name}");
+    fn the_committed_numbers_lie_within_their_bounds() {
+        for field in tunable() {
+            let value = (field.get)(&Parameters::default());
+            assert!((field.low..=field.high).contains(&value), "{}: {value}", field.name);
         }
     }
 
@@ -125,7 +89,8 @@ mod tests {
 
     #[test]
     fn the_order_is_the_same_in_every_run() {
-        assert!(order(1).eq(order(1)));
-        assert_eq!(order(0).count(), NAMES.len());
+        let names = |round| order(round).map(|field| field.name).collect::<Vec<_>>();
+        assert_eq!(names(1), names(1));
+        assert_ne!(names(1), names(2));
     }
 }

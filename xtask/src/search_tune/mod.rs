@@ -13,7 +13,7 @@ use toolrail_search::Parameters;
 
 use crate::search_eval::{Set, read_all};
 use crate::workspace::Workspace;
-use ascent::{NAMES, ascend};
+use ascent::{ascend, tunable};
 use folds::Folds;
 use trial::Trial;
 
@@ -34,8 +34,9 @@ pub(crate) struct TuneOptions {
 }
 
 fn known_name(name: &str) -> Result<String, String> {
-    let is_known = NAMES.contains(&name);
-    is_known.then(|| name.to_owned()).ok_or_else(|| format!("use one of {}", NAMES.join(", ")))
+    let names: Vec<&str> = tunable().map(|field| field.name).collect();
+    let is_known = names.contains(&name);
+    is_known.then(|| name.to_owned()).ok_or_else(|| format!("use one of {}", names.join(", ")))
 }
 
 pub(crate) fn run(options: &TuneOptions) -> Result<()> {
@@ -73,13 +74,12 @@ fn read_sets(options: &TuneOptions) -> Result<Vec<Set>> {
 
 fn print_difference(committed: &Parameters, tuned: &Parameters) {
     let mut differing = 0;
-    for name in NAMES {
-        if let (Some(old), Some(new)) = (committed.get(name), tuned.get(name))
-            && (old - new).abs() > f32::EPSILON
-        {
+    for field in tunable() {
+        let (old, new) = ((field.get)(committed), (field.get)(tuned));
+        if (old - new).abs() > f32::EPSILON {
             differing += 1;
-            println!("  {name}: {old} committed, {new} tuned");
+            println!("  {}: {old} committed, {new} tuned", field.name);
         }
     }
-    println!("{differing} of {} numbers differ from the committed ones", NAMES.len());
+    println!("{differing} of {} numbers differ from the committed ones", tunable().count());
 }

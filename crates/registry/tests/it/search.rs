@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolrail_core::{Change, DefinitionForm, Offer};
+use toolrail_core::{Change, DefinitionForm, Mute, Offer, Principal};
 use toolrail_registry::{
     Among, Choice, Compiler, Endpoint, Registry, RegistryLimits, SearchAnswer, SearchError, SearchMethod,
     SearchRequest, Snapshot, StoreSource,
@@ -207,6 +207,27 @@ async fn hybrid_without_a_semantic_tier_works_and_says_so() {
     let SearchAnswer { hits, notes } = answer(&registry, &registry.snapshot(), request).await;
     assert_eq!(hits.len(), 1);
     assert_eq!(notes, ["no semantic search is configured; the words alone were looked for"]);
+}
+
+/// What `search_hot_tools` looks through: 15.3 of the requirements.
+#[tokio::test(flavor = "multi_thread")]
+async fn among_tools_in_use_cold_ones_are_not_found() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&["a", "b"].map(|name| said(name, "weather")));
+    registry.refresh().await;
+    let in_use = async |method| {
+        let request = SearchRequest { among: Among::InUse, method, ..wanted("weather") };
+        let hits = answer(&registry, &registry.snapshot(), request).await.hits;
+        hits.iter().map(|hit| hit.value.name.to_string()).collect::<Vec<_>>()
+    };
+    for calls in 1..=3 {
+        assert!(in_use(SearchMethod::Bm25).await.is_empty(), "{calls}");
+        let snapshot = registry.snapshot();
+        snapshot.find("b").unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap();
+    }
+    for method in SearchMethod::ALL {
+        assert_eq!(in_use(method).await, ["b"], "{method}");
+    }
 }
 
 /// R62, R64: the scores are those of the documents' implementation.

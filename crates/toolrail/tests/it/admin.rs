@@ -398,7 +398,8 @@ async fn health_readiness_schema_and_front_page_answer() -> Result<()> {
     let front = gateway.get("/").await?.json()?;
     let mcp = ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"];
     assert_eq!(front["endpoints"]["mcp"], json!(mcp));
-    assert_eq!(front["endpoints"]["tools"], json!(["GET /mcp/tools", "POST /mcp/tools/call"]));
+    let tools = ["GET /mcp/tools", "POST /mcp/tools/call", "GET /mcp/search", "POST /mcp/search"];
+    assert_eq!(front["endpoints"]["tools"], json!(tools));
     let refreshed = gateway.post_json("/admin/refresh", &Value::Null).await?.json()?;
     assert_eq!((&refreshed["ok"], &refreshed["tools"]), (&json!(true), &json!(1)));
     assert_eq!(gateway.get("/admin/problems").await?.json()?, json!({"problems": []}));

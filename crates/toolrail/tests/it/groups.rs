@@ -82,6 +82,31 @@ async fn a_group_has_its_tools_and_no_others() -> Result<()> {
     Ok(())
 }
 
+/// The discovery tools of a group know its tools only.
+#[tokio::test]
+async fn discovery_finds_and_calls_what_the_group_has() -> Result<()> {
+    let (_folder, config) = configured(CONFIG)?;
+    let upstream = Upstream::start().await?;
+    let gateway = gateway().discovery().arg("--config").arg(&config).start().await?;
+    register_all(&gateway, &tools(&upstream)).await?;
+    let call = async |path: &str, name: &str, arguments: Value| {
+        post(&gateway, path, "tools/call", json!({"name": name, "arguments": arguments})).await
+    };
+    let found = call("/mcp/git", "search_tools", json!({"query": "gets something"})).await?;
+    let text = found["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("git.log") && text.contains("git.star"), "{text}");
+    assert!(!text.contains("clock") && !text.contains("forecast"), "{text}");
+    let called = call("/mcp/sky", "call_tool", json!({"name": "forecast", "arguments": {}})).await?;
+    assert_ne!(called["result"]["isError"], true, "{called}");
+    let refused = call("/mcp/sky", "call_tool", json!({"name": "git.log", "arguments": {}})).await?;
+    assert_eq!(refused["result"]["isError"], true, "{refused}");
+    let listed = post(&gateway, "/mcp/sky", "tools/list", json!({})).await?;
+    assert!(names(&listed["result"]).contains(&"call_tool"));
+    let listed = post(&gateway, "/mcp/git", "tools/list", json!({})).await?;
+    assert!(!names(&listed["result"]).contains(&"call_tool"), "everything is listed");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_modern_client_is_served_by_a_group_without_a_session() -> Result<()> {
     let (gateway, _upstream, _folder) = grouped().await?;
@@ -199,6 +224,10 @@ async fn an_unknown_group_is_told_with_those_there_are() -> Result<()> {
         "groups: git, nothing, sky",
     );
     assert_eq!(names(&gateway.get("/mcp/tools?group=sky").await?.json()?), ["clock", "forecast", "stars"]);
+    let found = gateway.get("/mcp/search?q=gets+something&group=git").await?.json()?;
+    let found: Vec<&str> =
+        found["results"].as_array().unwrap().iter().map(|hit| hit["tool_name"].as_str().unwrap()).collect();
+    assert_eq!(found, ["git.log", "git.star"]);
     let front = gateway.get("/").await?.json()?;
     assert_eq!(front["endpoints"]["groups"][0], "POST /mcp/git");
     assert_eq!(names(&gateway.get("/mcp/tools?group=sky&tag=weather").await?.json()?), ["forecast"]);

@@ -83,37 +83,86 @@ async fn instructions_say_how_to_find_what_is_not_listed() -> Result<()> {
     Ok(())
 }
 
+const DISCOVERY: [&str; 6] = [
+    "search_tools",
+    "get_tool_definition",
+    "list_tools_by_category",
+    "register_tool",
+    "unregister_tool",
+    "search_hot_tools",
+];
+
+/// Every name over all pages.
+async fn all(gateway: &Gateway) -> Result<Vec<String>> {
+    let (mut all, mut params) = (Vec::new(), json!({}));
+    loop {
+        let page = modern(gateway, "tools/list", params).await?;
+        all.extend(names(&page).into_iter().map(str::to_owned));
+        if page["nextCursor"].is_null() {
+            return Ok(all);
+        }
+        params = json!({"cursor": page["nextCursor"]});
+    }
+}
+
+/// R59 to R69: the discovery tools come after the listed ones; `call_tool` only where something is hidden.
+#[tokio::test]
+async fn discovery_tools_come_after_the_listed_ones() -> Result<()> {
+    for (mode, listed, calls) in [("full", vec!["a", "zebra"], false), ("search", vec!["zebra"], true)] {
+        let arguments = ["--listing", mode, "--page-size", "2"];
+        let gateway = with_tools(gateway().discovery().args(arguments), &["a", "zebra!"]).await?;
+        let found = all(&gateway).await?;
+        let (tools, built_in) = found.split_at(listed.len());
+        assert_eq!(tools, listed, "{mode}");
+        let mut built_in: Vec<&str> = built_in.iter().map(String::as_str).collect();
+        built_in.sort_unstable();
+        let mut expected: Vec<&str> = DISCOVERY.into_iter().chain(calls.then_some("call_tool")).collect();
+        expected.sort_unstable();
+        assert_eq!(built_in, expected, "{mode}: each of them once, over all pages");
+        assert_eq!(
+            names(&gateway.get("/mcp/tools").await?.json()?),
+            ["a", "zebra"],
+            "REST counts tools only"
+        );
+        let counts = legacy(&gateway, "tools/list", json!({})).await?["_meta"]["toolrail/tools"].clone();
+        assert_eq!((&counts["total"], &counts["listed"]), (&json!(2), &json!(listed.len())));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_discovery_there_is_no_tool_to_find_others_with() -> Result<()> {
+    let gateway = with_tools(gateway(), &["a"]).await?;
+    assert_eq!(all(&gateway).await?, ["a"]);
+    let call = json!({"name": "search_tools", "arguments": {"query": "a"}});
+    let refused = gateway.mcp("tools/call", call).await?.json()?;
+    assert_eq!(refused["error"]["message"], "unknown tool \"search_tools\"");
+    let call = json!({"tool": "search_tools", "arguments": {"query": "a"}});
+    assert_eq!(gateway.post_json("/mcp/tools/call", &call).await?.status, 404);
+    Ok(())
+}
+
 #[tokio::test]
 async fn auto_lists_all_until_there_are_too_many_and_tells_those_who_follow() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let config = folder.path().join("toolrail.yaml");
     std::fs::write(&config, "listing: {mode: auto, threshold: 3, pinned: [C, nothing]}\npageSize: 2\n")?;
     let gateway = with_tools(gateway().arg("--config").arg(&config), &["a", "b", "c", "late?"]).await?;
-    let all = async || -> Result<(Vec<String>, Value)> {
-        let (mut names_of_all, mut params) = (Vec::new(), json!({}));
-        loop {
-            let page = modern(&gateway, "tools/list", params).await?;
-            names_of_all.extend(names(&page).into_iter().map(str::to_owned));
-            if page["nextCursor"].is_null() {
-                return Ok((names_of_all, page["_meta"]["toolrail/tools"].clone()));
-            }
-            params = json!({"cursor": page["nextCursor"]});
-        }
+    let counts = async || -> Result<Value> {
+        Ok(modern(&gateway, "tools/list", json!({})).await?["_meta"]["toolrail/tools"].clone())
     };
-    let (listed, counts) = all().await?;
-    assert_eq!(listed, ["a", "b", "c"]);
-    assert_eq!(counts, json!({"total": 4, "listed": 3, "hidden": 1, "mode": "auto"}));
+    assert_eq!(all(&gateway).await?, ["a", "b", "c"]);
+    assert_eq!(counts().await?, json!({"total": 4, "listed": 3, "hidden": 1, "mode": "auto"}));
     let mut socket = WebSocket::connect(&format!("{}/mcp/ws", gateway.url()), &[]).await?;
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
     socket.call("initialize", params).await?;
     register(&gateway, &definition("d")).await;
     let told = socket.receive().await?;
     assert_eq!(told["method"], "notifications/tools/list_changed");
-    let (listed, counts) = all().await?;
-    assert_eq!(listed, ["c"], "only what is pinned");
-    assert_eq!(counts, json!({"total": 5, "listed": 1, "hidden": 4, "mode": "auto"}));
+    assert_eq!(all(&gateway).await?, ["c"], "only what is pinned");
+    assert_eq!(counts().await?, json!({"total": 5, "listed": 1, "hidden": 4, "mode": "auto"}));
     gateway.delete("/admin/tools/d").await?;
-    assert_eq!(all().await?.0, ["a", "b", "c"]);
+    assert_eq!(all(&gateway).await?, ["a", "b", "c"]);
     Ok(())
 }
 

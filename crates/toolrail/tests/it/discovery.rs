@@ -1,0 +1,265 @@
+//! The discovery tools as agents use them: finding, looking at, registering and removing tools (R59–R73).
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolrail_testkit::{Gateway, Stdio, WebSocket};
+
+use crate::support::{BINARY, gateway, run_in, send};
+
+/// Names that only a tool that is described may have.
+const NAMES: [&str; 4] = ["天气 查询/v2", "Ant Design__get docs", "search#2 & 50%", "..é?"];
+
+async fn started() -> Result<Gateway> {
+    gateway().discovery().start().await
+}
+
+/// What a tool answers over Streamable HTTP, without a revision.
+async fn tool(gateway: &Gateway, name: &str, arguments: Value) -> Result<Value> {
+    let reply = gateway.mcp("tools/call", json!({"name": name, "arguments": arguments})).await?;
+    Ok(reply.json()?["result"].clone())
+}
+
+/// The JSON in the text of an answer (R59), which must be the only block and the structured content too.
+fn answer(result: &Value) -> Value {
+    assert_eq!(result["isError"], false, "{result}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    serde_json::from_str(text).unwrap()
+}
+
+/// The text of a failure.
+fn failure(result: &Value) -> &str {
+    assert_eq!(result["isError"], true, "{result}");
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+async fn describe(gateway: &Gateway, name: &str, description: &str) -> Result<Value> {
+    tool(gateway, "register_tool", json!({"name": name, "description": description})).await
+}
+
+/// R59, R65, R67, R68: whatever it is called elsewhere.
+#[tokio::test]
+async fn a_described_tool_of_any_name_is_found_shown_and_removed() -> Result<()> {
+    let gateway = started().await?;
+    for name in NAMES {
+        let arguments = json!({
+            "name": name, "description": "查询城市天气预报 weather forecast", "category": "Weather", "tags": ["b", "a"],
+            "mcp_server": "sky", "input_schema": {"type": "dict", "properties": {"city": {"type": "float"}}},
+        });
+        let registered = answer(&tool(&gateway, "register_tool", arguments.clone()).await?);
+        assert_eq!(registered["success"], true, "{registered}");
+        assert_eq!(registered["message"], format!("工具已注册: {name}"));
+        assert_eq!(
+            registered["tool"],
+            json!({"name": name, "description": arguments["description"], "category": "Weather", "tags": ["b", "a"]})
+        );
+        let found = tool(&gateway, "search_tools", json!({"query": "weather forecast"})).await?;
+        let hits = answer(&found);
+        assert_eq!(found["structuredContent"], json!({"result": hits}), "legacy clients take objects only");
+        assert_eq!((&hits[0]["tool_name"], &hits[0]["callable"]), (&json!(name), &json!(false)), "{hits}");
+        assert_eq!(hits[0]["match_reason"], "bm25_keyword_similarity");
+        assert!((0.0..=1.0).contains(&hits[0]["score"].as_f64().unwrap()), "{hits}");
+        let shown = answer(&tool(&gateway, "get_tool_definition", json!({"tool_name": name})).await?);
+        assert_eq!(shown["name"], name);
+        assert_eq!((&shown["mcp_server"], &shown["defer_loading"]), (&json!("sky"), &json!(true)));
+        assert_eq!((&shown["use_frequency"], &shown["callable"]), (&json!(0), &json!(false)));
+        assert_eq!((&shown["input_schema"], shown.get("last_used")), (&arguments["input_schema"], None));
+        let listed = answer(&tool(&gateway, "list_tools_by_category", json!({"category": "WEATHER"})).await?);
+        assert_eq!((&listed["category"], &listed["count"]), (&json!("Weather"), &json!(1)), "{listed}");
+        assert_eq!(listed["tools"][0]["tags"], json!(["b", "a"]));
+        let called = tool(&gateway, "call_tool", json!({"name": name})).await?;
+        assert!(failure(&called).contains("only described here"), "{called}");
+        for _ in 0..2 {
+            let gone = answer(&tool(&gateway, "unregister_tool", json!({"tool_name": name})).await?);
+            let message = format!("工具 '{name}' 已成功注销");
+            assert_eq!(gone, json!({"success": true, "tool_name": name, "message": message}));
+            answer(&describe(&gateway, name, "again").await?);
+        }
+        answer(&tool(&gateway, "unregister_tool", json!({"tool_name": name})).await?);
+        assert_eq!(answer(&tool(&gateway, "search_tools", json!({"query": "weather"})).await?), json!([]));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn names_of_described_tools_survive_files_and_paths() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut gateway = gateway().discovery().data(folder.path().join("data")).start().await?;
+    for name in NAMES {
+        answer(&describe(&gateway, name, "d").await?);
+    }
+    let shown = gateway.get("/admin/tools/%E5%A4%A9%E6%B0%94%20%E6%9F%A5%E8%AF%A2%2Fv2").await?;
+    assert_eq!((shown.status, &shown.json()?["name"]), (200, &json!(NAMES[0])));
+    gateway.stop().await?;
+    let exported = run_in(folder.path(), &["export", "--to", "files", "--data", "data"]).await?;
+    assert_eq!(exported.code, Some(0), "{}", exported.stderr);
+    let imported = run_in(folder.path(), &["import", "files", "--data", "other"]).await?;
+    assert_eq!(imported.code, Some(0), "{}{}", imported.stdout, imported.stderr);
+    let stored = run_in(folder.path(), &["export", "--format", "json", "--data", "other"]).await?;
+    let stored: Value = serde_json::from_str(&stored.stdout)?;
+    let mut names: Vec<&str> =
+        stored["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    names.sort_unstable();
+    let mut expected = NAMES;
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    let remove = ["tools", "remove", NAMES[3], "--purge", "--data", "other"];
+    let removed = run_in(folder.path(), &remove).await?;
+    assert_eq!(removed.code, Some(0), "{}{}", removed.stdout, removed.stderr);
+    Ok(())
+}
+
+/// R69, C8: neither a tool that is there, in any case, nor one that is built in.
+#[tokio::test]
+async fn a_name_that_exists_is_not_registered_again() -> Result<()> {
+    let gateway = started().await?;
+    answer(&describe(&gateway, "one", "first").await?);
+    for name in ["one", "ONE", "search_tools"] {
+        let refused = describe(&gateway, name, "second").await?;
+        assert!(failure(&refused).starts_with(&format!("工具已存在: {name}\n")), "{refused}");
+        assert_eq!(refused["_meta"]["toolrail/code"], "CONFLICT");
+    }
+    let shown = answer(&tool(&gateway, "get_tool_definition", json!({"tool_name": "one"})).await?);
+    assert_eq!(shown["description"], "first");
+    Ok(())
+}
+
+/// R60, R66, and the limits of 15.3: in the documents' words, and what to do about it.
+#[tokio::test]
+async fn faults_are_told_in_the_documents_words() -> Result<()> {
+    let gateway = started().await?;
+    answer(&describe(&gateway, "weather.now", "The weather").await?);
+    let long = "x".repeat(1001);
+    for (name, arguments, told, hint) in [
+        (
+            "get_tool_definition",
+            json!({"tool_name": "weather.noww"}),
+            "工具不存在: weather.noww",
+            "weather.now",
+        ),
+        ("unregister_tool", json!({"tool_name": "nope"}), "工具不存在: nope", "search_tools"),
+        ("get_tool_definition", json!({}), "工具名称不能为空", "tool_name"),
+        ("search_tools", json!({"query": "a", "search_method": "foo"}), "无效的搜索方法: foo", "\"hybrid\""),
+        ("search_tools", json!({"query": long}), "查询长度超过限制 (1000 字符)", "1000"),
+        ("search_tools", json!({"query": "a", "limit": 0}), "返回数量必须大于 0", "at least 1"),
+        ("search_tools", json!({"query": "a", "limit": "101"}), "返回数量超过限制 (100)", "at most 100"),
+        ("search_tools", json!({"query": "a", "limits": 5}), "unknown argument \"limits\"", "\"limit\""),
+        ("register_tool", json!({"name": "a"}), "工具描述不能为空", "description"),
+        ("register_tool", json!({"name": "a", "description": "d", "tags": 5}), "\"tags\"", "list of strings"),
+        ("register_tool", json!({"name": "a\u{7}", "description": "d"}), "was not registered", "control"),
+        (
+            "register_tool",
+            json!({"definition": {"name": "a b", "http": {"url": "http://x"}}}),
+            "was not",
+            "/definition/name",
+        ),
+    ] {
+        let result = tool(&gateway, name, arguments.clone()).await?;
+        let text = failure(&result);
+        assert!(text.contains(told) && text.contains(hint), "{name} {arguments}: {text}");
+    }
+    let none = answer(&tool(&gateway, "list_tools_by_category", json!({"category": "x"})).await?);
+    assert_eq!((&none["count"], &none["categories"]), (&json!(0), &json!([])), "{none}");
+    Ok(())
+}
+
+/// R70, R71 and one tool, each as JSON.
+#[tokio::test]
+async fn the_registry_can_be_read_as_resources() -> Result<()> {
+    let gateway = started().await?;
+    let arguments = json!({"name": "a b", "description": "d", "category": "Sky"});
+    answer(&tool(&gateway, "register_tool", arguments).await?);
+    let read = async |uri: &str| -> Result<Value> {
+        let body = gateway.mcp("resources/read", json!({"uri": uri})).await?.json()?;
+        let content = &body["result"]["contents"][0];
+        assert_eq!(content["mimeType"], "application/json", "{body}");
+        Ok(serde_json::from_str(content["text"].as_str().unwrap())?)
+    };
+    let stats = read("registry://stats").await?;
+    assert_eq!((&stats["total_tools"], &stats["total_categories"]), (&json!(1), &json!(1)), "{stats}");
+    assert_eq!((&stats["categories"], &stats["most_used"]), (&json!(["Sky"]), &json!([])));
+    assert!(stats["context"].is_object(), "{stats}");
+    assert_eq!(read("registry://categories").await?, json!({"count": 1, "categories": ["Sky"]}));
+    assert_eq!(read("registry://tools/a%20b").await?["category"], "Sky");
+    let missing = gateway.mcp("resources/read", json!({"uri": "registry://tools/none"})).await?.json()?;
+    assert_eq!(missing["error"]["code"], -32002, "{missing}");
+    let listed = gateway.mcp("resources/list", json!({})).await?.json()?;
+    assert_eq!(listed["result"]["resources"][1]["uri"], "registry://stats", "{listed}");
+    let listed = gateway.mcp("resources/templates/list", json!({})).await?.json()?;
+    assert_eq!(listed["result"]["resourceTemplates"][0]["uriTemplate"], "registry://tools/{name}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_tenant_registers_for_itself_and_cannot_hide_what_is_shared() -> Result<()> {
+    let gateway = started().await?;
+    answer(&describe(&gateway, "shared", "for all").await?);
+    let call = async |tenant: &str, name: &str, arguments: Value| -> Result<Value> {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+        let reply = send(&gateway, "POST /mcp", &[("toolrail-tenant", tenant)], &body).await?;
+        Ok(reply.json()?["result"].clone())
+    };
+    answer(&call("acme", "register_tool", json!({"name": "own", "description": "of acme"})).await?);
+    let refused = call("acme", "register_tool", json!({"name": "shared", "description": "x"})).await?;
+    assert!(failure(&refused).starts_with("工具已存在: shared"));
+    let refused = call("acme", "unregister_tool", json!({"tool_name": "shared"})).await?;
+    assert!(failure(&refused).contains("only the shared one"), "{refused}");
+    assert!(
+        failure(&call("other", "unregister_tool", json!({"tool_name": "own"})).await?).contains("工具不存在")
+    );
+    assert_eq!(answer(&call("other", "search_tools", json!({"query": "acme"})).await?), json!([]));
+    assert_eq!(answer(&call("acme", "search_tools", json!({"query": "acme"})).await?)[0]["tool_name"], "own");
+    let audit = gateway.get("/admin/audit").await?.text();
+    assert!(audit.contains("\"mcp\""), "{audit}");
+    Ok(())
+}
+
+/// A page of another port may call tools, but not change definitions: not by any way.
+#[tokio::test]
+async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
+    let gateway = started().await?;
+    answer(&describe(&gateway, "one", "d").await?);
+    let page = ("origin", "http://localhost:3000");
+    let change = json!({"name": "register_tool", "arguments": {"name": "two", "description": "d"}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": change});
+    let reply = send(&gateway, "POST /mcp", &[page], &body).await?.json()?;
+    assert!(failure(&reply["result"]).contains("--allow-origin"), "{reply}");
+    let inner = json!({"name": "call_tool", "arguments": {"name": "unregister_tool", "arguments": {"tool_name": "one"}}});
+    let rest = send(&gateway, "POST /mcp/tools/call", &[page], &inner).await?;
+    assert_eq!(rest.status, 403, "{}", rest.text());
+    let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
+    let mut socket = WebSocket::connect(&url, &[page]).await?;
+    let refused = socket.call("tools/call", change).await?;
+    assert!(failure(&refused["result"]).contains("--allow-origin"), "{refused}");
+    let found =
+        socket.call("tools/call", json!({"name": "search_tools", "arguments": {"query": "one"}})).await?;
+    assert_eq!(answer(&found["result"])[0]["tool_name"], "one");
+    Ok(())
+}
+
+#[tokio::test]
+async fn discovery_works_on_standard_streams() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let data = folder.path().join("data");
+    let arguments = ["stdio", "--data", data.to_str().unwrap(), "--discovery", "on"];
+    let mut stdio = Stdio::spawn(BINARY, arguments)?;
+    let register = json!({"name": "register_tool", "arguments": {"name": "天气", "description": "查询天气"}});
+    answer(&stdio.call("tools/call", register).await?["result"]);
+    let search = json!({"name": "search_tools", "arguments": {"query": "天气", "limit": "3"}});
+    let found = stdio.call("tools/call", search).await?;
+    assert_eq!(answer(&found["result"])[0]["tool_name"], "天气", "{found}");
+    assert!(stdio.finish().await?.success());
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_discovery_there_is_none_of_it() -> Result<()> {
+    let gateway = gateway().start().await?;
+    let called =
+        gateway.mcp("tools/call", json!({"name": "search_tools", "arguments": {"query": "a"}})).await?;
+    assert_eq!(called.json()?["error"]["code"], -32601);
+    let rest = gateway.post_json("/mcp/tools/call", &json!({"tool": "search_tools"})).await?;
+    assert_eq!(rest.status, 404, "{}", rest.text());
+    let listed = gateway.mcp("resources/list", json!({})).await?.json()?;
+    assert_eq!(listed["result"]["resources"], json!([]));
+    Ok(())
+}
