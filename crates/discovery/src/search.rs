@@ -109,7 +109,7 @@ impl Wanted {
         let word = word.or(arguments.text("method")?);
         let limit = arguments.limit(USUAL_HITS)?;
         arguments.finish()?;
-        let method = word.map_or(Ok(SearchMethod::default()), |word| method_of(&word))?;
+        let method = word.map_or(Ok(asked.registry.default_method()), |word| method_of(&word))?;
         Ok(Self { query, method, limit })
     }
 }
