@@ -3,6 +3,7 @@
 
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "an instrument for developers")]
 
+use std::fmt::Write as _;
 use std::io::{BufRead, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -147,7 +148,8 @@ fn evaluate(folder: &str, parameters: &Parameters, more: &[String]) {
         let count = queries.len() as f64;
         sum += gained / count;
         let name = set.rsplit('/').next().unwrap_or_default();
-        line += &format!(
+        let _ = write!(
+            line,
             "{name} {:.1} (h1 {:.1}, {:?})  ",
             100.0 * gained / count,
             100.0 * first / count,

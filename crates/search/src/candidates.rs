@@ -76,7 +76,7 @@ fn gather<T: Clone>(
 /// Adds what the words of a clause are worth; a word that stands in several counts for the whole in the first.
 fn add_clause(at: usize, clause: usize, (wish, probes): (&Wish, &Probes<'_>), sums: &mut Sums) {
     for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
-        let Some(probe) = probes.probes.get(list.probe) else { continue };
+        let Some(probe) = probes.all.get(list.probe) else { continue };
         let clauses = wish.words.get(probe.word).map_or(0, |word| word.clauses);
         if clauses & (1 << clause) == 0 {
             continue;

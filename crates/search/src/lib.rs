@@ -29,7 +29,7 @@ mod wanted;
 pub use document::{Document, Parameter};
 pub use highlight::{Highlighter, highlights};
 pub use hit::{Hit, Matched};
-pub use index::Index;
+pub use index::{Change, Index};
 pub use learnt::Learnt;
 pub use method::{Method, UnknownMethod};
 pub use parameters::{ParameterField, Parameters};

@@ -35,7 +35,7 @@ impl Finds {
 pub(crate) fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u32]) -> Finds {
     let mut finds = vec![Find::default(); words * candidates.len()];
     for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
-        let Some(probe) = probes.probes.get(list.probe) else { continue };
+        let Some(probe) = probes.all.get(list.probe) else { continue };
         let gain = probe.gain / 65535.0;
         let mut rest = candidates;
         for block in list.postings.blocks() {
@@ -110,7 +110,7 @@ impl Terms {
         let mut filter = [0; 64];
         let mut terms = Vec::new();
         for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
-            let Some(probe) = probes.probes.get(list.probe) else { continue };
+            let Some(probe) = probes.all.get(list.probe) else { continue };
             if let Some(bits) = filter.get_mut((list.term as usize >> 6) & 63) {
                 *bits |= 1 << (list.term & 63);
             }
@@ -196,7 +196,7 @@ impl<'r, T: Clone> Judge<'r, T> {
                 value = (find.value + parameters.further * find.further).min(*most);
                 way = self
                     .probes
-                    .probes
+                    .all
                     .get(usize::from(find.probe))
                     .map_or(0.0, |probe| probe.gain)
                     .min(*most);
