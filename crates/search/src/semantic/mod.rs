@@ -13,6 +13,8 @@ mod vectors;
 pub use blend::{Blend, blend};
 pub use table::StaticTable;
 pub use text::meaning_text;
+// Whoever reads a table needs these two, and not the rest of core.
+pub use toolrail_core::{Embedding, Reach};
 pub use vectors::Vectors;
 
 /// Why a table cannot be used.
