@@ -15,6 +15,16 @@ use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 use crate::tool::Tool;
 
+/// The most tools that are found without a word in common.
+const MOST_CANDIDATES: usize = 100;
+/// How much nearer than usual those are.
+const ALONE: f32 = 0.3;
+/// How much nearness counts, before the ranking weighs it.
+const SHARE: f32 = 0.6;
+/// So many tools with nothing to do with the query are added in thought where the usual cosine is reckoned: of a few tools
+/// all may be near.
+const IMAGINED: usize = 20;
+
 /// The semantic tier of a registry.
 pub(crate) enum Meaning {
     /// There is none.
@@ -44,6 +54,15 @@ struct Board(RedBlackTreeMapSync<Option<Arc<str>>, Vectors<Arc<Tool>>>);
 pub(crate) struct Meant {
     vector: Embedding,
     board: Arc<Board>,
+}
+
+/// What a query means, and what is near to it.
+pub(crate) struct Near<'m> {
+    meant: &'m Meant,
+    /// The cosine of any tool and this query.
+    usual: f32,
+    /// The folded names of tools that are near enough to be found without a word in common.
+    pub(crate) candidates: Vec<Arc<str>>,
 }
 
 /// The vector of a tool, if it has one.
@@ -140,25 +159,39 @@ impl Meanings {
 }
 
 impl Meant {
-    /// How near a tool is, -1 to 1, if it has a vector.
-    pub(crate) fn nearness(&self, tool: &Tool) -> Option<f32> {
-        let vectors = self.board.0.get(&tool.tenant)?;
-        vectors.nearness(&ToolName::fold(tool.name.as_str()), &self.vector)
-    }
-
-    /// The nearest of the tools that are seen in a snapshot and accepted, the nearest first.
-    pub(crate) fn nearest(
-        &self,
-        snapshot: &Snapshot,
-        count: usize,
-        accept: &dyn Fn(&Arc<Tool>) -> bool,
-    ) -> Vec<(Arc<Tool>, f32)> {
+    /// How near the tools are that are seen in a snapshot and accepted.
+    pub(crate) fn near(&self, snapshot: &Snapshot, accept: &dyn Fn(&Arc<Tool>) -> bool) -> Near<'_> {
         let own = snapshot.tenant().map(|tenant| Some(Arc::clone(tenant)));
         let seen = own.into_iter().chain([None]).filter_map(|tenant| self.board.0.get(&tenant));
-        let mut nearest: Vec<_> =
-            seen.flat_map(|vectors| vectors.nearest(&self.vector, count, accept)).collect();
-        nearest.sort_by(|(_, one), (_, another)| another.total_cmp(one));
-        nearest.truncate(count);
-        nearest
+        let (mut best, mut total, mut count) = (Vec::new(), 0.0, 0);
+        for vectors in seen {
+            let nearest = vectors.nearest(&self.vector, MOST_CANDIDATES, accept);
+            best.extend(nearest.best);
+            total += nearest.total;
+            count += vectors.len();
+        }
+        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean of cosines")]
+        let usual = ((total / (count + IMAGINED) as f64) as f32).clamp(0.0, 0.95);
+        let mut near = Near { meant: self, usual, candidates: Vec::new() };
+        let is_near = |(tool, cosine): &(Arc<Tool>, f32)| {
+            (near.beyond_usual(*cosine) >= ALONE).then(|| Arc::from(ToolName::fold(tool.name.as_str())))
+        };
+        near.candidates = best.iter().filter_map(is_near).collect();
+        near
+    }
+}
+
+impl Near<'_> {
+    /// What the meaning of a tool says for it, from 0 to 1.
+    pub(crate) fn score(&self, tool: &Tool) -> f32 {
+        let vectors = self.meant.board.0.get(&tool.tenant);
+        let key = ToolName::fold(tool.name.as_str());
+        let cosine = vectors.and_then(|vectors| vectors.nearness(&key, &self.meant.vector));
+        cosine.map_or(0.0, |cosine| SHARE * self.beyond_usual(cosine))
+    }
+
+    /// How much nearer than usual something is: models differ in what is near. From 0 to 1.
+    fn beyond_usual(&self, cosine: f32) -> f32 {
+        ((cosine - self.usual) / (1.0 - self.usual)).clamp(0.0, 1.0)
     }
 }

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use toolrail_search::semantic::{Blend, blend};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use toolrail_search::{
+    Extras, Index, Meaning, Parameters, Pattern, PatternQuery, Query, Texts, search_pattern,
+};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
-use toolrail_search::{Index, Pattern, PatternQuery, Query, Texts, search_pattern};
 
 use crate::meaning::Meant;
 use crate::registry::Registry;
@@ -96,12 +98,12 @@ impl Registry {
         self.ready_uses().await;
         let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
         let (hits, notes) = match request.method {
-            SearchMethod::Bm25 => (search.by_words(request.limit), Vec::new()),
+            SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
             SearchMethod::Regex => (search.by_pattern()?, Vec::new()),
-            SearchMethod::Hybrid => match self.meant(text).await {
-                (None, notes) => (search.by_words(request.limit), notes),
-                (Some(meant), notes) => (search.by_meaning(&meant), notes),
-            },
+            SearchMethod::Hybrid => {
+                let (meant, notes) = self.meant(text).await;
+                (search.by_words(meant.as_ref()), notes)
+            }
         };
         self.note_search(request, text, &hits);
         Ok(SearchAnswer { hits, notes })
@@ -119,16 +121,22 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn by_words(&self, limit: usize) -> Vec<Hit<Arc<Tool>>> {
+    /// By words, and by how near a tool is to what is meant, where that is known.
+    fn by_words(&self, meant: Option<&Meant>) -> Vec<Hit<Arc<Tool>>> {
         let learnt = self.registry.learnt_of(self.request.tenant);
+        let accept = |tool: &Arc<Tool>| self.accepts(tool);
         let query = Query {
             text: self.text,
-            limit,
-            accept: &|tool| self.accepts(tool),
+            limit: self.request.limit,
+            accept: &accept,
             prior: &|tool| self.registry.use_at(tool, self.now).prior(self.now),
             learnt: learnt.as_ref(),
         };
-        toolrail_search::search(&self.indexes(), &query)
+        let near = meant.map(|meant| meant.near(self.snapshot, &accept));
+        let score = |tool: &Arc<Tool>| near.as_ref().map_or(0.0, |near| near.score(tool));
+        let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
+        let extras = Extras { parameters: &Parameters::default(), meaning };
+        toolrail_search::search_with(&self.indexes(), &query, &extras)
     }
 
     fn by_pattern(&self) -> Result<Vec<Hit<Arc<Tool>>>, SearchError> {
@@ -138,21 +146,12 @@ impl<'a> Search<'a> {
             limit: self.request.limit,
             texts: &|tool: &Arc<Tool>| self.accepts(tool).then(|| texts_of(tool)),
         };
-        // Every tool is looked at, which may take a while.
-        Ok(tokio::task::block_in_place(|| search_pattern(&self.indexes(), &query)))
-    }
-
-    /// By words, and by how near a tool is to what is meant.
-    fn by_meaning(&self, meant: &Meant) -> Vec<Hit<Arc<Tool>>> {
-        let with_nearness = |hit: Hit<Arc<Tool>>| {
-            let nearness = meant.nearness(&hit.value);
-            (hit, nearness)
-        };
-        let found: Vec<_> = self.by_words(MOST_HITS).into_iter().map(with_nearness).collect();
-        let is_new = |near: &Arc<Tool>| !found.iter().any(|(hit, _)| Arc::ptr_eq(&hit.value, near));
-        let nearest = meant.nearest(self.snapshot, MOST_HITS, &|tool| self.accepts(tool));
-        let nearest = nearest.into_iter().filter(|(tool, _)| is_new(tool)).collect();
-        blend(found, nearest, self.request.limit, Blend::default())
+        let look = || search_pattern(&self.indexes(), &query);
+        // Every tool is looked at, which may take a while; where there is one thread only, nobody else can be let on.
+        Ok(match Handle::current().runtime_flavor() {
+            RuntimeFlavor::MultiThread => tokio::task::block_in_place(look),
+            _ => look(),
+        })
     }
 
     fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {

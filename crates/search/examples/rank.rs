@@ -28,7 +28,8 @@ fn main() {
         let request: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let limit = usize::try_from(request["limit"].as_u64().unwrap_or(10)).unwrap();
         let asked = Asked { index: &index, parameters: &parameters, learnt: None };
-        let ranked: Vec<String> = asked.ask(request["query"].as_str().unwrap(), limit).iter().map(ToString::to_string).collect();
+        let ranked: Vec<String> =
+            asked.ask(request["query"].as_str().unwrap(), limit).iter().map(ToString::to_string).collect();
         println!("{}", json!({ "ranked": ranked }));
         std::io::stdout().flush().unwrap();
     }
@@ -96,7 +97,8 @@ fn arguments<'v>(schema: &'v Value, found: &mut Vec<Parameter<'v>>) {
 
 #[expect(clippy::cast_precision_loss, reason = "counts")]
 fn evaluate(folder: &str, parameters: &Parameters, more: &[String]) {
-    let mut sets: Vec<String> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
+    let mut sets: Vec<String> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path().display().to_string()).collect();
     sets.retain(|set| std::path::Path::new(set).join("queries.jsonl").exists());
     sets.sort();
     let mut sum = 0.0;
@@ -106,7 +108,8 @@ fn evaluate(folder: &str, parameters: &Parameters, more: &[String]) {
         let mut queries = rows(&format!("{set}/queries.jsonl"));
         let mut learnt = Learnt::default();
         if more.iter().any(|word| word.starts_with("--half") || word == "--learn") {
-            let half = |query: &Value| query["id"].as_str().unwrap().bytes().map(u32::from).sum::<u32>() % 2 == 0;
+            let half =
+                |query: &Value| query["id"].as_str().unwrap().bytes().map(u32::from).sum::<u32>() % 2 == 0;
             for query in queries.iter().filter(|query| half(query)) {
                 for tool in query["relevant"].as_array().unwrap() {
                     learnt.note(tool.as_str().unwrap(), query["text"].as_str().unwrap(), 1);
@@ -119,25 +122,37 @@ fn evaluate(folder: &str, parameters: &Parameters, more: &[String]) {
         let mut times = Vec::new();
         let (mut gained, mut first) = (0.0, 0.0);
         for query in &queries {
-            let relevant: Vec<&str> = query["relevant"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            let relevant: Vec<&str> =
+                query["relevant"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
             let started = Instant::now();
             let ranked = asked.ask(query["text"].as_str().unwrap(), 10);
             times.push(started.elapsed());
             let discount = |place: usize| 1.0 / (place as f64 + 2.0).log2();
             let good = |id: &Arc<str>| relevant.contains(&&**id);
-            let reached: f64 = ranked.iter().enumerate().filter(|(_, id)| good(id)).map(|(place, _)| discount(place)).sum();
+            let reached: f64 =
+                ranked.iter().enumerate().filter(|(_, id)| good(id)).map(|(place, _)| discount(place)).sum();
             let ideal: f64 = (0..relevant.len().min(10)).map(discount).sum();
             gained += reached / ideal;
             first += f64::from(u8::from(ranked.first().is_some_and(good)));
             if more.iter().any(|word| word == "--misses") && reached / ideal < 0.5 {
-                println!("{:.2} {} WANT {relevant:?} GOT {:?}", reached / ideal, query["text"], ranked.get(..5.min(ranked.len())));
+                println!(
+                    "{:.2} {} WANT {relevant:?} GOT {:?}",
+                    reached / ideal,
+                    query["text"],
+                    ranked.get(..5.min(ranked.len()))
+                );
             }
         }
         times.sort();
         let count = queries.len() as f64;
         sum += gained / count;
         let name = set.rsplit('/').next().unwrap_or_default();
-        line += &format!("{name} {:.1} (h1 {:.1}, {:?})  ", 100.0 * gained / count, 100.0 * first / count, times[times.len() / 2]);
+        line += &format!(
+            "{name} {:.1} (h1 {:.1}, {:?})  ",
+            100.0 * gained / count,
+            100.0 * first / count,
+            times[times.len() / 2]
+        );
     }
     println!("MEAN {:.2}  {line}", 100.0 * sum / sets.len() as f64);
 }
@@ -154,7 +169,8 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
     let document = |number: usize| {
         let tool = &tools[number * 7919 % tools.len()];
         let other = &tools[(number / tools.len() * 31 + number * 104_729) % tools.len()];
-        let description = format!("{} {}", tool["description"].as_str().unwrap(), other["name"].as_str().unwrap());
+        let description =
+            format!("{} {}", tool["description"].as_str().unwrap(), other["name"].as_str().unwrap());
         let mut found = Vec::new();
         arguments(&other["input_schema"], &mut found);
         found.truncate(6);
@@ -168,14 +184,19 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
         let documents: Vec<_> = (from..count.min(from + 4096)).map(document).collect();
         let batch = documents.iter().enumerate().map(|(at, (name, description, found))| {
             let key: Arc<str> = Arc::from(format!("{name}-{}", from + at));
-            let parameters = found.iter().map(|(name, text)| Parameter { name, description: text.as_deref() }).collect();
+            let parameters =
+                found.iter().map(|(name, text)| Parameter { name, description: text.as_deref() }).collect();
             (Arc::clone(&key), Some((Document { name, description, parameters, ..Document::default() }, key)))
         });
         let now = Instant::now();
         index.apply(batch);
         analysing += now.elapsed();
     }
-    println!("{count} tools: built in {analysing:?} (with making them {:?}), {} MB", started.elapsed(), memory() - before);
+    println!(
+        "{count} tools: built in {analysing:?} (with making them {:?}), {} MB",
+        started.elapsed(),
+        memory() - before
+    );
     let asked = Asked { index: &index, parameters, learnt: None };
     for kind in ["all", "short", "zh"] {
         let mut times = Vec::new();
@@ -184,7 +205,9 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
             busy = processor();
             for query in &queries {
                 let text = query["text"].as_str().unwrap();
-                if (kind == "short" && text.len() > 60) || (kind == "zh") != (text.len() > text.chars().count() + 9) && kind != "all" {
+                if (kind == "short" && text.len() > 60)
+                    || (kind == "zh") != (text.len() > text.chars().count() + 9) && kind != "all"
+                {
                     continue;
                 }
                 let now = Instant::now();
@@ -196,7 +219,12 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
         }
         times.sort();
         let busy = (processor() - busy) / 1000 / times.len();
-        println!("  {kind}: p50 {:?} p99 {:?} ({}), mean on the processor {busy} µs", times[times.len() / 2], times[times.len() * 99 / 100], times.len());
+        println!(
+            "  {kind}: p50 {:?} p99 {:?} ({}), mean on the processor {busy} µs",
+            times[times.len() / 2],
+            times[times.len() * 99 / 100],
+            times.len()
+        );
     }
     let mut times = Vec::new();
     for number in 0..100 {

@@ -24,7 +24,9 @@ impl Highlighter {
     pub fn new(query: &str) -> Self {
         let wish = wanted::read(query, &Parameters::default());
         let ways = wish.words.into_iter().flat_map(|word| word.ways);
-        Self { terms: ways.filter(|way| way.weight >= LEAST_WEIGHT).map(|way| way.term.to_string()).collect() }
+        Self {
+            terms: ways.filter(|way| way.weight >= LEAST_WEIGHT).map(|way| way.term.to_string()).collect(),
+        }
     }
 
     /// The parts of a text, in order, apart from each other, on character boundaries.

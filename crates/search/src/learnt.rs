@@ -19,7 +19,7 @@ use crate::wanted::Wish;
 /// The longest query that is remembered, in bytes.
 const LONGEST_QUERY: usize = 400;
 /// How much a tool with many past queries is held against one of their words.
-const LENGTH_HELD: f32 = 0.75;
+const LENGTH_HELD: f32 = 0.3;
 
 /// Past queries by the key of the tool that was called after them.
 #[derive(Clone)]
@@ -40,8 +40,8 @@ struct Past {
 
 /// What was learnt about one tool for one query.
 pub(crate) struct Lesson {
-    /// How much past queries were about each word of this one, from 0 to 1.
-    pub(crate) words: Vec<f32>,
+    /// How much past queries were about each word of this one, from 0 to 1, and what the word is worth among them.
+    pub(crate) words: Vec<(f32, f32)>,
     /// Whether one of them was this one.
     pub(crate) same: bool,
     /// The past query to show.
@@ -82,7 +82,8 @@ impl Learnt {
                 changed.insert(key);
             }
         }
-        let tools: Vec<(Arc<str>, String)> = changed.into_iter().map(|key| (Arc::from(key), self.text(key))).collect();
+        let tools: Vec<(Arc<str>, String)> =
+            changed.into_iter().map(|key| (Arc::from(key), self.text(key))).collect();
         self.index.apply(tools.iter().map(|(key, text)| {
             let document = Document { description: text, ..Document::default() };
             (Arc::clone(key), Some((document, Arc::clone(key))))
@@ -142,10 +143,14 @@ impl Learnt {
         for (number, slot) in slots.iter().enumerate() {
             let Some(record) = self.index.record(*slot) else { continue };
             let parts = finds.of(number).iter().zip(&probes.worth);
-            let words = parts.map(|(find, most)| if *most > 0.0 { find.value / most } else { 0.0 }).collect();
+            let words = parts
+                .map(|(find, most)| if *most > 0.0 { (find.value / most, *most) } else { (0.0, 0.0) })
+                .collect();
             if let Some(past) = self.past.get(&record.key).filter(|past| !past.is_empty()) {
                 let same = past.iter().find(|past| wish.names.first() == Some(&past.called));
-                let Some(shown) = same.or_else(|| past.iter().max_by_key(|past| past.times)) else { continue };
+                let Some(shown) = same.or_else(|| past.iter().max_by_key(|past| past.times)) else {
+                    continue;
+                };
                 let lesson = Lesson { words, same: same.is_some(), query: Arc::clone(&shown.query) };
                 lessons.insert(Arc::clone(&record.key), lesson);
             }

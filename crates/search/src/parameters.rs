@@ -36,6 +36,8 @@ pub struct Parameters {
     pub quoted: f32,
     /// How much a word of an address or a path counts.
     pub literal: f32,
+    /// How much it counts what an address or a path is: a file, a page.
+    pub kind: f32,
     /// How much further ways a word was found add to the best one.
     pub further: f32,
     /// The part of the score that the best clause of a long query has.
@@ -78,6 +80,7 @@ impl Default for Parameters {
             filler: 0.2,
             quoted: 0.6,
             literal: 0.3,
+            kind: 0.4,
             further: 0.2,
             clause: 0.2,
             clause_size: 0.75,
@@ -85,7 +88,7 @@ impl Default for Parameters {
             query_covered: 0.1,
             pairs: 0.1,
             exact: 0.5,
-            learnt: 0.5,
+            learnt: 0.7,
             same: 0.3,
             prior: 0.03,
             meaning: 0.3,
@@ -156,6 +159,7 @@ impl Parameters {
         number!("filler", filler, 0.0, 1.0),
         number!("quoted", quoted, 0.1, 1.0),
         number!("literal", literal, 0.0, 1.0),
+        number!("kind", kind, 0.0, 1.0),
         number!("further", further, 0.0, 0.8),
         number!("clause", clause, 0.0, 0.7),
         number!("clause_size", clause_size, 0.0, 1.5),

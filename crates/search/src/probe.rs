@@ -50,13 +50,22 @@ pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], wish: &mut Wish, paramete
 }
 
 /// Looks every way up in every index.
-pub(crate) fn look_up<'i, T: Clone>(indexes: &[&'i Index<T>], wish: &Wish, parameters: &Parameters) -> Probes<'i> {
+pub(crate) fn look_up<'i, T: Clone>(
+    indexes: &[&'i Index<T>],
+    wish: &Wish,
+    parameters: &Parameters,
+) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
-    let mut found = Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
+    let mut found =
+        Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
     for (number, word) in wish.words.iter().enumerate() {
         let mut best = 0.0_f32;
         for (way_number, way) in word.ways.iter().enumerate() {
-            best = best.max(found.probe(indexes, (number, way_number, way), (documents, word.weight, parameters)));
+            best = best.max(found.probe(
+                indexes,
+                (number, way_number, way),
+                (documents, word.weight, parameters),
+            ));
         }
         let unknown = match word.shape {
             Shape::Word | Shape::Han => UNKNOWN * word.weight * rarity(documents, 0, (0.0, parameters)),

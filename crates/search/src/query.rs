@@ -50,7 +50,11 @@ pub fn search<T: Clone>(indexes: &[&Index<T>], query: &Query<'_, T>) -> Vec<Hit<
 }
 
 /// [`search`] with other numbers, or with what is known of the meaning.
-pub fn search_with<T: Clone>(indexes: &[&Index<T>], query: &Query<'_, T>, extras: &Extras<'_, T>) -> Vec<Hit<T>> {
+pub fn search_with<T: Clone>(
+    indexes: &[&Index<T>],
+    query: &Query<'_, T>,
+    extras: &Extras<'_, T>,
+) -> Vec<Hit<T>> {
     let search = Search::new(indexes, query, extras);
     let found = search.run();
     found.best.iter().map(|best| search.hit(best, &found)).collect()
@@ -93,7 +97,8 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     fn run(&self) -> Found<'i, T> {
         let mut found = Found { best: Vec::new(), finds: Vec::new() };
         for (at, index) in self.indexes.iter().enumerate() {
-            let mut candidates = candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
+            let mut candidates =
+                candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
             self.add_others(index, &mut candidates);
             let finds = rank::find(at, self.wish.words.len(), &self.probes, &candidates);
             let judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
@@ -120,9 +125,10 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
         let near = self.extras.meaning.as_ref().map_or(&[][..], |meaning| meaning.candidates);
         let others = self.lessons.keys().chain(near).filter_map(|key| index.slot(key));
         let before = candidates.len();
-        candidates.extend(others.filter(|slot| {
-            index.record(*slot).is_some_and(|record| (self.query.accept)(&record.value))
-        }));
+        candidates.extend(
+            others
+                .filter(|slot| index.record(*slot).is_some_and(|record| (self.query.accept)(&record.value))),
+        );
         if candidates.len() > before {
             candidates.sort_unstable();
             candidates.dedup();
@@ -130,13 +136,26 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     }
 
     /// Adds to the words what else speaks for a document.
-    fn weigh(&self, record: &'i Arc<Record<T>>, (words, learnt): (f32, f32), place: (usize, usize)) -> Best<'i, T> {
+    fn weigh(
+        &self,
+        record: &'i Arc<Record<T>>,
+        (words, learnt): (f32, f32),
+        place: (usize, usize),
+    ) -> Best<'i, T> {
         let parameters = self.extras.parameters;
-        let meaning = self.extras.meaning.as_ref().map_or(0.0, |meaning| (meaning.score)(&record.value).clamp(0.0, 1.0));
+        let meaning = self
+            .extras
+            .meaning
+            .as_ref()
+            .map_or(0.0, |meaning| (meaning.score)(&record.value).clamp(0.0, 1.0));
         let meaning = parameters.meaning * meaning;
         let said = words + meaning;
         // What is often used comes first among equals, but nothing is found for that alone.
-        let prior = if said > 0.0 { parameters.prior * (self.query.prior)(&record.value).clamp(0.0, 1.0) } else { 0.0 };
+        let prior = if said > 0.0 {
+            parameters.prior * (self.query.prior)(&record.value).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         Best { score: said + prior, record, place, learnt, meaning }
     }
 

@@ -145,15 +145,23 @@ pub(crate) struct Judge<'r, T: Clone> {
 }
 
 impl<'r, T: Clone> Judge<'r, T> {
-    pub(crate) fn new(index: &'r Index<T>, at: usize, (wish, probes, parameters): (&'r Wish, &'r Probes<'r>, &'r Parameters)) -> Self {
+    pub(crate) fn new(
+        index: &'r Index<T>,
+        at: usize,
+        (wish, probes, parameters): (&'r Wish, &'r Probes<'r>, &'r Parameters),
+    ) -> Self {
         let worth = |clause: Option<usize>| {
             let words = wish.words.iter().zip(&probes.worth);
-            let mine = words.filter(|(word, _)| clause.is_none_or(|clause| word.clauses & (1 << clause) != 0));
+            let mine =
+                words.filter(|(word, _)| clause.is_none_or(|clause| word.clauses & (1 << clause) != 0));
             mine.map(|(_, worth)| *worth).sum::<f32>().max(0.001)
         };
         let clauses: Vec<f32> = (0..wish.clauses).map(|clause| worth(Some(clause))).collect();
         let longest = clauses.iter().copied().fold(0.001, f32::max);
-        let clauses = clauses.into_iter().map(|worth| (worth, (worth / longest).powf(parameters.clause_size))).collect();
+        let clauses = clauses
+            .into_iter()
+            .map(|worth| (worth, (worth / longest).powf(parameters.clause_size)))
+            .collect();
         Self { index, wish, probes, parameters, terms: Terms::new(at, probes), clauses, whole: worth(None) }
     }
 
@@ -169,9 +177,11 @@ impl<'r, T: Clone> Judge<'r, T> {
         if self.clauses.len() < 2 {
             return whole;
         }
-        let parts = self.clauses.iter().enumerate().map(|(clause, (worth, share))| {
-            self.part(finds, &seen, (1 << clause, *worth)) * share
-        });
+        let parts = self
+            .clauses
+            .iter()
+            .enumerate()
+            .map(|(clause, (worth, share))| self.part(finds, &seen, (1 << clause, *worth)) * share);
         (1.0 - parameters.clause) * whole + parameters.clause * parts.fold(0.0, f32::max)
     }
 
@@ -184,21 +194,29 @@ impl<'r, T: Clone> Judge<'r, T> {
             let (mut value, mut way) = (0.0, 0.0);
             if find.value > 0.0 {
                 value = (find.value + parameters.further * find.further).min(*most);
-                way = self.probes.probes.get(usize::from(find.probe)).map_or(0.0, |probe| probe.gain).min(*most);
+                way = self
+                    .probes
+                    .probes
+                    .get(usize::from(find.probe))
+                    .map_or(0.0, |probe| probe.gain)
+                    .min(*most);
                 if find.fields & 1 != 0 {
                     named += way;
                 }
             }
-            if let Some(learnt) = seen.learnt.get(number).filter(|learnt| **learnt > 0.0) {
-                value += (most - value) * parameters.learnt * learnt;
-                way += (most - way) * parameters.learnt * learnt;
+            if let Some((learnt, worth)) = seen.learnt.get(number).filter(|learnt| learnt.0 > 0.0) {
+                // A word that many ask with says little, however rare it is in definitions.
+                let most = most.min(*worth);
+                value += (most - value).max(0.0) * parameters.learnt * learnt;
+                way += (most - way).max(0.0) * parameters.learnt * learnt;
             }
             gained += value;
             covered += way;
         }
         let paired: f32 = seen.pairs.iter().filter(|pair| pair.0 & clauses != 0).map(|pair| pair.1).sum();
         let name = seen.name * (named / worth).sqrt();
-        (gained + parameters.query_covered * covered + parameters.pairs * paired) / worth + parameters.name_covered * name
+        (gained + parameters.query_covered * covered + parameters.pairs * paired) / worth
+            + parameters.name_covered * name
     }
 
     /// What the name and the order of the words say.
@@ -209,8 +227,11 @@ impl<'r, T: Clone> Judge<'r, T> {
         for (at, term) in record.sequence.iter().enumerate() {
             let word = self.terms.word(*term);
             if at < record.name {
-                let (common, frequency) =
-                    self.index.vocabulary.get(*term).map_or((0.0, 0), |term| (term.common, term.postings.len()));
+                let (common, frequency) = self
+                    .index
+                    .vocabulary
+                    .get(*term)
+                    .map_or((0.0, 0), |term| (term.common, term.postings.len()));
                 let says = probe::rarity(self.index.len(), frequency, (common, self.parameters));
                 name += says;
                 if let Some((number, gain)) = word {
@@ -244,7 +265,7 @@ impl<'r, T: Clone> Judge<'r, T> {
 #[derive(Default)]
 struct Seen<'l> {
     /// What was learnt about each word.
-    learnt: &'l [f32],
+    learnt: &'l [(f32, f32)],
     /// The part of the name that the query has.
     name: f32,
     /// Neighbours of the query that are neighbours here: their clauses, their worth, the second word.

@@ -65,7 +65,8 @@ impl Vocabulary {
         if let Some((id, _)) = self.find(text) {
             return id;
         }
-        let term = Term { text: text.into(), common: common::commonness(text), postings: Postings::default() };
+        let term =
+            Term { text: text.into(), common: common::commonness(text), postings: Postings::default() };
         let id = match Arc::make_mut(&mut self.free).pop() {
             Some(id) => {
                 if let Some(place) = self.terms.get_mut(id) {

@@ -1,5 +1,6 @@
 //! Queries into what is wanted: words with weights, what else each may be called, and the clauses they stand in.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -72,7 +73,10 @@ fn names(query: &str) -> Vec<u64> {
     for chunk in query.split_whitespace().take(MOST_WORDS) {
         let chunk = chunk.trim_matches(|character: char| !character.is_alphanumeric());
         let joined = chunk.contains(['_', '.', '/', '-', ':'])
-            || chunk.chars().zip(chunk.chars().skip(1)).any(|(one, two)| one.is_lowercase() && two.is_uppercase());
+            || chunk
+                .chars()
+                .zip(chunk.chars().skip(1))
+                .any(|(one, two)| one.is_lowercase() && two.is_uppercase());
         if joined && chunk.len() < 200 {
             names.push(text::compact(chunk));
         }
@@ -114,7 +118,8 @@ impl Reader<'_> {
         for token in tokens {
             self.move_to(&token.at);
             if stops == Stops::Skipped && lexicon::is_stop_word(&token.folded) {
-                self.place.joint |= matches!(&*token.folded, "and" | "then" | "also" | "并" | "并且" | "然后" | "还" | "再");
+                self.place.joint |=
+                    matches!(&*token.folded, "and" | "then" | "also" | "并" | "并且" | "然后" | "还" | "再");
                 continue;
             }
             if self.wish.words.len() >= MOST_WORDS {
@@ -153,7 +158,11 @@ impl Reader<'_> {
     }
 
     fn add(&mut self, token: Token<'_>) {
-        let mut weight = self.weight(&token);
+        let weight = self.weight(&token);
+        self.add_weighted(token, weight);
+    }
+
+    fn add_weighted(&mut self, token: Token<'_>, mut weight: f32) {
         let clause = 1 << self.place.clause;
         if matches!(token.shape, Shape::Word | Shape::Han) {
             self.place.words += 1;
@@ -177,10 +186,23 @@ impl Reader<'_> {
             };
             add_way(&mut ways, term, weight * scale);
         }
-        let word = self.query.get(token.at.clone()).unwrap_or_default().to_owned();
+        let word = self
+            .query
+            .get(token.at.clone())
+            .filter(|word| !word.is_empty())
+            .unwrap_or(&token.folded)
+            .to_owned();
         let folded = token.folded.into_owned();
         let position = self.wish.order.len();
-        self.wish.words.push(Wanted { word, folded, shape: token.shape, weight, clauses: clause, position, ways });
+        self.wish.words.push(Wanted {
+            word,
+            folded,
+            shape: token.shape,
+            weight,
+            clauses: clause,
+            position,
+            ways,
+        });
         if matches!(token.shape, Shape::Word | Shape::Han | Shape::Number) {
             self.wish.order.push(number);
         }
@@ -205,9 +227,26 @@ impl Reader<'_> {
     fn is_proper(&self, at: &Range<usize>) -> bool {
         let word = self.query.get(at.clone()).unwrap_or_default();
         let mut letters = word.chars();
-        let capital = letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase);
-        let before = self.query.get(..at.start).unwrap_or_default().trim_end_matches(['"', '\'', '“', ' ', '(']);
+        let capital =
+            letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase);
+        let before =
+            self.query.get(..at.start).unwrap_or_default().trim_end_matches(['"', '\'', '“', ' ', '(']);
         capital && before.ends_with(|last: char| last.is_lowercase() || last == ',' || last.is_ascii_digit())
+    }
+
+    /// Adds what an address or a path is, beside its words: a path is a file.
+    fn add_kind(&mut self, chunk: &str) {
+        let kinds: &[&str] = if chunk.contains("://") {
+            &["url", "web"]
+        } else if chunk.contains('@') {
+            &["email"]
+        } else {
+            &["file"]
+        };
+        for kind in kinds {
+            let token = Token { folded: Cow::Borrowed(kind), at: 0..0, shape: Shape::Word };
+            self.add_weighted(token, self.parameters.kind);
+        }
     }
 
     /// Whether a word is part of an address, a path or a mail address.
@@ -217,9 +256,13 @@ impl Reader<'_> {
             let to = at.start + after.find(char::is_whitespace).unwrap_or(after.len());
             let before = self.query.get(..at.start).unwrap_or_default();
             let from = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-            let chunk = self.query.get(from..to).unwrap_or_default().trim_start_matches(['"', '\'', '(', '`', '“']);
+            let chunk =
+                self.query.get(from..to).unwrap_or_default().trim_start_matches(['"', '\'', '(', '`', '“']);
             let literal = chunk.starts_with(['/', '~']) || chunk.contains("://") || chunk.contains('@');
             self.place.chunk = (to, literal);
+            if literal && chunk.len() > 2 {
+                self.add_kind(chunk);
+            }
         }
         self.place.chunk.1
     }
@@ -269,7 +312,9 @@ fn study(folded: &str, shape: Shape) -> Known {
             let glosses = lexicon::english_of(folded);
             ways.extend(glosses.map(|(word, weight)| (Kind::Gloss, Rc::from(&*lexicon::stem(word)), weight)));
         } else {
-            ways.extend(lexicon::chinese_of(&stem).map(|(word, weight)| (Kind::Gloss, Rc::from(word), weight)));
+            ways.extend(
+                lexicon::chinese_of(&stem).map(|(word, weight)| (Kind::Gloss, Rc::from(word), weight)),
+            );
         }
     }
     Known { stem: Rc::from(&*stem), ways }
@@ -284,8 +329,52 @@ fn add_way(ways: &mut Vec<Way>, term: &Rc<str>, weight: f32) {
 
 /// Words by which people ask, whatever they ask for.
 const FILLERS: &[&str] = &[
-    "please", "help", "want", "need", "like", "would", "could", "tell", "know", "let", "looking", "look", "give", "thanks",
-    "thank", "hi", "hello", "hey", "im", "ive", "id", "going", "wondering", "wonder", "interested", "trying", "try", "able",
-    "use", "using", "make", "sure", "provide", "assist", "帮", "帮我", "帮忙", "请", "想", "需要", "我想", "希望", "可以",
-    "能", "告诉", "想要", "知道", "麻烦",
+    "please",
+    "help",
+    "want",
+    "need",
+    "like",
+    "would",
+    "could",
+    "tell",
+    "know",
+    "let",
+    "looking",
+    "look",
+    "give",
+    "thanks",
+    "thank",
+    "hi",
+    "hello",
+    "hey",
+    "im",
+    "ive",
+    "id",
+    "going",
+    "wondering",
+    "wonder",
+    "interested",
+    "trying",
+    "try",
+    "able",
+    "use",
+    "using",
+    "make",
+    "sure",
+    "provide",
+    "assist",
+    "帮",
+    "帮我",
+    "帮忙",
+    "请",
+    "想",
+    "需要",
+    "我想",
+    "希望",
+    "可以",
+    "能",
+    "告诉",
+    "想要",
+    "知道",
+    "麻烦",
 ];

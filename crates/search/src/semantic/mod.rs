@@ -1,21 +1,19 @@
 //! The optional semantic tier: finding tools by what a query means rather than by its words. `table` makes vectors of texts
 //! out of a table in memory, with `tokenizer` and `tensors` to read its files; `vectors` keeps those of many tools and finds
-//! the nearest; `blend` adds nearness of meaning to the hits by words. Other embedders stand behind the same trait,
+//! the nearest, which the search adds to what the words say. Other embedders stand behind the same trait,
 //! `toolrail_core::Embedder`.
 
-mod blend;
 mod table;
 mod tensors;
 mod text;
 mod tokenizer;
 mod vectors;
 
-pub use blend::{Blend, blend};
 pub use table::StaticTable;
 pub use text::meaning_text;
 // Whoever reads a table needs these two, and not the rest of core.
 pub use toolrail_core::{Embedding, Reach};
-pub use vectors::Vectors;
+pub use vectors::{Nearest, Vectors};
 
 /// Why a table cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

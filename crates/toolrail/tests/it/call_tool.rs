@@ -29,7 +29,8 @@ async fn the_real_tool_answers_over_every_face() -> Result<()> {
     assert_eq!(rest.json()?["result"]["query"], "q=x", "{}", rest.text());
     let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
     let mut socket = WebSocket::connect(&url, &[]).await?;
-    let params = json!({"tool": "call_tool", "arguments": {"name": "weather.search", "arguments": {"city": "x"}}});
+    let params =
+        json!({"tool": "call_tool", "arguments": {"name": "weather.search", "arguments": {"city": "x"}}});
     let plain = socket.call("tools/call", params).await?;
     assert_eq!(plain["result"]["content"]["query"], "q=x", "{plain}");
     let shown = json!({"name": "get_tool_definition", "arguments": {"tool_name": "weather.search"}});
@@ -98,7 +99,8 @@ async fn the_command_line_calls_through_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let arguments = json!({"name": "weather.search", "arguments": {"city": "x"}}).to_string();
     let ran =
-        run_in(folder.path(), &["call", "call_tool", &arguments, "--url", gateway.url()]).await?;
+        run_in(folder.path(), &["tools", "call", "call_tool", "--args", &arguments, "--url", gateway.url()])
+            .await?;
     assert!(ran.code == Some(0) && ran.stdout.contains("q=x"), "{}{}", ran.stdout, ran.stderr);
     Ok(())
 }
