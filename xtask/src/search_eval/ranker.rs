@@ -2,16 +2,21 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use toolrail_search::semantic::{Blend, Reach, StaticTable, Vectors, blend, meaning_text};
-use toolrail_search::{Extras, Hit, Index, Learnt, Parameters, Query, search_with};
+use toolrail_search::semantic::{Embedding, Reach, StaticTable, Vectors, meaning_text};
+use toolrail_search::{Extras, Index, Learnt, Meaning, Parameters, Query, search_with};
 
 use super::data::{Form, Set};
 use super::metrics::DEPTH;
 
-/// As many hits by words as the gateway looks at where meaning has a say.
-const LOOKED_AT: usize = 100;
+// The same numbers as in the registry (`meaning.rs`), which is out of sight here.
+const MOST_CANDIDATES: usize = 100;
+const ALONE: f32 = 0.3;
+const SHARE: f32 = 0.6;
+const IMAGINED: usize = 20;
+/// An English table.
 const REACH: Reach = Reach::Latin;
 
 /// How the tools are indexed and ranked.
@@ -28,6 +33,14 @@ pub(super) struct Prepared<'a> {
     set: &'a Set,
     index: Index<usize>,
     vectors: Vectors<usize>,
+}
+
+/// What a query means, and what is near to it.
+struct Near {
+    vector: Embedding,
+    /// The mean cosine of all tools.
+    usual: f32,
+    candidates: Vec<Arc<str>>,
 }
 
 /// Reads a table of vectors and its tokenizer.
@@ -54,25 +67,29 @@ impl Ranker {
 impl Prepared<'_> {
     /// The places of the best tools.
     pub(super) fn find(&self, text: &str, learnt: Option<&Learnt>) -> Vec<usize> {
-        let vector =
-            self.ranker.table.as_ref().filter(|_| REACH.covers(text)).and_then(|table| table.vector(text));
-        let Some(vector) = vector else {
-            return self.by_words(text, DEPTH, learnt).iter().map(|hit| hit.value).collect();
-        };
-        let by_words = self.by_words(text, LOOKED_AT, learnt).into_iter().map(|hit| {
-            let nearness = self.vectors.nearness(&self.set.tools[hit.value].id, &vector);
-            (hit, nearness)
-        });
-        let by_words: Vec<_> = by_words.collect();
-        let is_new = |place: usize| !by_words.iter().any(|(hit, _)| hit.value == place);
-        let nearest = self.vectors.nearest(&vector, LOOKED_AT, &|_| true).into_iter();
-        let nearest = nearest.filter(|(place, _)| is_new(*place)).collect();
-        blend(by_words, nearest, DEPTH, Blend::default()).iter().map(|hit| hit.value).collect()
+        let query = Query { text, limit: DEPTH, accept: &|_| true, prior: &|_| 0.0, learnt };
+        let table = self.ranker.table.as_ref().filter(|_| REACH.covers(text));
+        let near = table.and_then(|table| table.vector(text)).map(|vector| self.near(vector));
+        let score = |place: &usize| near.as_ref().map_or(0.0, |near| SHARE * self.beyond_usual(near, *place));
+        let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
+        let extras = Extras { parameters: &self.ranker.parameters, meaning };
+        search_with(&[&self.index], &query, &extras).iter().map(|hit| hit.value).collect()
     }
 
-    fn by_words(&self, text: &str, limit: usize, learnt: Option<&Learnt>) -> Vec<Hit<usize>> {
-        let query = Query { text, limit, accept: &|_| true, prior: &|_| 0.0, learnt };
-        let extras = Extras { parameters: &self.ranker.parameters, meaning: None };
-        search_with(&[&self.index], &query, &extras)
+    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean of cosines")]
+    fn near(&self, vector: Embedding) -> Near {
+        let nearest = self.vectors.nearest(&vector, MOST_CANDIDATES, &|_| true);
+        let usual = ((nearest.total / (self.vectors.len() + IMAGINED) as f64) as f32).clamp(0.0, 0.95);
+        let mut near = Near { vector, usual, candidates: Vec::new() };
+        let best = nearest.best.iter().map(|(place, _)| *place);
+        let best = best.filter(|place| self.beyond_usual(&near, *place) >= ALONE);
+        near.candidates = best.map(|place| Arc::clone(&self.set.tools[place].id)).collect();
+        near
+    }
+
+    /// How much nearer to the query than usual a tool is, from 0 to 1.
+    fn beyond_usual(&self, near: &Near, place: usize) -> f32 {
+        let cosine = self.vectors.nearness(&self.set.tools[place].id, &near.vector);
+        cosine.map_or(0.0, |cosine| ((cosine - near.usual) / (1.0 - near.usual)).clamp(0.0, 1.0))
     }
 }
