@@ -79,7 +79,9 @@ impl Layer {
                 .collect();
             changed.extend(gone.into_iter().map(|key| {
                 let before = self.entries.remove(&key);
-                before.iter().for_each(|before| usage::let_go(&key, before));
+                if let Some(before) = &before {
+                    usage::let_go(&key, before);
+                }
                 (key, before)
             }));
         }

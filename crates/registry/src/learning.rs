@@ -2,7 +2,7 @@
 //! Kept in the store, read back by every replica, for each tenant by itself. A conversation teaches a pair once, and what
 //! many teach counts by its logarithm (`toolrail_search::Learnt`), so that nobody can push a tool up by calling it often.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -100,6 +100,23 @@ impl Lesson<'_> {
     }
 }
 
+impl OfTenant {
+    fn put(&mut self, tools: &[&ToolQueries]) {
+        for ToolQueries { tool, queries, .. } in tools {
+            self.learnt.forget(&tool.name);
+            if queries.is_empty() {
+                self.tools.remove_mut(tool.name.as_str());
+            } else {
+                self.tools.insert_mut(tool.name.as_str().into());
+            }
+        }
+        // The newest stands first there, and is noted last here.
+        self.learnt.note_many(tools.iter().flat_map(|known| {
+            known.queries.iter().rev().map(|past| (known.tool.name.as_str(), past.query.as_str(), past.times))
+        }));
+    }
+}
+
 impl Lessons {
     pub(crate) fn are_on(&self) -> bool {
         self.on.load(Ordering::Relaxed)
@@ -121,19 +138,13 @@ impl Lessons {
 
     /// Takes over what the store has about those tools now.
     pub(crate) fn put(&self, tools: &[ToolQueries]) {
+        let mut by_tenant: BTreeMap<Option<&str>, Vec<&ToolQueries>> = BTreeMap::new();
+        for tool in tools {
+            by_tenant.entry(tool.tool.tenant.as_deref()).or_default().push(tool);
+        }
         self.change(|learnt| {
-            for ToolQueries { tool, queries, .. } in tools {
-                let tenant = tool.tenant.as_deref().map(Arc::from);
-                let mut known = of_tenant(learnt, &tenant);
-                known.learnt.forget(&tool.name);
-                known.tools.remove_mut(tool.name.as_str());
-                for past in queries {
-                    known.learnt.note(&tool.name, &past.query, past.times);
-                }
-                if !queries.is_empty() {
-                    known.tools.insert_mut(tool.name.as_str().into());
-                }
-                learnt.insert_mut(tenant, known);
+            for (tenant, tools) in by_tenant {
+                change_of(learnt, tenant.map(Arc::from), |known| known.put(&tools));
             }
         });
     }
@@ -146,10 +157,10 @@ impl Lessons {
         }
         self.change(|learnt| {
             for (Pair { tenant, name, query }, times) in waiting {
-                let mut known = of_tenant(learnt, &tenant);
-                known.learnt.note(&name, &query, times);
-                known.tools.insert_mut(name);
-                learnt.insert_mut(tenant, known);
+                change_of(learnt, tenant, |known| {
+                    known.learnt.note(&name, &query, times);
+                    known.tools.insert_mut(name);
+                });
             }
         });
     }
@@ -196,9 +207,12 @@ impl Lessons {
     }
 }
 
-fn of_tenant(learnt: &ByTenant, tenant: &Option<Arc<str>>) -> OfTenant {
+/// Changes what was learnt from a tenant.
+fn change_of(learnt: &mut ByTenant, tenant: Option<Arc<str>>, change: impl FnOnce(&mut OfTenant)) {
     let nothing = || OfTenant { learnt: Learnt::default(), tools: HashTrieSetSync::new_sync() };
-    learnt.get(tenant).cloned().unwrap_or_else(nothing)
+    let mut known = learnt.get(&tenant).cloned().unwrap_or_else(nothing);
+    change(&mut known);
+    learnt.insert_mut(tenant, known);
 }
 
 impl Registry {

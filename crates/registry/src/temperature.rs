@@ -113,7 +113,7 @@ impl Registry {
 
     /// How often, and when last: here, on every other replica, and where it was described before.
     pub fn use_count(&self, tool: &Tool) -> (u64, Option<SystemTime>) {
-        let (count, last) = self.counted_uses(tool);
+        let (count, last) = tool.counted_uses();
         let described = tool.described.as_ref();
         let (count_before, last_before) =
             described.map_or((0, None), |described| (described.use_frequency, described.last_used));

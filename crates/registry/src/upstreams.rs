@@ -133,7 +133,9 @@ impl Followed {
             let key = EntryKey::new(self.by.key.tenant.clone(), offered.name.as_str());
             let known = before.get(&key);
             let entry = offered_tool::entry_of(offered, &self.by, known);
-            known.iter().for_each(|known| usage::carry_over(known, &entry));
+            if let Some(known) = known {
+                usage::carry_over(known, &entry);
+            }
             self.tools.push((key, entry));
         }
         self.prompts = offer.prompts.iter().map(|offered| Arc::new(Prompt::new(offered))).collect();

@@ -169,9 +169,7 @@ impl Registry {
             counted.tool.uses.written();
         }
         let anew = log.fails_anew(read.is_err());
-        if let Err(error) = read.as_ref().map_err(|error| error.to_string())
-            && anew
-        {
+        if let Some(error) = read.err().filter(|_| anew) {
             tracing::warn!(%error, "use counts could not be written or read; they are kept until they can be");
         }
     }
@@ -199,12 +197,6 @@ impl Registry {
         }
     }
 
-    /// How often a tool was called here and on every other replica, and when last.
-    pub(crate) fn counted_uses(&self, tool: &Tool) -> (u64, Option<SystemTime>) {
-        let used = tool.uses.all(tool);
-        (used.count, used.last_used())
-    }
-
     /// How often the tool of a definition was called, whether or not it compiles now.
     pub fn use_of_entry(&self, entry: &Entry) -> (u64, Option<SystemTime>) {
         if let Some(tool) = entry.tool() {
@@ -212,6 +204,14 @@ impl Registry {
             return (used.count, used.last_used);
         }
         let used = self.compiler.uses.board.of(&EntryKey::new(entry.tenant.clone(), &entry.name));
+        (used.count, used.last_used())
+    }
+}
+
+impl Tool {
+    /// How often it was called here and on every other replica, and when last.
+    pub(crate) fn counted_uses(&self) -> (u64, Option<SystemTime>) {
+        let used = self.uses.all(self);
         (used.count, used.last_used())
     }
 }

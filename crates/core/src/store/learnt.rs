@@ -130,7 +130,7 @@ impl PastQuery {
         let most = LearntLimits::ALL.queries;
         if known.len() > most {
             let rest = known.get_mut(fresh.min(most)..).unwrap_or_default();
-            rest.sort_by(|one, another| another.worth(now).cmp(&one.worth(now)));
+            rest.sort_by_key(|past| std::cmp::Reverse(past.worth(now)));
             known.truncate(most);
         }
     }

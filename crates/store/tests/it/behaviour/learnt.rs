@@ -24,7 +24,9 @@ async fn all_queries(store: &dyn Store) -> Vec<ToolQueries> {
 }
 
 /// Whose, name, and the queries with how often.
-fn told(tools: &[ToolQueries]) -> Vec<(Option<&str>, &str, Vec<(&str, u32)>)> {
+type Told<'t> = (Option<&'t str>, &'t str, Vec<(&'t str, u32)>);
+
+fn told(tools: &[ToolQueries]) -> Vec<Told<'_>> {
     tools
         .iter()
         .map(|tool| {
