@@ -124,7 +124,7 @@ async fn a_table_finds_what_shares_no_word_and_a_broken_one_keeps_nothing_from_s
     let configuration = folder.path().join("toolrail.yaml");
     std::fs::write(
         &configuration,
-        "search: {defaultMethod: hybrid, semantic: {table: table.safetensors, tokenizer: tokenizer.json}}\n",
+        "search: {defaultMethod: hybrid, semantic: {table: table.safetensors, tokenizer: tokenizer.json, scripts: any}}\n",
     )?;
     let start = || gateway().arg("--config").arg(&configuration);
     let good = start().start().await?;
