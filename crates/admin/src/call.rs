@@ -48,7 +48,8 @@ pub(crate) async fn call(
         }
     };
     let tenant = principal.tenant();
-    let snapshot = admin.registry.catalogue(tenant);
+    // As at /mcp: what is built in is there only if it is there.
+    let snapshot = admin.registry.catalogue_at(tenant, admin.registry.endpoints().main());
     let caller = RestCaller { may_change: foreign_page.is_none() };
     let resolved = admin.registry.resolve(&snapshot, name, request.arguments).await;
     let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {

@@ -11,8 +11,11 @@ pub(crate) fn invalid(message: impl Into<String>) -> CallError {
     CallError::new(ErrorCode::InvalidArguments, message)
 }
 
-/// There is no such tool (R66).
+/// There is no such tool (R66), or it cannot be used.
 pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
+    if let Some(why) = asked.snapshot.why_unusable(name) {
+        return CallError::new(ErrorCode::NotFound, format!("工具不可用: {}\n{why}", shortened(name)));
+    }
     let near = asked.registry.no_such_tool(&asked.snapshot, name).await;
     CallError::new(ErrorCode::NotFound, format!("工具不存在: {}\n{}", shortened(name), near.message))
 }

@@ -138,11 +138,6 @@ struct Proposed {
 impl Proposed {
     fn read(mut arguments: Arguments) -> Result<Self, CallError> {
         let (name, description) = (arguments.text("name")?, arguments.text("description")?);
-        if description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
-            return Err(invalid(format!(
-                "工具描述长度超过限制 ({LONGEST_DESCRIPTION} 字符)\nthe description has more than {LONGEST_DESCRIPTION} characters; shorten it"
-            )));
-        }
         let definition = arguments.object("definition")?;
         let others = Others {
             category: arguments.text("category")?,
@@ -152,10 +147,21 @@ impl Proposed {
             mcp_server: arguments.text("mcp_server")?,
         };
         arguments.finish()?;
-        match definition {
+        let proposed = match definition {
             Some(definition) => whole(definition, (name, description), &others),
             None => others.describe(name, description),
+        }?;
+        proposed.with_short_description()
+    }
+
+    fn with_short_description(self) -> Result<Self, CallError> {
+        let description = self.document.get("description").and_then(Value::as_str).unwrap_or_default();
+        if description.chars().nth(LONGEST_DESCRIPTION).is_some() {
+            return Err(invalid(format!(
+                "工具描述长度超过限制 ({LONGEST_DESCRIPTION} 字符)\nthe description has more than {LONGEST_DESCRIPTION} characters; shorten it"
+            )));
         }
+        Ok(self)
     }
 }
 

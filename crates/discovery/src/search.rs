@@ -1,5 +1,7 @@
 //! `search_tools` and `search_hot_tools` (R59–R64, R73): what is wanted in words, the tools that fit best.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
@@ -16,8 +18,6 @@ use crate::{only_looks, takes};
 const LONGEST_QUERY: usize = 1000;
 /// How many hits there are unless something else is said (R59).
 const USUAL_HITS: usize = 5;
-/// As much of a description is enough to choose by; `get_tool_definition` has all of it.
-const LONGEST_DESCRIPTION: usize = 1000;
 
 pub(crate) fn entry() -> Value {
     json!({
@@ -122,7 +122,11 @@ fn method_of(word: &str) -> Result<SearchMethod, CallError> {
 }
 
 fn not_searched(error: &SearchError) -> CallError {
-    CallError::new(ErrorCode::InvalidArguments, error.to_string())
+    let code = match error {
+        SearchError::Query(_) | SearchError::Limit(_) => ErrorCode::InvalidArguments,
+        SearchError::Busy => ErrorCode::Timeout,
+    };
+    CallError::new(code, error.to_string())
 }
 
 fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
@@ -141,7 +145,7 @@ fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
 #[derive(Serialize)]
 struct Shown<'h> {
     tool_name: &'h str,
-    description: String,
+    description: Cow<'h, str>,
     score: f64,
     match_reason: &'static str,
     /// Only said of tools that cannot be called here.
@@ -154,7 +158,7 @@ impl<'h> Shown<'h> {
         let tool = &hit.value;
         Self {
             tool_name: tool.name.as_str(),
-            description: in_short(tool.description.as_deref().unwrap_or_default()),
+            description: tool.short_description(),
             score: score(hit.score),
             match_reason: method.reason(),
             callable: (&*tool.kind == METADATA).then_some(false),
@@ -167,14 +171,6 @@ fn score(score: f32) -> f64 {
     ((f64::from(score) * 1e4).round() / 1e4).clamp(1e-4, 1.0)
 }
 
-fn in_short(description: &str) -> String {
-    if description.chars().count() <= LONGEST_DESCRIPTION {
-        description.to_owned()
-    } else {
-        description.chars().take(LONGEST_DESCRIPTION).chain(['…']).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,11 +181,5 @@ mod tests {
         assert!((score(1e-9) - 1e-4).abs() < f64::EPSILON);
         assert!((score(1.5) - 1.0).abs() < f64::EPSILON);
         assert_eq!(json!(score(0.85)).to_string(), "0.85");
-    }
-
-    #[test]
-    fn a_long_description_is_cut_between_characters() {
-        assert_eq!(in_short(&"名".repeat(1000)).chars().count(), 1000);
-        assert!(in_short(&"名".repeat(1001)).ends_with("名…"));
     }
 }

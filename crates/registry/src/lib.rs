@@ -54,6 +54,7 @@ mod schema_lint;
 mod search;
 mod search_document;
 mod search_parameters;
+mod search_pattern;
 mod shelf;
 mod snapshot;
 mod source;

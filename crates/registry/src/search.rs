@@ -3,10 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::runtime::{Handle, RuntimeFlavor};
-use toolrail_search::{
-    Extras, Index, Meaning, Parameters, Pattern, PatternQuery, Query, Texts, search_pattern,
-};
+use toolrail_search::{Extras, Index, Meaning, Parameters, Query};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
 use crate::meaning::Meant;
@@ -65,6 +62,9 @@ pub enum SearchError {
     /// That many hits cannot be asked for.
     #[error("the limit is {0}; ask for 1 to {MOST_HITS} tools")]
     Limit(usize),
+    /// Too many patterns are being looked for.
+    #[error("too many searches by pattern are running; try again in a moment, or use search_method \"bm25\"")]
+    Busy,
 }
 
 impl SearchRequest<'_> {
@@ -99,7 +99,7 @@ impl Registry {
         let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
         let (hits, notes) = match request.method {
             SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
-            SearchMethod::Regex => (search.by_pattern()?, Vec::new()),
+            SearchMethod::Regex => search.by_pattern().await?,
             SearchMethod::Hybrid => {
                 let (meant, notes) = self.meant(text).await;
                 (search.by_words(meant.as_ref()), notes)
@@ -111,12 +111,12 @@ impl Registry {
 }
 
 /// One search.
-struct Search<'a> {
-    registry: &'a Registry,
-    snapshot: &'a Snapshot,
-    request: &'a SearchRequest<'a>,
+pub(crate) struct Search<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) request: &'a SearchRequest<'a>,
     /// The query, checked.
-    text: &'a str,
+    pub(crate) text: &'a str,
     now: SystemTime,
 }
 
@@ -139,35 +139,15 @@ impl<'a> Search<'a> {
         toolrail_search::search_with(&self.indexes(), &query, &extras)
     }
 
-    fn by_pattern(&self) -> Result<Vec<Hit<Arc<Tool>>>, SearchError> {
-        let pattern = Pattern::new(self.text).map_err(|error| SearchError::Query(error.to_string()))?;
-        let query = PatternQuery {
-            pattern: &pattern,
-            limit: self.request.limit,
-            texts: &|tool: &Arc<Tool>| self.accepts(tool).then(|| texts_of(tool)),
-        };
-        let look = || search_pattern(&self.indexes(), &query);
-        // Every tool is looked at, which may take a while; where there is one thread only, nobody else can be let on.
-        Ok(match Handle::current().runtime_flavor() {
-            RuntimeFlavor::MultiThread => tokio::task::block_in_place(look),
-            _ => look(),
-        })
-    }
-
-    fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
+    pub(crate) fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
         self.snapshot.spaces_seen().map(|space| &space.index).collect()
     }
 
-    fn accepts(&self, tool: &Arc<Tool>) -> bool {
+    pub(crate) fn accepts(&self, tool: &Arc<Tool>) -> bool {
         let is_wanted = || match self.request.among {
             Among::All => true,
             Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
         };
         self.snapshot.shows(tool) && is_wanted()
     }
-}
-
-fn texts_of(tool: &Tool) -> Texts<'_> {
-    let description = tool.description.as_deref().unwrap_or_default();
-    Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
 }

@@ -99,8 +99,9 @@ impl<T: Clone> Index<T> {
         self.records.iter().flatten().map(|record| &record.value)
     }
 
-    pub(crate) fn records(&self) -> impl Iterator<Item = &Arc<Record<T>>> {
-        self.records.iter().flatten()
+    /// How many slots there are, taken or free.
+    pub(crate) fn slots(&self) -> u32 {
+        crate::pages::index(self.records.len())
     }
 
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {

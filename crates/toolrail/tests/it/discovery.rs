@@ -148,6 +148,24 @@ async fn faults_are_told_in_the_documents_words() -> Result<()> {
         ("register_tool", json!({"name": "a\u{7}", "description": "d"}), "was not registered", "control"),
         (
             "register_tool",
+            json!({"name": "a\u{200b}b", "description": "d"}),
+            "was not registered",
+            "invisible",
+        ),
+        (
+            "register_tool",
+            json!({"name": "a", "description": "d", "tags": vec!["t"; 101]}),
+            "was not registered",
+            "/tags: has 101 tags",
+        ),
+        (
+            "register_tool",
+            json!({"definition": {"name": "a", "type": "metadata", "description": "x".repeat(20_001)}}),
+            "工具描述长度超过限制",
+            "20000",
+        ),
+        (
+            "register_tool",
             json!({"definition": {"name": "a b", "http": {"url": "http://x"}}}),
             "was not",
             "/definition/name",
@@ -159,6 +177,44 @@ async fn faults_are_told_in_the_documents_words() -> Result<()> {
     }
     let none = answer(&tool(&gateway, "list_tools_by_category", json!({"category": "x"})).await?);
     assert_eq!((&none["count"], &none["categories"]), (&json!(0), &json!([])), "{none}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_long_description_is_cut_where_tools_are_found_and_whole_where_one_is_asked_for() -> Result<()> {
+    let gateway = started().await?;
+    let long = format!("Weather {}", "名".repeat(1000));
+    answer(&describe(&gateway, "sky", &long).await?);
+    let cut = format!("{}…", long.chars().take(500).collect::<String>());
+    let found = answer(&tool(&gateway, "search_tools", json!({"query": "weather"})).await?);
+    assert_eq!(found[0]["description"], cut);
+    let rest = gateway.get("/mcp/search?q=weather").await?.json()?;
+    assert_eq!(rest["results"][0]["description"], cut);
+    let shown = answer(&tool(&gateway, "get_tool_definition", json!({"tool_name": "sky"})).await?);
+    assert_eq!(shown["description"], long);
+    Ok(())
+}
+
+/// Whoever could see it is told why it cannot be used; nobody else hears of it.
+#[tokio::test]
+async fn a_tool_that_is_switched_off_is_said_to_be() -> Result<()> {
+    let gateway = started().await?;
+    let acme = ("toolrail-tenant", "acme");
+    let own = json!({"name": "own", "type": "metadata", "description": "d", "enabled": false});
+    let registered = send(&gateway, "POST /admin/tools", &[acme], &own).await?;
+    assert_eq!(registered.status, 201, "{}", registered.text());
+    for (name, arguments) in
+        [("get_tool_definition", json!({"tool_name": "own"})), ("call_tool", json!({"name": "own"}))]
+    {
+        let params = json!({"name": name, "arguments": arguments});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let told = async |tenant: &str| -> Result<String> {
+            let reply = send(&gateway, "POST /mcp", &[("toolrail-tenant", tenant)], &body).await?.json()?;
+            Ok(failure(&reply["result"]).to_owned())
+        };
+        assert!(told("acme").await?.contains("the tool \"own\" is switched off"), "{}", told("acme").await?);
+        assert!(told("other").await?.contains("there is no tool \"own\""), "{}", told("other").await?);
+    }
     Ok(())
 }
 

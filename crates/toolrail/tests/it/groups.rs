@@ -107,6 +107,20 @@ async fn discovery_finds_and_calls_what_the_group_has() -> Result<()> {
     Ok(())
 }
 
+/// What is built in is called over REST where it is at /mcp, not because some group has it.
+#[tokio::test]
+async fn rest_calls_follow_the_main_endpoint() -> Result<()> {
+    let (_folder, config) =
+        configured("discovery: false\ngroups: {all: {patterns: ['*'], discovery: true}}")?;
+    let gateway = gateway().arg("--config").arg(&config).start().await?;
+    let search = json!({"name": "search_tools", "arguments": {"query": "weather"}});
+    let there = post(&gateway, "/mcp/all", "tools/call", search.clone()).await?;
+    assert_eq!(there["result"]["isError"], false, "{there}");
+    let refused = send(&gateway, "POST /mcp/tools/call", &[], &search).await?;
+    assert_eq!(refused.status, 404, "{}", refused.text());
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_modern_client_is_served_by_a_group_without_a_session() -> Result<()> {
     let (gateway, _upstream, _folder) = grouped().await?;
