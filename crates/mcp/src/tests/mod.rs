@@ -90,7 +90,8 @@ async fn answer_to(client: &Client<'_>, server: &Server, method: &str, params: V
     let session = Session { plain_shapes: params.get("tool").is_some(), ..Session::default() };
     let endpoint = server.registry.endpoints().main();
     let principal = &Principal::Anonymous;
-    let peer = Peer { claims: None, session: &session, principal, endpoint, address: None, outbox };
+    let (address, foreign_page) = (None, false);
+    let peer = Peer { claims: None, session: &session, principal, endpoint, address, foreign_page, outbox };
     let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {
         Some(Handle::Now(handle)) => handle(context),
