@@ -26,6 +26,15 @@ pub(crate) fn exists(name: &str) -> CallError {
     CallError::new(ErrorCode::Conflict, format!("工具已存在: {name}\n{hint}"))
 }
 
+/// A tool that the group would not have.
+pub(crate) fn not_of_group(group: &str, name: &str) -> CallError {
+    let message = format!(
+        "the group {group:?} would not have the tool {:?}, so that nobody here could find or remove it; give it a name, a tag or a category that the group has, or register it at /mcp",
+        shortened(name)
+    );
+    CallError::new(ErrorCode::Conflict, message)
+}
+
 /// A page from elsewhere wants to change something.
 pub(crate) fn may_not_change(tool: &str) -> CallError {
     let message = format!(

@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
 use toolrail_registry::{
-    Among, Hit, SearchAnswer, SearchError, SearchMethod, SearchRequest, Tool as RegistryTool,
+    Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, SearchAnswer, SearchError, SearchMethod,
+    SearchRequest, Tool as RegistryTool,
 };
 
 use crate::arguments::{Arguments, MOST_TOOLS};
@@ -14,42 +15,43 @@ use crate::asked::{Asked, good};
 use crate::failure::{invalid, shortened};
 use crate::{only_looks, takes};
 
-/// The most characters of a query (15.3 of the requirements).
-const LONGEST_QUERY: usize = 1000;
 /// How many hits there are unless something else is said (R59).
 const USUAL_HITS: usize = 5;
 
-pub(crate) fn entry() -> Value {
+pub(crate) fn entry(default_method: SearchMethod) -> Value {
     json!({
         "name": "search_tools",
         "title": "Search tools",
-        "description": "Finds the tools that fit what you want to do. Use it first whenever no tool you already know does the job: \
-            most tools are not listed and are found only here. Say the task in a few words, in English or Chinese, such as \
-            \"create a GitHub pull request\" or \"查询天气\". Returns the best matches with a score from 0 to 1. Then look at \
-            the arguments of one with get_tool_definition, and call it by its name or through call_tool.",
-        "inputSchema": schema("What the tool should do, as keywords or a sentence; with search_method \"regex\" a regular expression"),
+        "description": "Finds the tools that fit what you want to do, whether they are in your list of tools or not. Use it first \
+            whenever no tool you already know does the job. Say the task in a few words, in English or Chinese, such as \
+            \"create a GitHub pull request\" or \"查询天气\". Returns the best matches with a score from 0 to 1. Look at the \
+            arguments of one with get_tool_definition before you call it by its name.",
+        "inputSchema": schema(
+            "What the tool should do, as keywords or a sentence; with search_method \"regex\" a regular expression",
+            default_method,
+        ),
         "annotations": only_looks(),
     })
 }
 
-pub(crate) fn hot_entry() -> Value {
+pub(crate) fn hot_entry(default_method: SearchMethod) -> Value {
     json!({
         "name": "search_hot_tools",
         "title": "Search tools in frequent use",
         "description": "Like search_tools, but only among the tools that are in frequent use here (hot and warm ones). Use it when \
             a proven tool is wanted; if it finds nothing, use search_tools.",
-        "inputSchema": schema("What the tool should do, as keywords or a sentence"),
+        "inputSchema": schema("What the tool should do, as keywords or a sentence", default_method),
         "annotations": only_looks(),
     })
 }
 
-fn schema(query: &str) -> Value {
+fn schema(query: &str, default_method: SearchMethod) -> Value {
     let methods = SearchMethod::ALL.map(SearchMethod::word);
     takes(
         json!({
-            "query": {"type": "string", "description": query, "minLength": 1, "maxLength": LONGEST_QUERY},
+            "query": {"type": "string", "description": query, "minLength": 1, "maxLength": MOST_QUERY_CHARACTERS},
             "search_method": {
-                "type": "string", "enum": methods, "default": SearchMethod::default().word(),
+                "type": "string", "enum": methods, "default": default_method.word(),
                 "description": "bm25: by words, the best choice; regex: by a pattern; hybrid: by words and meaning"
             },
             "limit": {
@@ -99,17 +101,21 @@ impl Wanted {
     fn read(asked: &Asked<'_>) -> Result<Self, CallError> {
         let mut arguments = Arguments::of(asked.call)?;
         let query = arguments.needed("query", "查询不能为空")?;
-        if query.chars().count() > LONGEST_QUERY {
-            return Err(invalid(format!(
-                "查询长度超过限制 ({LONGEST_QUERY} 字符)\nthe query has more than {LONGEST_QUERY} characters; say it in fewer words"
-            )));
-        }
         let word = arguments.text("search_method")?;
         // The REST face says `method`, so whoever knows that says so here.
         let word = word.or(arguments.text("method")?);
         let limit = arguments.limit(USUAL_HITS)?;
         arguments.finish()?;
         let method = word.map_or(Ok(asked.registry.default_method()), |word| method_of(&word))?;
+        let longest = match method {
+            SearchMethod::Regex => MOST_PATTERN_CHARACTERS,
+            SearchMethod::Bm25 | SearchMethod::Hybrid => MOST_QUERY_CHARACTERS,
+        };
+        if query.chars().count() > longest {
+            return Err(invalid(format!(
+                "查询长度超过限制 ({longest} 字符)\nthe query has more than {longest} characters; say it in fewer words"
+            )));
+        }
         Ok(Self { query, method, limit })
     }
 }

@@ -1,5 +1,6 @@
 //! Finding tools: the words of a query against the indexes of the spaces that somebody sees.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -12,15 +13,21 @@ use crate::snapshot::Snapshot;
 use crate::temperature::Temperature;
 use crate::tool::Tool;
 
-/// The most characters of a query. A longer one is refused rather than cut: what was meant may stand at its end.
-pub const MOST_QUERY_CHARACTERS: usize = 1_000;
+/// The most characters of a query: agents paste whole tasks.
+pub const MOST_QUERY_CHARACTERS: usize = 32_000;
+/// The most characters of a pattern.
+pub const MOST_PATTERN_CHARACTERS: usize = 1_000;
+/// The most characters that are read at the beginning and at the end of a query. What is wanted stands in one of them;
+/// between them stands what it is wanted for.
+const READ_OF_QUERY: (usize, usize) = (2_000, 1_000);
 /// The most hits of one search.
 pub const MOST_HITS: usize = 100;
 
 /// What to look for.
 #[derive(Clone, Debug)]
 pub struct SearchRequest<'a> {
-    /// What somebody wants to do, in words; with [`SearchMethod::Regex`] a pattern. At most [`MOST_QUERY_CHARACTERS`].
+    /// What somebody wants to do, in words; with [`SearchMethod::Regex`] a pattern. At most [`MOST_QUERY_CHARACTERS`]
+    /// or [`MOST_PATTERN_CHARACTERS`].
     pub query: &'a str,
     /// How to look.
     pub method: SearchMethod,
@@ -75,9 +82,13 @@ impl SearchRequest<'_> {
             return Err(SearchError::Query("the query is empty; say what the tool should do".to_owned()));
         }
         let characters = query.chars().count();
-        if characters > MOST_QUERY_CHARACTERS {
+        let (what, most) = match self.method {
+            SearchMethod::Regex => ("pattern", MOST_PATTERN_CHARACTERS),
+            SearchMethod::Bm25 | SearchMethod::Hybrid => ("query", MOST_QUERY_CHARACTERS),
+        };
+        if characters > most {
             return Err(SearchError::Query(format!(
-                "the query has {characters} characters; say in at most {MOST_QUERY_CHARACTERS} what the tool should do"
+                "the {what} has {characters} characters; say in at most {most} what the tool should do"
             )));
         }
         if !(1..=MOST_HITS).contains(&self.limit) {
@@ -94,10 +105,11 @@ impl Registry {
         snapshot: &Snapshot,
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
-        let text = request.checked()?;
+        let (read, unread) = read_of(request.checked()?);
+        let text = &*read;
         self.ready_uses().await;
         let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
-        let (hits, notes) = match request.method {
+        let (hits, mut notes) = match request.method {
             SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
             SearchMethod::Regex => search.by_pattern().await?,
             SearchMethod::Hybrid => {
@@ -106,8 +118,24 @@ impl Registry {
             }
         };
         self.note_search(request, text, &hits);
+        notes.extend(unread);
         Ok(SearchAnswer { hits, notes })
     }
+}
+
+/// As much of a query as is read, and a note if that is not all of it.
+fn read_of(query: &str) -> (Cow<'_, str>, Option<String>) {
+    let (first, last) = READ_OF_QUERY;
+    let characters = query.chars().count();
+    if characters <= first + last {
+        return (Cow::Borrowed(query), None);
+    }
+    let begin: String = query.chars().take(first).collect();
+    let end: String = query.chars().skip(characters - last).collect();
+    let note = format!(
+        "of the {characters} characters of the query the first {first} and the last {last} were read; a few words about one step find more"
+    );
+    (Cow::Owned(format!("{begin}\n{end}")), Some(note))
 }
 
 /// One search.

@@ -41,6 +41,7 @@ fn counts(context: &Context<'_>, snapshot: &Snapshot) -> Option<String> {
         "listed": listing.listed,
         "hidden": listing.hidden(),
         "mode": listing.mode.word(),
+        "listing": listing.effective.word(),
     });
     if listing.described > 0 {
         counts["described"] = listing.described.into();
