@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
 use toolrail_registry::{
-    Among, Hit, SearchAnswer, SearchError, SearchMethod, SearchRequest, Tool as RegistryTool,
+    Among, Hit, Only, SearchAnswer, SearchError, SearchMethod, SearchRequest, Tool as RegistryTool,
 };
 
 use crate::arguments::{Arguments, MOST_TOOLS};
@@ -75,7 +75,8 @@ async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
     let Wanted { query, method, limit } = Wanted::read(asked)?;
     let conversation = asked.call.caller.conversation();
     let tenant = asked.call.principal.tenant();
-    let request = SearchRequest { query: &query, method, limit, among, tenant, conversation };
+    let request =
+        SearchRequest { query: &query, method, limit, among, only: Only::default(), tenant, conversation };
     let found =
         asked.registry.search(&asked.snapshot, &request).await.map_err(|error| not_searched(&error))?;
     let SearchAnswer { hits, mut notes } = found;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets,
-    Store, ToolName, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
+    ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
