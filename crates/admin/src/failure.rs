@@ -38,6 +38,9 @@ impl Failure {
         while let Some(inner) = cause.source() {
             cause = inner;
         }
+        let cause = cause.to_string();
+        // What serde expects is every name that is read, old ones among them; what is known here is said once.
+        let cause = cause.split_once(", expected one of ").map_or(&*cause, |(told, _)| told);
         Self::bad_request(format!("the query string is wrong: {cause}; known here: {known}"))
     }
 

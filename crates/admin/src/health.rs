@@ -31,6 +31,11 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
     let mut body = json!({"status": word});
     merge(&mut body, seen.summary());
     body["store"] = store(snapshot);
+    if let Some(semantic) = admin.registry.semantic_state() {
+        // No part of readiness: without it tools are found by their words.
+        let told = semantic.map_or_else(|why| format!("degraded: {why}"), |()| "ok".to_owned());
+        body["search"] = json!({"semantic": told});
+    }
     json_answer(status, &body)
 }
 

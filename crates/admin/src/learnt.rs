@@ -58,6 +58,18 @@ pub(crate) async fn show(
     Ok(json_answer(StatusCode::OK, &json!({"learning": admin.registry.learns(), "tools": tools})))
 }
 
+fn nothing_learnt(what: &Forget) -> String {
+    match what {
+        Forget::Tools(tools) => {
+            let names: Vec<String> = tools.iter().map(|tool| format!("{:?}", tool.name)).collect();
+            format!("nothing learnt about {} was in the store", names.join(", "))
+        }
+        Forget::Tenant(_) | Forget::Everything | Forget::Unused { .. } => {
+            "nothing learnt was in the store".to_owned()
+        }
+    }
+}
+
 /// Forgets it, here and on every replica.
 pub(crate) async fn forget(
     State(admin): State<Admin>,
@@ -84,5 +96,9 @@ pub(crate) async fn forget(
     let forgotten = admin.registry.forget_learnt(&what).await;
     let tools = forgotten.map_err(|error| Failure::new(ErrorCode::StoreUnavailable, error.to_string()))?;
     tracing::info!(tools, "what was learnt from queries was forgotten");
-    Ok(json_answer(StatusCode::OK, &json!({"ok": true, "tools": tools})))
+    let mut answer = json!({"ok": true, "tools": tools});
+    if tools == 0 {
+        answer["message"] = nothing_learnt(&what).into();
+    }
+    Ok(json_answer(StatusCode::OK, &answer))
 }

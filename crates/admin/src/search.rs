@@ -12,7 +12,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use toolrail_core::{ErrorCode, METADATA};
 use toolrail_registry::{
-    Among, Highlights, Hit, MOST_HITS, Matched, SearchError, SearchMethod, SearchRequest, Tool,
+    Among, Highlights, Hit, MOST_HITS, Matched, Only, SearchError, SearchMethod, SearchRequest, Tool,
 };
 
 use crate::Admin;
@@ -35,7 +35,8 @@ pub(crate) struct Asked {
     query: Option<String>,
     #[serde(alias = "search_method")]
     method: Option<String>,
-    limit: Option<usize>,
+    /// Any number can be read, so that a wrong one is told like every other.
+    limit: Option<i64>,
     /// Only tools of that category, in any case.
     category: Option<String>,
     /// Only tools with that tag, in any case.
@@ -48,7 +49,8 @@ pub(crate) struct Asked {
 struct Answer<'a> {
     query: &'a str,
     method: &'static str,
-    total: usize,
+    /// How many results there are; how many would fit without a limit is not known.
+    count: usize,
     results: Vec<Found<'a>>,
     notes: Vec<String>,
     took_us: u64,
@@ -108,24 +110,23 @@ async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result
     let started = Instant::now();
     let query = asked.query.as_deref().unwrap_or_default();
     let method = asked.method()?.unwrap_or(admin.registry.default_method());
-    let limit = asked.limit.unwrap_or(DEFAULT_LIMIT);
+    let limit = asked.limit()?;
     let snapshot = seen(admin, principal.tenant(), asked.group.as_deref())?;
     let request = SearchRequest {
         query,
         method,
-        // What is narrowed afterwards must begin with more.
-        limit: if asked.is_narrow() && (1..=MOST_HITS).contains(&limit) { MOST_HITS } else { limit },
+        limit,
         among: Among::All,
+        only: Only { category: asked.category.as_deref(), tag: asked.tag.as_deref() },
         tenant: principal.tenant(),
         conversation: None,
     };
     let answer = admin.registry.search(&snapshot, &request).await?;
     let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let highlights = Highlights::new(method, query);
-    let hits = answer.hits.iter().filter(|hit| asked.fits(&hit.value)).take(limit);
-    let results: Vec<Found<'_>> = hits.map(|hit| Found::of(hit, method, &highlights)).collect();
-    let body =
-        Answer { query, method: method.word(), total: results.len(), results, notes: answer.notes, took_us };
+    let results: Vec<Found<'_>> = answer.hits.iter().map(|hit| Found::of(hit, method, &highlights)).collect();
+    let count = results.len();
+    let body = Answer { query, method: method.word(), count, results, notes: answer.notes, took_us };
     Ok(json(StatusCode::OK, &body))
 }
 
@@ -137,17 +138,11 @@ impl Asked {
             .map_err(|unknown: toolrail_registry::UnknownMethod| Failure::bad_request(unknown.to_string()))
     }
 
-    fn is_narrow(&self) -> bool {
-        self.category.is_some() || self.tag.is_some()
-    }
-
-    fn fits(&self, tool: &Tool) -> bool {
-        let same = |wanted: &str, found: &str| wanted.to_lowercase() == found.to_lowercase();
-        let fits = |wanted: &Option<String>, mut found: &mut dyn Iterator<Item = &str>| {
-            wanted.as_deref().is_none_or(|wanted| (&mut found).any(|found| same(wanted, found)))
-        };
-        fits(&self.category, &mut tool.category.as_deref().into_iter())
-            && fits(&self.tag, &mut tool.tags.iter().map(|tag| &**tag))
+    fn limit(&self) -> Result<usize, Failure> {
+        let Some(limit) = self.limit else { return Ok(DEFAULT_LIMIT) };
+        usize::try_from(limit).map_err(|_| {
+            Failure::bad_request(format!("the limit is {limit}; ask for 1 to {MOST_HITS} tools"))
+        })
     }
 }
 

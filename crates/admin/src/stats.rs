@@ -20,6 +20,7 @@ struct Answer {
 }
 
 pub(crate) async fn stats(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+    admin.registry.ready_uses().await;
     let snapshot = admin.registry.catalogue(principal.tenant());
     let statistics = admin.registry.statistics(&snapshot);
     let answer = Answer { statistics, context: snapshot.context_cost(), estimate: ContextCost::ESTIMATE };

@@ -23,6 +23,11 @@ pub trait Embedder: Send + Sync {
 
     /// The vector of a query, for which somebody waits; nothing for one that has none.
     async fn embed_query(&self, text: &str) -> Result<Option<Embedding>, EmbedError>;
+
+    /// Why it does not work as it should at the moment; nothing while it does.
+    fn failing(&self) -> Option<String> {
+        None
+    }
 }
 
 /// For which pairs of texts vectors say something.

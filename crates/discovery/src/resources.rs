@@ -60,7 +60,10 @@ impl Executor for Reading {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
         let asked = Asked::new(&self.registry, call)?;
         match self.content {
-            Content::Statistics => good(&statistics(&asked)),
+            Content::Statistics => {
+                asked.registry.ready_uses().await;
+                good(&statistics(&asked))
+            }
             Content::Categories => {
                 let categories = asked.snapshot.categories();
                 good(&json!({"count": categories.len(), "categories": categories}))

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
 use toolrail_registry::{
-    Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, SearchAnswer, SearchError, SearchMethod,
+    Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Only, SearchAnswer, SearchError, SearchMethod,
     SearchRequest, Tool as RegistryTool,
 };
 
@@ -77,7 +77,8 @@ async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
     let Wanted { query, method, limit } = Wanted::read(asked)?;
     let conversation = asked.call.caller.conversation();
     let tenant = asked.call.principal.tenant();
-    let request = SearchRequest { query: &query, method, limit, among, tenant, conversation };
+    let request =
+        SearchRequest { query: &query, method, limit, among, only: Only::default(), tenant, conversation };
     let found =
         asked.registry.search(&asked.snapshot, &request).await.map_err(|error| not_searched(&error))?;
     let SearchAnswer { hits, mut notes } = found;

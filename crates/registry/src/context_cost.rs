@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use crate::built_in::CALL_TOOL;
 use crate::listed::is_callable;
 use crate::search_parameters::raw_members;
 use crate::snapshot::Snapshot;
@@ -67,6 +68,8 @@ impl ClientFormat {
 pub struct ContextCost {
     /// How many tools may be called.
     pub tools: usize,
+    /// How many entries the full list has: those, and the discovery tools that are listed beside them.
+    pub listed_in_full: usize,
     /// How many are listed in search mode: the discovery tools, and those that are always listed.
     pub listed_in_search_mode: usize,
     /// For each sort of client.
@@ -84,8 +87,8 @@ pub struct FormatCost {
     pub search: u64,
     /// What each search adds to that: five hits, and the definition of one of them.
     pub each_search: u64,
-    /// How much less the list is in search mode, in percent.
-    pub saved_percent: u64,
+    /// How much less the list is in search mode, in percent; below 0 where it is more.
+    pub saved_percent: i64,
 }
 
 impl ContextCost {
@@ -101,28 +104,56 @@ impl Snapshot {
         let is_pinned =
             |tool: &Tool| self.endpoint().is_some_and(|endpoint| endpoint.pinned.has(tool.name.as_str()));
         let kept = tools.iter().copied().filter(|tool| tool.defer_loading == Some(false) || is_pinned(tool));
-        let listed: Vec<&Tool> = kept.chain(self.built_ins().map(|tool| &**tool)).collect();
-        let (full, search) = (Counted::of(&tools), Counted::of(&listed));
+        let built_ins = || self.built_ins().map(|tool| &**tool);
+        let in_search: Vec<&Tool> = kept.chain(built_ins()).collect();
+        // Where everything is listed, nothing needs to be called through another.
+        let beside: Vec<&Tool> = built_ins().filter(|tool| tool.name.as_str() != CALL_TOOL).collect();
+        let lists = Lists {
+            beside: Counted::of(&beside),
+            tools: Counted::of(&tools),
+            in_search: Counted::of(&in_search),
+        };
         ContextCost {
             tools: tools.len(),
-            listed_in_search_mode: listed.len(),
-            formats: ClientFormat::ALL.map(|format| cost(format, &full, &search)).to_vec(),
+            listed_in_full: tools.len() + beside.len(),
+            listed_in_search_mode: in_search.len(),
+            formats: ClientFormat::ALL.map(|format| lists.cost(format)).to_vec(),
         }
     }
 }
 
-fn cost(format: ClientFormat, full: &Counted, search: &Counted) -> FormatCost {
-    let hit = r#"{"tool_name":"","score":0.8512,"match_reason":"bm25_keyword_similarity","description":""},"#;
-    let hits = HITS * (full.mean_hit(format) + Pieces::of(hit).millitokens(format.weights()));
-    let each_search = hits + full.mean_tool(format);
-    let (full, search) = (full.tokens(format), search.tokens(format));
-    FormatCost {
-        format,
-        full,
-        search,
-        each_search: each_search.div_ceil(1_000),
-        saved_percent: (full.saturating_sub(search) * 100).checked_div(full).unwrap_or(0),
+/// What may be listed.
+struct Lists {
+    /// The tools that may be called.
+    tools: Counted,
+    /// What is listed beside all of them.
+    beside: Counted,
+    /// What is listed in search mode.
+    in_search: Counted,
+}
+
+impl Lists {
+    fn cost(&self, format: ClientFormat) -> FormatCost {
+        let hit =
+            r#"{"tool_name":"","score":0.8512,"match_reason":"bm25_keyword_similarity","description":""},"#;
+        let hits = HITS * (self.tools.mean_hit(format) + Pieces::of(hit).millitokens(format.weights()));
+        let each_search = hits + self.tools.mean_tool(format);
+        let full = self.tools.tokens(format) + self.beside.tokens(format);
+        let search = self.in_search.tokens(format);
+        FormatCost {
+            format,
+            full,
+            search,
+            each_search: each_search.div_ceil(1_000),
+            saved_percent: saved_percent(full, search),
+        }
     }
+}
+
+/// Rounded down, so that a loss is never told as nothing.
+fn saved_percent(full: u64, search: u64) -> i64 {
+    let [full, search] = [full, search].map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX / 200));
+    (full.saturating_sub(search) * 100).checked_div_euclid(full).unwrap_or(0)
 }
 
 /// What some tools consist of.

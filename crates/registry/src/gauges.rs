@@ -1,10 +1,11 @@
 //! What the registry counts, for whoever watches a gateway (R132). Setting these costs the same however many definitions
 //! there are.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
-use toolrail_core::{Revision, Severity};
+use toolrail_core::{Outcome, Revision, Severity};
+use toolrail_search::Method;
 
 use crate::entry::SourceId;
 use crate::snapshot::Snapshot;
@@ -19,6 +20,9 @@ const TOOLS: &str = "toolrail_tools";
 const PROBLEMS: &str = "toolrail_problems";
 const STORE_UP: &str = "toolrail_store_up";
 const COMPILED: &str = "toolrail_definitions_compiled_total";
+const CALLS: &str = "toolrail_tool_calls_total";
+const SEARCHES: &str = "toolrail_searches_total";
+const SEARCH_TIME: &str = "toolrail_search_seconds";
 
 /// Says what each is, to whoever records them.
 pub(crate) fn describe() {
@@ -31,6 +35,46 @@ pub(crate) fn describe() {
     describe_gauge!(PROBLEMS, "Problems of definitions and sources by severity");
     describe_gauge!(STORE_UP, "1 while the store can be read, 0 otherwise");
     describe_counter!(COMPILED, "Definitions that were compiled, because they are new or changed");
+    describe_counter!(
+        CALLS,
+        "Calls of tools by kind and outcome: ok, error, cancelled, or the code of a failure"
+    );
+    describe_counter!(SEARCHES, "Searches for tools by method");
+    describe_histogram!(SEARCH_TIME, "Seconds that a search for tools took, by method");
+}
+
+/// A call under way; counted once, also if it is given up. Its labels are bounded: never the name of the tool.
+pub(crate) struct MeasuredCall<'t> {
+    kind: &'t str,
+    outcome: &'static str,
+}
+
+impl<'t> MeasuredCall<'t> {
+    /// A call of a tool of that kind begins.
+    pub(crate) fn begin(kind: &'t str) -> Self {
+        Self { kind, outcome: "cancelled" }
+    }
+
+    /// It came to its end.
+    pub(crate) fn end(&mut self, outcome: &Outcome) {
+        self.outcome = match outcome {
+            Ok(result) if result.is_error => "error",
+            Ok(_) => "ok",
+            Err(error) => error.code.word(),
+        };
+    }
+}
+
+impl Drop for MeasuredCall<'_> {
+    fn drop(&mut self) {
+        counter!(CALLS, "kind" => self.kind.to_owned(), "outcome" => self.outcome).increment(1);
+    }
+}
+
+/// Somebody has looked for tools.
+pub(crate) fn searched(method: Method, began: Instant) {
+    counter!(SEARCHES, "method" => method.word()).increment(1);
+    histogram!(SEARCH_TIME, "method" => method.word()).record(began.elapsed().as_secs_f64());
 }
 
 pub(crate) fn definition_compiled() {

@@ -106,7 +106,7 @@ pub use registry::{Registry, RegistryLimits};
 pub use resolve::{Named, Resolved, Unresolved};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
-    Among, Hit, MOST_HITS, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer,
+    Among, Hit, MOST_HITS, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Matched, Only, SearchAnswer,
     SearchError, SearchMethod, SearchRequest, UnknownMethod,
 };
 pub use snapshot::Snapshot;

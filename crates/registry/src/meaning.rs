@@ -79,6 +79,15 @@ impl Registry {
         self
     }
 
+    /// Why the semantic tier does not work as it should at the moment, `Ok` while it does; nothing if there is none.
+    pub fn semantic_state(&self) -> Option<Result<(), String>> {
+        match &self.meaning {
+            Meaning::Absent => None,
+            Meaning::Broken(why) => Some(Err(why.clone())),
+            Meaning::Present(meanings) => Some(meanings.embedder.failing().map_or(Ok(()), Err)),
+        }
+    }
+
     /// What a query means; nothing, perhaps with notes for whoever asked, where only words can be looked for.
     pub(crate) async fn meant(&self, query: &str) -> (Option<Meant>, Vec<String>) {
         let only_words = |why: &str| vec![format!("{why}; the words alone were looked for")];

@@ -11,7 +11,7 @@ use toolrail_core::{CallError, ErrorCode, closest};
 use crate::built_in::{CALL_TOOL, DISCOVERY};
 use crate::item::Item;
 use crate::registry::Registry;
-use crate::search::{Among, SearchMethod, SearchRequest};
+use crate::search::{Among, Only, SearchMethod, SearchRequest};
 use crate::snapshot::Snapshot;
 use crate::tool::Tool;
 
@@ -64,7 +64,11 @@ impl Registry {
             Some(tool) => {
                 Ok(Resolved { tool: Arc::clone(tool), arguments: inner.arguments, named: Named::InArguments })
             }
-            None => Err(Unresolved::Failed(self.no_such_tool(snapshot, &inner.name).await)),
+            None => {
+                let name = shortened(&inner.name);
+                tracing::debug!(%name, revision = snapshot.revision, "call_tool of a tool that is not there");
+                Err(Unresolved::Failed(self.no_such_tool(snapshot, &inner.name).await))
+            }
         }
     }
 
@@ -93,10 +97,11 @@ impl Registry {
             method: SearchMethod::Bm25,
             limit: MOST_TOLD,
             among: Among::All,
+            only: Only::default(),
             tenant: snapshot.tenant().map(|tenant| &**tenant),
             conversation: None,
         };
-        let hits = self.search(snapshot, &request).await.map(|found| found.hits).unwrap_or_default();
+        let hits = self.look_for(snapshot, &request).await.map(|found| found.hits).unwrap_or_default();
         for hit in hits {
             let name = hit.value.name.as_str();
             if !near.iter().any(|known| known == name) {

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use toolrail_search::{Extras, Index, Meaning, Parameters, Query};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
+use crate::gauges;
 use crate::meaning::Meant;
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
@@ -35,10 +36,41 @@ pub struct SearchRequest<'a> {
     pub limit: usize,
     /// Among which tools.
     pub among: Among,
+    /// Only tools that are like this.
+    pub only: Only<'a>,
     /// Whose past queries count; those of nobody's tenant if absent.
     pub tenant: Option<&'a str>,
     /// Whose conversation this is part of, so that it can be learnt what was called after it. See `Caller::conversation`.
     pub conversation: Option<&'a str>,
+}
+
+/// What tools must have to be looked at, in any case of letters; anything will do where nothing is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Only<'a> {
+    /// Of that category.
+    pub category: Option<&'a str>,
+    /// With that tag.
+    pub tag: Option<&'a str>,
+}
+
+/// [`Only`] with what is compared folded once.
+struct Wanted {
+    category: Option<String>,
+    tag: Option<String>,
+}
+
+impl Wanted {
+    fn new(only: &Only<'_>) -> Self {
+        let folded = |word: Option<&str>| word.map(|word| word.trim().to_lowercase());
+        Self { category: folded(only.category), tag: folded(only.tag) }
+    }
+
+    fn fits(&self, tool: &Tool) -> bool {
+        let is = |wanted: &str, found: &str| found.trim().to_lowercase() == wanted;
+        let of_category = |wanted: &str| tool.category.as_deref().is_some_and(|found| is(wanted, found));
+        let with_tag = |wanted: &str| tool.tags.iter().any(|found| is(wanted, found));
+        self.category.as_deref().is_none_or(of_category) && self.tag.as_deref().is_none_or(with_tag)
+    }
 }
 
 /// Among which tools to look.
@@ -105,10 +137,23 @@ impl Registry {
         snapshot: &Snapshot,
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
+        let began = Instant::now();
+        let answer = self.look_for(snapshot, request).await?;
+        gauges::searched(request.method, began);
+        Ok(answer)
+    }
+
+    /// The same for ourselves, which nobody counts.
+    pub(crate) async fn look_for(
+        &self,
+        snapshot: &Snapshot,
+        request: &SearchRequest<'_>,
+    ) -> Result<SearchAnswer, SearchError> {
         let (read, unread) = read_of(request.checked()?);
         let text = &*read;
         self.ready_uses().await;
-        let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
+        let wanted = Wanted::new(&request.only);
+        let search = Search { registry: self, snapshot, request, wanted, text, now: SystemTime::now() };
         let (hits, mut notes) = match request.method {
             SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
             SearchMethod::Regex => search.by_pattern().await?,
@@ -143,6 +188,7 @@ pub(crate) struct Search<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) request: &'a SearchRequest<'a>,
+    wanted: Wanted,
     /// The query, checked.
     pub(crate) text: &'a str,
     now: SystemTime,
@@ -176,6 +222,6 @@ impl<'a> Search<'a> {
             Among::All => true,
             Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
         };
-        self.snapshot.shows(tool) && is_wanted()
+        self.wanted.fits(tool) && self.snapshot.shows(tool) && is_wanted()
     }
 }

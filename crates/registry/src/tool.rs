@@ -12,6 +12,7 @@ use toolrail_core::{
 };
 
 use crate::described::Described;
+use crate::gauges::MeasuredCall;
 use crate::header_params::HeaderParam;
 use crate::lazy_executor::ToolExecutor;
 use crate::learning::Lesson;
@@ -82,11 +83,21 @@ impl Tool {
 
     /// Carries out one call.
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        let mut measured = MeasuredCall::begin(&self.kind);
+        let outcome = self.carry_out(raw, principal, caller).await;
+        measured.end(&outcome);
+        outcome
+    }
+
+    async fn carry_out(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         let arguments = self.arguments(raw)?;
-        let lesson = self.uses.count(self, principal, caller);
+        let executor = self.executor.get()?;
+        // What is only described cannot be used here, however often somebody tries.
+        let counts = self.described.is_none();
+        let lesson = counts.then(|| self.uses.count(self, principal, caller)).flatten();
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
-        let result = self.executor.get()?.execute(&call).await?;
+        let result = executor.execute(&call).await?;
         let lesson = lesson.filter(|_| !result.is_error);
         let result = self.check_output(result)?;
         lesson.into_iter().for_each(Lesson::learn);

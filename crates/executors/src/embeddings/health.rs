@@ -7,7 +7,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolrail_core::EmbedError;
 
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The first pause where nobody waits, and where somebody does, who would wait in vain each time.
+pub(super) const PATIENT: Duration = Duration::from_secs(1);
+pub(super) const QUICK: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// The longest that a server may ask for.
 const LONGEST_ASKED: Duration = Duration::from_mins(5);
@@ -16,6 +18,7 @@ const LONGEST_ASKED: Duration = Duration::from_mins(5);
 pub(super) struct Health {
     /// What the failure means for users.
     consequence: &'static str,
+    first_pause: Duration,
     failing: Mutex<Option<Failing>>,
 }
 
@@ -26,8 +29,14 @@ struct Failing {
 }
 
 impl Health {
-    pub(super) fn new(consequence: &'static str) -> Self {
-        Self { consequence, failing: Mutex::default() }
+    pub(super) fn new(consequence: &'static str, first_pause: Duration) -> Self {
+        Self { consequence, first_pause, failing: Mutex::default() }
+    }
+
+    /// What the last request failed with; nothing if it did not.
+    pub(super) fn failure(&self) -> Option<String> {
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.as_ref().map(|failing| failing.message.clone())
     }
 
     /// Whether the server may be asked now.
@@ -38,7 +47,8 @@ impl Health {
         if retry_after.is_zero() {
             return Ok(());
         }
-        Err(EmbedError { message: failing.message.clone(), retry_after })
+        let message = format!("{} (asked again in {} s)", failing.message, retry_after.as_secs() + 1);
+        Err(EmbedError { message, retry_after })
     }
 
     /// Notes a failure; the log has only the first of several.
@@ -48,7 +58,7 @@ impl Health {
         if times == 0 {
             tracing::warn!(failure = %message, "the server for vectors fails; {}", self.consequence);
         }
-        let pause = FIRST_PAUSE.saturating_mul(1 << times.min(6)).min(LONGEST_PAUSE);
+        let pause = self.first_pause.saturating_mul(1 << times.min(6)).min(LONGEST_PAUSE);
         let retry_after = asked.map_or(pause, |asked| asked.clamp(pause, LONGEST_ASKED));
         let until = Instant::now() + retry_after;
         *failing = Some(Failing { message: message.clone(), times: times.saturating_add(1), until });
@@ -68,7 +78,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn pauses_grow_to_a_minute_and_end_with_a_success() {
-        let health = Health::new("-");
+        let health = Health::new("-", PATIENT);
         let mut pauses = Vec::new();
         for _ in 0..9 {
             let pause = health.failed("down".into(), None).retry_after;

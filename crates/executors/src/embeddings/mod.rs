@@ -49,8 +49,8 @@ impl Embeddings {
             endpoint,
             vault: vault.map(|vault| Arc::new(Mutex::new(vault))),
             recent: Mutex::default(),
-            patient: Health::new("tools without vectors are found by their words alone"),
-            quick: Health::new("queries are looked for by their words alone"),
+            patient: Health::new("tools without vectors are found by their words alone", health::PATIENT),
+            quick: Health::new("queries are looked for by their words alone", health::QUICK),
             settings,
         })
     }
@@ -102,6 +102,10 @@ impl Embeddings {
                 }
                 Err(Refusal::Now { message, retry_after }) => {
                     return Err(self.patient.failed(message, retry_after));
+                }
+                Err(Refusal::Late(message)) => {
+                    let message = format!("{message}; search.semantic.timeoutMs says how long it may take");
+                    return Err(self.patient.failed(message, None));
                 }
             }
         }
@@ -161,6 +165,15 @@ impl Embedder for Embeddings {
             // This query has none; the next may have one.
             Err(Refusal::Texts(message)) => Err(EmbedError { message, retry_after: Duration::ZERO }),
             Err(Refusal::Now { message, retry_after }) => Err(self.quick.failed(message, retry_after)),
+            Err(Refusal::Late(message)) => {
+                let message =
+                    format!("{message}; search.semantic.queryTimeoutMs says how long a search waits");
+                Err(self.quick.failed(message, None))
+            }
         }
+    }
+
+    fn failing(&self) -> Option<String> {
+        self.quick.failure().or_else(|| self.patient.failure())
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
-use toolrail_core::{Embedding, Secrets};
+use toolrail_core::{CallError, Embedding, ErrorCode, Secrets};
 
 use super::EmbeddingsSettings;
 use crate::kinds::Runtime;
@@ -36,6 +36,8 @@ pub(super) enum Refusal {
     Texts(String),
     /// It cannot be used at the moment; it may say itself how long.
     Now { message: String, retry_after: Option<Duration> },
+    /// It did not answer in time.
+    Late(String),
 }
 
 #[derive(Serialize)]
@@ -106,7 +108,7 @@ impl Endpoint {
             },
             sensitive: self.sensitive.clone(),
         };
-        let answer = self.client.send(request).await.map_err(|failure| self.now(&failure.error.message))?;
+        let answer = self.client.send(request).await.map_err(|failure| self.not_reached(&failure.error))?;
         if answer.status != StatusCode::OK {
             return Err(self.refused(&answer));
         }
@@ -155,6 +157,13 @@ impl Endpoint {
                 message: self.told(&format!("it answered with status {status}: {told}")),
                 retry_after: retry_after(&answer.headers),
             },
+        }
+    }
+
+    fn not_reached(&self, error: &CallError) -> Refusal {
+        match error.code {
+            ErrorCode::Timeout => Refusal::Late(self.told(&error.message)),
+            _ => self.now(&error.message),
         }
     }
 

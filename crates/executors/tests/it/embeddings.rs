@@ -32,10 +32,13 @@ enum Manner {
     Without(&'static str),
 }
 
+/// The keys and bodies that came.
+type Requests = Arc<Mutex<Vec<(Option<String>, Value)>>>;
+
 struct Server {
     address: SocketAddr,
     manner: Arc<Mutex<Manner>>,
-    requests: Arc<Mutex<Vec<(Option<String>, Value)>>>,
+    requests: Requests,
     _tasks: JoinSet<()>,
 }
 
@@ -85,11 +88,7 @@ fn runtime() -> Runtime {
     }
 }
 
-async fn serve(
-    listener: TcpListener,
-    manner: Arc<Mutex<Manner>>,
-    requests: Arc<Mutex<Vec<(Option<String>, Value)>>>,
-) {
+async fn serve(listener: TcpListener, manner: Arc<Mutex<Manner>>, requests: Requests) {
     let mut tasks = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -117,12 +116,11 @@ async fn serve(
 
 async fn answer(body: &Value, manner: Manner) -> Result<Response<Full<Bytes>>, Infallible> {
     let (status, text) = match manner {
-        Manner::Good => (200, vectors(body, 26)),
         Manner::Dimensions(dimensions) => (200, vectors(body, dimensions)),
         Manner::Says(text) => (200, text.to_owned()),
         Manner::Status(status) => (status, "hunter2-hunter2 is over its limit".to_owned()),
         Manner::Without(text) if body.to_string().contains(text) => (400, "bad input".to_owned()),
-        Manner::Without(_) => (200, vectors(body, 26)),
+        Manner::Good | Manner::Without(_) => (200, vectors(body, 26)),
         Manner::Hanging => std::future::pending().await,
     };
     let response = Response::builder().status(status).header("retry-after", "7");
@@ -227,6 +225,13 @@ async fn a_query_waits_no_longer_than_it_may() {
     server.behave(Manner::Hanging);
     let failure = embeddings.embed_query("slow").await.unwrap_err();
     assert!(failure.message.contains("50 ms"), "{failure}");
+    assert!(failure.message.contains("queryTimeoutMs"), "{failure}");
+    assert!(embeddings.failing().is_some_and(|why| why.contains("50 ms")));
+    let asked = server.sizes().len();
+    let next = embeddings.embed_query("another").await.unwrap_err();
+    assert!(next.message.contains("asked again in"), "{next}");
+    assert!(next.retry_after > Duration::from_secs(2), "{next:?}");
+    assert_eq!(server.sizes().len(), asked, "it is left alone for a while");
 }
 
 #[tokio::test]

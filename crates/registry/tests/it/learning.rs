@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use toolrail_core::{Caller, Change, Forget, Mute, Principal, ToolKey};
-use toolrail_registry::{Among, Learning, Registry, SearchMethod, SearchRequest, StoreSource};
+use toolrail_registry::{Among, Learning, Only, Registry, SearchMethod, SearchRequest, StoreSource};
 
 use crate::rows::{Rows, of, purge, put};
 use crate::support::{registry, tool};
@@ -45,6 +45,7 @@ async fn found(
         method: SearchMethod::Bm25,
         limit: 10,
         among: Among::All,
+        only: Only::default(),
         tenant,
         conversation,
     };

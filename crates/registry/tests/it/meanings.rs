@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolrail_core::{EmbedError, Embedder, Embedding, Reach, async_trait};
-use toolrail_registry::{Among, Registry, SearchAnswer, SearchMethod, SearchRequest};
+use toolrail_registry::{Among, Only, Registry, SearchAnswer, SearchMethod, SearchRequest};
 
 use crate::rows::{of, purge};
 use crate::search::{Fixture, fixture, said};
@@ -68,6 +68,7 @@ async fn asked(registry: &Registry, tenant: Option<&str>, query: &str) -> Search
         method: SearchMethod::Hybrid,
         limit: 5,
         among: Among::All,
+        only: Only::default(),
         tenant,
         conversation: None,
     };

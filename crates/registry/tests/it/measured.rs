@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use toolrail_core::{Mute, Principal};
 use toolrail_registry::StoreSource;
 
 use crate::rows::{Rows, of, put, switch};
+use crate::search::wanted;
 use crate::support::{registry, tool};
 
 /// R132: refreshes, failures, propagation, tools by source and state, problems.
@@ -41,6 +43,18 @@ async fn refreshes_tools_and_problems_are_measured() {
     is(r#"toolrail_refresh_count{source="store"}"#, "2");
     is("toolrail_definitions_compiled_total", "5");
     is("toolrail_propagation_seconds_count", "1");
+    let snapshot = registry.snapshot();
+    snapshot.find("a").unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap();
+    let wrong = serde_json::value::RawValue::from_string("[]".to_owned()).unwrap();
+    snapshot.find("a").unwrap().call(Some(&wrong), &Principal::Anonymous, &Mute).await.unwrap_err();
+    registry.search(&snapshot, &wanted("a")).await.unwrap();
+    let kind = &snapshot.find("a").unwrap().kind;
+    for (outcome, count) in [("ok", "1"), ("INVALID_ARGUMENTS", "1")] {
+        is(&format!(r#"toolrail_tool_calls_total{{kind="{kind}",outcome="{outcome}"}}"#), count);
+    }
+    is(r#"toolrail_searches_total{method="bm25"}"#, "1");
+    is(r#"toolrail_search_seconds_count{method="bm25"}"#, "1");
+
     rows.set_down(true);
     registry.refresh().await;
     is("toolrail_store_up", "0");

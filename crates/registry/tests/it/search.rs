@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolrail_core::{Change, DefinitionForm, Mute, Offer, Principal};
 use toolrail_registry::{
-    Among, Choice, Compiler, Endpoint, Registry, RegistryLimits, SearchAnswer, SearchError, SearchMethod,
-    SearchRequest, Snapshot, StoreSource,
+    Among, Choice, Compiler, Endpoint, Only, Registry, RegistryLimits, SearchAnswer, SearchError,
+    SearchMethod, SearchRequest, Snapshot, StoreSource,
 };
 
 use crate::fake::{Far, Note, Server, far, offered};
@@ -32,12 +32,13 @@ pub(crate) fn said(name: &str, text: &str) -> Change {
     put(name, &tool(name, text).to_string())
 }
 
-fn wanted(query: &str) -> SearchRequest<'_> {
+pub(crate) fn wanted(query: &str) -> SearchRequest<'_> {
     SearchRequest {
         query,
         method: SearchMethod::Bm25,
         limit: 20,
         among: Among::All,
+        only: Only::default(),
         tenant: None,
         conversation: None,
     }
@@ -210,6 +211,32 @@ async fn hybrid_without_a_semantic_tier_works_and_says_so() {
 }
 
 /// What `search_hot_tools` looks through: 15.3 of the requirements.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_asked_for_restricts_the_search_itself() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let changes = (0..300).map(|number| {
+        let mut document = tool(&format!("weather{number}"), "weather weather weather");
+        document["category"] = json!("sky");
+        put(&format!("weather{number}"), &document.to_string())
+    });
+    rows.commit(&changes.collect::<Vec<_>>());
+    let mut poor = tool("umbrella", "something long about rain, wind and other things, or the weather");
+    (poor["category"], poor["tags"]) = (json!("Shop"), json!(["Rain Gear"]));
+    rows.commit(&[put("umbrella", &poor.to_string())]);
+    registry.refresh().await;
+    let found = async |method, only| {
+        let request = SearchRequest { method, only, ..wanted("weather") };
+        let answer = registry.search(&registry.snapshot(), &request).await.unwrap();
+        answer.hits.iter().map(|hit| hit.value.name.to_string()).collect::<Vec<_>>()
+    };
+    for method in [SearchMethod::Bm25, SearchMethod::Regex] {
+        let shop = Only { category: Some("shop"), ..Only::default() };
+        assert_eq!(found(method, shop).await, ["umbrella"]);
+        assert_eq!(found(method, Only { tag: Some("rain gear"), ..shop }).await, ["umbrella"]);
+        assert!(found(method, Only { tag: Some("rain gear"), category: Some("sky") }).await.is_empty());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn among_tools_in_use_cold_ones_are_not_found() {
     let Fixture { rows, registry } = fixture(&[]);

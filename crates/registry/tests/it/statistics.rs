@@ -75,6 +75,27 @@ async fn statistics_tell_of_real_calls() {
     assert!(used("a").last_used.is_some());
 }
 
+/// R75: what is only described was not used here, however often somebody tried; wrong arguments are no use either.
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_calls_are_no_use() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let described =
+        json!({"name": "d", "description": "elsewhere", "category": "x", "metadata": {"useFrequency": 2}});
+    rows.commit(&[put("d", &described.to_string()), in_category("a", "x")]);
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    let wrong = serde_json::value::RawValue::from_string("[]".to_owned()).unwrap();
+    for _ in 0..12 {
+        // Whatever comes of it: the kind of these tests does not refuse.
+        let _ = snapshot.find("d").unwrap().call(None, &Principal::Anonymous, &Mute).await;
+        let tried = snapshot.find("a").unwrap().call(Some(&wrong), &Principal::Anonymous, &Mute).await;
+        assert!(tried.is_err());
+    }
+    let used = |name: &str| registry.use_of(snapshot.find(name).unwrap());
+    assert_eq!((used("d").count, used("d").temperature, used("d").last_used), (2, Temperature::Cold, None));
+    assert_eq!((used("a").count, used("a").last_used), (0, None));
+}
+
 /// R75, per tenant.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_does_not_see_the_counts_of_another() {

@@ -34,6 +34,9 @@ pub(super) struct SearchArgs {
     /// Only tools with this tag
     #[arg(long)]
     tag: Option<String>,
+    /// Only tools of this group, as the server's configuration has it
+    #[arg(long)]
+    group: Option<String>,
     /// Say by which words each tool was found
     #[arg(long)]
     explain: bool,
@@ -64,7 +67,7 @@ async fn search(target: &Target, args: &SearchArgs) -> anyhow::Result<ExitCode> 
     });
     let asked = json!({
         "query": args.query.join(" "), "method": method, "limit": args.limit,
-        "category": args.category, "tag": args.tag,
+        "category": args.category, "tag": args.tag, "group": args.group,
     });
     let body = target.expect(&Ask::post("/mcp/search", &asked, "results")).await?;
     let results = body["results"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -96,7 +99,14 @@ fn show(results: &[Value], args: &SearchArgs) {
 
 fn row(result: &Value) -> [String; 3] {
     let [name, description] = texts(result);
-    [score(result), name.to_owned(), print::one_line(description, LONGEST_DESCRIPTION)]
+    let described = described(result);
+    let shown = print::one_line(&format!("{described}{description}"), LONGEST_DESCRIPTION);
+    [score(result), name.to_owned(), shown]
+}
+
+/// What is said of a tool that cannot be called here.
+fn described(result: &Value) -> &'static str {
+    if result["callable"] == false { "(described only) " } else { "" }
 }
 
 fn texts(result: &Value) -> [&str; 2] {
@@ -111,9 +121,9 @@ fn score(result: &Value) -> String {
 fn explain(result: &Value) {
     let [name, description] = texts(result);
     let highlights = &result["highlights"];
-    let described = if result["callable"] == false { " (described only)" } else { "" };
     let name = print::marked(name, &ranges(&highlights["name"]));
-    print::raw_line(&format!("{}  {name}{described}", score(result)));
+    let shown = format!("{}  {name} {}", score(result), described(result));
+    print::raw_line(shown.trim_end());
     if !description.is_empty() {
         print::raw_line(&format!(
             "      {}",

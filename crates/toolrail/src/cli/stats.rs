@@ -68,8 +68,8 @@ fn used(tool: &Value) -> [String; 3] {
 fn context(body: &Value) {
     let cost = &body["context"];
     print::line(format!(
-        "{} tools that can be called; in search mode {} of all are listed",
-        cost["tools"], cost["listed_in_search_mode"]
+        "tools that can be called: {}; the full list has {}, the one in search mode {}: the discovery tools and pinned ones",
+        cost["tools"], cost["listed_in_full"], cost["listed_in_search_mode"]
     ));
     let rows = cost["formats"].as_array().into_iter().flatten().map(|format| {
         let number = |field: &str| format[field].as_u64().map(grouped).unwrap_or_default();

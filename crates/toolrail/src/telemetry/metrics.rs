@@ -11,6 +11,8 @@ use crate::identity;
 
 /// From a millisecond to ten seconds: how long a change takes until it is live.
 const PROPAGATION: [f64; 13] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+/// From a hundredth of a millisecond to a second: how long a search takes.
+const SEARCH: [f64; 11] = [0.00001, 0.000_03, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0];
 /// How often what was observed is put into its buckets.
 const UPKEEP: Duration = Duration::from_secs(5);
 
@@ -24,8 +26,11 @@ impl Metrics {
     /// Begins to count; to be called before anything is counted. Nothing if the program around this library has a recorder
     /// of its own, which then gets the counts.
     pub(crate) fn start() -> Option<Self> {
-        let buckets = Matcher::Full("toolrail_propagation_seconds".to_owned());
-        let built = PrometheusBuilder::new().set_buckets_for_metric(buckets, &PROPAGATION);
+        let [propagation, search] = ["toolrail_propagation_seconds", "toolrail_search_seconds"]
+            .map(|name| Matcher::Full(name.to_owned()));
+        let built = PrometheusBuilder::new()
+            .set_buckets_for_metric(propagation, &PROPAGATION)
+            .and_then(|built| built.set_buckets_for_metric(search, &SEARCH));
         let handle = match built.and_then(PrometheusBuilder::install_recorder) {
             Ok(handle) => handle,
             Err(error) => {

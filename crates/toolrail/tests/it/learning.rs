@@ -98,7 +98,9 @@ async fn what_was_learnt_is_told_and_forgotten_for_those_who_may() {
     let refused = gateway.delete("/admin/learnt?tool=x&allTenants=true").await.unwrap();
     assert_eq!(refused.status, 400, "{}", refused.text());
     let all = gateway.delete("/admin/learnt?allTenants=true").await.unwrap().json().unwrap();
-    assert_eq!(all, json!({"ok": true, "tools": 0}));
+    assert_eq!(all, json!({"ok": true, "tools": 0, "message": "nothing learnt was in the store"}));
+    let nobody = gateway.delete("/admin/learnt?tool=nope").await.unwrap().json().unwrap();
+    assert_eq!(nobody["message"], "nothing learnt about \"nope\" was in the store");
     let shown = gateway.get("/admin/learnt").await.unwrap().json().unwrap();
     assert_eq!(shown, json!({"learning": true, "tools": []}));
 }

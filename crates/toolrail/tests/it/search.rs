@@ -32,7 +32,7 @@ async fn tools_are_found_over_rest_with_highlights_and_an_explanation() -> Resul
     with_tools(&gateway).await?;
     let answer = gateway.get("/mcp/search?q=send+a+mail&limit=1").await?.json()?;
     ensure!(
-        names(&answer) == ["mail.send"] && answer["total"] == 1 && answer["method"] == "bm25",
+        names(&answer) == ["mail.send"] && answer["count"] == 1 && answer["method"] == "bm25",
         "{answer}"
     );
     let hit = &answer["results"][0];
@@ -67,8 +67,9 @@ async fn what_cannot_be_searched_for_is_refused_in_the_shape_of_rest() -> Result
         ("/mcp/search?q=x&method=magic", "use \"bm25\", \"regex\" or \"hybrid\""),
         ("/mcp/search?q=x&limit=0", "1 to 100"),
         ("/mcp/search?q=x&limit=101", "1 to 100"),
+        ("/mcp/search?q=x&limit=-1", "the limit is -1; ask for 1 to 100 tools"),
         ("/mcp/search?q=(&method=regex", "pattern"),
-        ("/mcp/search?q=x&what=y", "known here: q"),
+        ("/mcp/search?q=x&what=y", "unknown field `what`; known here: q"),
         (long.as_str(), "1001 characters"),
     ] {
         let answer = gateway.get(path).await?;
