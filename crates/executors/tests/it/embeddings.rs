@@ -32,10 +32,13 @@ enum Manner {
     Without(&'static str),
 }
 
+/// The key and the body of each request.
+type Requests = Arc<Mutex<Vec<(Option<String>, Value)>>>;
+
 struct Server {
     address: SocketAddr,
     manner: Arc<Mutex<Manner>>,
-    requests: Arc<Mutex<Vec<(Option<String>, Value)>>>,
+    requests: Requests,
     _tasks: JoinSet<()>,
 }
 
@@ -85,11 +88,7 @@ fn runtime() -> Runtime {
     }
 }
 
-async fn serve(
-    listener: TcpListener,
-    manner: Arc<Mutex<Manner>>,
-    requests: Arc<Mutex<Vec<(Option<String>, Value)>>>,
-) {
+async fn serve(listener: TcpListener, manner: Arc<Mutex<Manner>>, requests: Requests) {
     let mut tasks = JoinSet::new();
     loop {
         let (stream, _) = listener.accept().await.unwrap();
@@ -117,12 +116,11 @@ async fn serve(
 
 async fn answer(body: &Value, manner: Manner) -> Result<Response<Full<Bytes>>, Infallible> {
     let (status, text) = match manner {
-        Manner::Good => (200, vectors(body, 26)),
         Manner::Dimensions(dimensions) => (200, vectors(body, dimensions)),
         Manner::Says(text) => (200, text.to_owned()),
         Manner::Status(status) => (status, "hunter2-hunter2 is over its limit".to_owned()),
         Manner::Without(text) if body.to_string().contains(text) => (400, "bad input".to_owned()),
-        Manner::Without(_) => (200, vectors(body, 26)),
+        Manner::Good | Manner::Without(_) => (200, vectors(body, 26)),
         Manner::Hanging => std::future::pending().await,
     };
     let response = Response::builder().status(status).header("retry-after", "7");
