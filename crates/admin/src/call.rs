@@ -1,6 +1,7 @@
 //! `POST /mcp/tools/call`: one call, its result as raw JSON (R81, C1).
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use axum::Extension;
 use axum::body::Body;
@@ -9,7 +10,9 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolrail_core::{Caller, ErrorCode, ForeignPage, Payload, PlainAnswer, ToolResult, write_json_string};
+use toolrail_core::{
+    Caller, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, ToolResult, write_json_string,
+};
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
 use crate::asker::Asker;
@@ -32,6 +35,7 @@ pub(crate) async fn call(
     State(admin): State<Admin>,
     Asker(principal): Asker,
     foreign_page: Option<Extension<ForeignPage>>,
+    address: Option<Extension<PeerAddress>>,
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
@@ -48,8 +52,10 @@ pub(crate) async fn call(
         }
     };
     let tenant = principal.tenant();
-    let snapshot = admin.registry.catalogue(tenant);
-    let caller = RestCaller { may_change: foreign_page.is_none() };
+    // As at /mcp: what is built in is there only if it is there.
+    let snapshot = admin.registry.catalogue_at(tenant, admin.registry.endpoints().main());
+    let address = address.map(|Extension(PeerAddress(address))| address);
+    let caller = RestCaller { may_change: foreign_page.is_none(), address };
     let resolved = admin.registry.resolve(&snapshot, name, request.arguments).await;
     let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
         Unresolved::Unknown => not_callable(&snapshot, name),
@@ -63,11 +69,16 @@ pub(crate) async fn call(
 /// A client that can be told and asked nothing.
 struct RestCaller {
     may_change: bool,
+    address: Option<IpAddr>,
 }
 
 impl Caller for RestCaller {
     fn may_change(&self) -> bool {
         self.may_change
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.address
     }
 }
 

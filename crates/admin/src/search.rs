@@ -1,5 +1,7 @@
 //! `GET /mcp/search?q=…` and `POST /mcp/search`: finds tools, and says of each hit where and why (R60–R64).
 
+use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
@@ -12,8 +14,6 @@ use toolrail_core::{ErrorCode, METADATA};
 use toolrail_registry::{
     Among, Highlights, Hit, MOST_HITS, Matched, SearchError, SearchMethod, SearchRequest, Tool,
 };
-
-use std::sync::Arc;
 
 use crate::Admin;
 use crate::asker::Asker;
@@ -58,7 +58,7 @@ struct Answer<'a> {
 #[derive(Serialize)]
 struct Found<'a> {
     tool_name: &'a str,
-    description: &'a str,
+    description: Cow<'a, str>,
     score: f64,
     match_reason: &'static str,
     callable: bool,
@@ -153,15 +153,15 @@ impl Asked {
 
 impl<'a> Found<'a> {
     fn of(hit: &'a Hit<Arc<Tool>>, method: SearchMethod, highlights: &Highlights) -> Self {
-        let (name, description) =
-            (hit.value.name.as_str(), hit.value.description.as_deref().unwrap_or_default());
+        let (name, description) = (hit.value.name.as_str(), hit.value.short_description());
+        let marked = Marked { name: highlights.of(name), description: highlights.of(&description) };
         Self {
             tool_name: name,
             description,
             score: short(hit.score).clamp(1e-4, 1.0),
             match_reason: method.reason(),
             callable: &*hit.value.kind != METADATA,
-            highlights: Marked { name: highlights.of(name), description: highlights.of(description) },
+            highlights: marked,
             explanation: hit.matched.iter().map(Reason::of).collect(),
         }
     }
@@ -181,6 +181,10 @@ fn short(number: f32) -> f64 {
 
 impl From<SearchError> for Failure {
     fn from(error: SearchError) -> Self {
-        Self::new(ErrorCode::InvalidRequest, error.to_string())
+        let code = match error {
+            SearchError::Query(_) | SearchError::Limit(_) => ErrorCode::InvalidRequest,
+            SearchError::Busy => ErrorCode::Timeout,
+        };
+        Self::new(code, error.to_string())
     }
 }

@@ -1,6 +1,7 @@
 //! The client at the other end of a request, as far as whoever carries the request out may speak to it: progress, log
 //! messages, and questions for its user or its model. Faces implement it; executors use it and know no protocol revision.
 
+use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use async_trait::async_trait;
@@ -199,6 +200,11 @@ pub trait Caller: Send + Sync {
     /// Whether what it asks for may change definitions. A web page from elsewhere may call tools, but not make them.
     fn may_change(&self) -> bool {
         true
+    }
+
+    /// The address it comes from, where it has one, for the audit record.
+    fn address(&self) -> Option<IpAddr> {
+        None
     }
 
     /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.

@@ -32,6 +32,9 @@ pub enum InvalidName {
     /// A character that would spoil lists and logs.
     #[error("the control character {0:?} is not allowed in a name; remove it")]
     Control(char),
+    /// A character that nobody sees, so that two names would look the same.
+    #[error("the invisible character {0:?} is not allowed in a name; remove it")]
+    Invisible(char),
     /// Nobody would see it.
     #[error("the name {0:?} begins or ends with white space; remove that")]
     Padded(String),
@@ -90,6 +93,9 @@ impl ToolName {
         if let Some(control) = text.chars().find(|character| character.is_control()) {
             return Err(InvalidName::Control(control));
         }
+        if let Some(invisible) = text.chars().find(|character| is_invisible(*character)) {
+            return Err(InvalidName::Invisible(invisible));
+        }
         if text.trim() != text {
             return Err(InvalidName::Padded(text.chars().take(Self::LONGEST_DESCRIBED).collect()));
         }
@@ -128,6 +134,29 @@ impl fmt::Display for ToolName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
+}
+
+/// Whether it takes no room, or only turns the direction of what follows. The mark that asks for a picture (U+FE0F) may
+/// stand, as it does behind many of them.
+fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0e}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 fn is_allowed(character: char) -> bool {
@@ -181,6 +210,17 @@ mod tests {
         for name in ["", " a", "a ", "a\nb", "\u{3000}", "..", "/", &"名".repeat(129)] {
             assert!(ToolName::described(name).is_err(), "{name:?}");
         }
+    }
+
+    #[test]
+    fn what_nobody_sees_is_refused_in_the_name_of_a_described_tool() {
+        for invisible in
+            ['\u{200b}', '\u{200d}', '\u{202e}', '\u{2066}', '\u{feff}', '\u{ad}', '\u{e0041}', '\u{3164}']
+        {
+            let refused = ToolName::described(&format!("get{invisible}weather")).unwrap_err();
+            assert_eq!(refused, InvalidName::Invisible(invisible));
+        }
+        assert!(ToolName::described("☀\u{fe0f} weather").is_ok());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `list_tools_by_category` (R67): the tools of a category, or the categories there are.
 
 use serde_json::{Value, json};
-use toolrail_core::Outcome;
+use toolrail_core::{METADATA, Outcome};
 use toolrail_registry::Snapshot;
 
 use crate::arguments::{Arguments, MOST_TOOLS};
@@ -53,7 +53,13 @@ fn listed(snapshot: &Snapshot, category: &str, limit: usize) -> Value {
     let tools: Vec<Value> = found
         .tools
         .iter()
-        .map(|tool| json!({"name": tool.name, "description": tool.description, "tags": tool.tags}))
+        .map(|tool| {
+            let mut shown = json!({"name": tool.name, "description": tool.description, "tags": tool.tags});
+            if &*tool.kind == METADATA {
+                shown["callable"] = false.into();
+            }
+            shown
+        })
         .collect();
     let mut answer = json!({"category": found.name, "count": tools.len(), "tools": tools});
     if found.count > found.tools.len() {

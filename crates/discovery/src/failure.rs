@@ -11,8 +11,11 @@ pub(crate) fn invalid(message: impl Into<String>) -> CallError {
     CallError::new(ErrorCode::InvalidArguments, message)
 }
 
-/// There is no such tool (R66).
+/// There is no such tool (R66), or it cannot be used.
 pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
+    if let Some(why) = asked.snapshot.why_unusable(name) {
+        return CallError::new(ErrorCode::NotFound, format!("工具不可用: {}\n{why}", shortened(name)));
+    }
     let near = asked.registry.no_such_tool(&asked.snapshot, name).await;
     CallError::new(ErrorCode::NotFound, format!("工具不存在: {}\n{}", shortened(name), near.message))
 }
@@ -21,6 +24,15 @@ pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
 pub(crate) fn exists(name: &str) -> CallError {
     let hint = "there is already a tool of that name, and names ignore case; take another, or unregister that one first";
     CallError::new(ErrorCode::Conflict, format!("工具已存在: {name}\n{hint}"))
+}
+
+/// A tool that the group would not have.
+pub(crate) fn not_of_group(group: &str, name: &str) -> CallError {
+    let message = format!(
+        "the group {group:?} would not have the tool {:?}, so that nobody here could find or remove it; give it a name, a tag or a category that the group has, or register it at /mcp",
+        shortened(name)
+    );
+    CallError::new(ErrorCode::Conflict, message)
 }
 
 /// A page from elsewhere wants to change something.

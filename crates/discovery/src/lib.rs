@@ -22,14 +22,14 @@ use toolrail_core::{
     ArgumentCheck, Call, CallError, ErrorCode, Executor, Offer, OfferedTool, Outcome, Preview, TaskSupport,
     ToolName,
 };
-use toolrail_registry::Registry;
+use toolrail_registry::{Registry, SearchMethod};
 
 use asked::Asked;
 
 /// One discovery tool.
 struct Tool {
-    /// Its entry in `tools/list`.
-    entry: fn() -> Value,
+    /// Its entry in `tools/list`, where that is the method of searches that name none.
+    entry: fn(SearchMethod) -> Value,
     /// Carries it out.
     run: for<'a> fn(Asked<'a>) -> Running<'a>,
 }
@@ -39,18 +39,19 @@ type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 /// In the order in which they are listed: what is used first comes first.
 const TOOLS: &[Tool] = &[
     Tool { entry: search::entry, run: |asked| Box::pin(search::among_all(asked)) },
-    Tool { entry: definition::entry, run: |asked| Box::pin(definition::run(asked)) },
-    Tool { entry: call::entry, run: |_| Box::pin(ready(call::run())) },
-    Tool { entry: categories::entry, run: |asked| Box::pin(ready(categories::run(&asked))) },
+    Tool { entry: |_| definition::entry(), run: |asked| Box::pin(definition::run(asked)) },
+    Tool { entry: |_| call::entry(), run: |_| Box::pin(ready(call::run())) },
+    Tool { entry: |_| categories::entry(), run: |asked| Box::pin(ready(categories::run(&asked))) },
     Tool { entry: search::hot_entry, run: |asked| Box::pin(search::among_hot(asked)) },
-    Tool { entry: register::entry, run: |asked| Box::pin(register::run(asked)) },
-    Tool { entry: unregister::entry, run: |asked| Box::pin(unregister::run(asked)) },
+    Tool { entry: |_| register::entry(), run: |asked| Box::pin(register::run(asked)) },
+    Tool { entry: |_| unregister::entry(), run: |asked| Box::pin(unregister::run(asked)) },
 ];
 
-/// The discovery tools and resources of a registry. It has them itself, so they must not hold it.
-pub fn offer(registry: &Weak<Registry>) -> Offer {
+/// The discovery tools and resources of a registry whose searches go by that method where none is named. It has them itself, so
+/// they must not hold it.
+pub fn offer(registry: &Weak<Registry>, default_method: SearchMethod) -> Offer {
     let tools = TOOLS.iter().filter_map(|tool| {
-        let entry = (tool.entry)();
+        let entry = (tool.entry)(default_method);
         let name = ToolName::parse(entry.get("name")?.as_str()?).ok()?;
         let executor = Arc::new(Discovery { registry: Weak::clone(registry), run: tool.run });
         // Models send "5" for 5 and null for nothing; that is no reason to have them ask again.
@@ -87,4 +88,26 @@ fn takes(properties: Value, required: &[&str]) -> Value {
 /// The hints about a tool that only looks.
 fn only_looks() -> Value {
     json!({"readOnlyHint": true, "openWorldHint": false})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_registry_knows_the_discovery_tools_by_name() {
+        let offer = offer(&Weak::new(), SearchMethod::Hybrid);
+        let names: Vec<&str> = offer.tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, toolrail_registry::DISCOVERY_TOOLS);
+    }
+
+    #[test]
+    fn the_schema_names_the_method_that_is_configured() {
+        let offer = offer(&Weak::new(), SearchMethod::Hybrid);
+        for name in ["search_tools", "search_hot_tools"] {
+            let tool = offer.tools.iter().find(|tool| tool.name.as_str() == name).unwrap();
+            let method = tool.entry.pointer("/inputSchema/properties/search_method").unwrap();
+            assert_eq!(method["default"], "hybrid", "{method}");
+        }
+    }
 }

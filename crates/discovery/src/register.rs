@@ -3,11 +3,11 @@
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, Severity};
-use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, Written};
+use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, Written, is_discovery_tool};
 
 use crate::arguments::Arguments;
 use crate::asked::{Asked, good};
-use crate::failure::{exists, invalid, may_not_change, not_written};
+use crate::failure::{exists, invalid, may_not_change, not_of_group, not_written};
 use crate::takes;
 
 /// The most characters of a description: real ones have some thousands.
@@ -54,8 +54,11 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
     // Not only among what is seen here: names are the same at every endpoint. Nor may one take the name of a shared tool, or
     // of one that is built in, and so come to stand before it.
     let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
-    if catalogue.entry(&name).is_some() || catalogue.find(&name).is_some() {
+    if catalogue.entry(&name).is_some() || is_discovery_tool(&name) {
         return Err(exists(&name));
+    }
+    if let Some(group) = group_without(&asked, &document) {
+        return Err(not_of_group(group, &name));
     }
     let registration = Registration {
         tenant: asked.tenant(),
@@ -77,6 +80,16 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
     }
 }
 
+/// The group at which it is registered, if that would not have it. What is seen in a group is all that can be changed there.
+fn group_without<'a>(asked: &'a Asked<'_>, document: &Value) -> Option<&'a str> {
+    let endpoint = asked.snapshot.endpoint()?;
+    let (group, choice) = (endpoint.group.as_deref()?, endpoint.choice.as_ref()?);
+    let text = |field: &str| document.get(field).and_then(Value::as_str);
+    let tags = document.get("tags").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let fits = choice.fits_words(text("name").unwrap_or_default(), text("category"), tags);
+    (!fits).then_some(group)
+}
+
 fn registered(asked: &Asked<'_>, name: &str, problems: &[Problem]) -> Value {
     let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
     let entry = catalogue.entry(name);
@@ -89,19 +102,30 @@ fn registered(asked: &Asked<'_>, name: &str, problems: &[Problem]) -> Value {
     };
     let is_callable =
         |tool: &Tool| &*tool.kind != METADATA && entry.is_some_and(|entry| entry.live().is_some());
+    let callable = tool.is_some_and(|tool| is_callable(tool));
+    let can = if callable {
+        "it can be called at once"
+    } else {
+        "it is found by search_tools, but cannot be called here"
+    };
     let mut answer = json!({
         "success": true,
         "message": format!("工具已注册: {name}"),
+        "note": format!("the tool {name:?} is registered; {can}"),
         // What makes no tool, such as a prompt, or could not be read back yet, has a name at least.
         "tool": tool.map_or_else(|| json!({"name": name}), |tool| shown(tool)),
-        "callable": tool.is_some_and(|tool| is_callable(tool)),
+        "callable": callable,
     });
-    // Of a tool that is only described, nobody will write the schema anew for a model's sake.
-    let is_whole = tool.is_some_and(|tool| &*tool.kind != METADATA);
-    if is_whole && !problems.is_empty() {
-        answer["warnings"] = json!(problems.iter().take(MOST_TOLD).map(told).collect::<Vec<_>>());
+    let warnings: Vec<Value> = problems.iter().take(MOST_TOLD).map(warning).collect();
+    if !warnings.is_empty() {
+        answer["warnings"] = warnings.into();
     }
     answer
+}
+
+/// A problem that does not keep the tool from being registered.
+fn warning(problem: &Problem) -> Value {
+    json!({"pointer": problem.pointer, "message": problem.message})
 }
 
 fn refused(problems: &[Problem]) -> CallError {
@@ -125,7 +149,7 @@ pub(crate) fn author(caller: &dyn Caller) -> Author {
     let plain = said.unwrap_or_default().chars().filter(|character| !character.is_control());
     let who: String = plain.take(LONGEST).collect::<String>().trim().to_owned();
     let who = if who.is_empty() { "anonymous".to_owned() } else { who };
-    Author { who, address: None, via: "mcp".to_owned() }
+    Author { who, address: caller.address().map(|address| address.to_string()), via: "mcp".to_owned() }
 }
 
 /// What is to be registered.
@@ -138,11 +162,6 @@ struct Proposed {
 impl Proposed {
     fn read(mut arguments: Arguments) -> Result<Self, CallError> {
         let (name, description) = (arguments.text("name")?, arguments.text("description")?);
-        if description.as_ref().is_some_and(|text| text.chars().count() > LONGEST_DESCRIPTION) {
-            return Err(invalid(format!(
-                "工具描述长度超过限制 ({LONGEST_DESCRIPTION} 字符)\nthe description has more than {LONGEST_DESCRIPTION} characters; shorten it"
-            )));
-        }
         let definition = arguments.object("definition")?;
         let others = Others {
             category: arguments.text("category")?,
@@ -152,10 +171,21 @@ impl Proposed {
             mcp_server: arguments.text("mcp_server")?,
         };
         arguments.finish()?;
-        match definition {
+        let proposed = match definition {
             Some(definition) => whole(definition, (name, description), &others),
             None => others.describe(name, description),
+        }?;
+        proposed.with_short_description()
+    }
+
+    fn with_short_description(self) -> Result<Self, CallError> {
+        let description = self.document.get("description").and_then(Value::as_str).unwrap_or_default();
+        if description.chars().nth(LONGEST_DESCRIPTION).is_some() {
+            return Err(invalid(format!(
+                "工具描述长度超过限制 ({LONGEST_DESCRIPTION} 字符)\nthe description has more than {LONGEST_DESCRIPTION} characters; shorten it"
+            )));
         }
+        Ok(self)
     }
 }
 

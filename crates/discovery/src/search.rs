@@ -1,10 +1,13 @@
 //! `search_tools` and `search_hot_tools` (R59–R64, R73): what is wanted in words, the tools that fit best.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
 use toolrail_registry::{
-    Among, Hit, SearchAnswer, SearchError, SearchMethod, SearchRequest, Tool as RegistryTool,
+    Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, SearchAnswer, SearchError, SearchMethod,
+    SearchRequest, Tool as RegistryTool,
 };
 
 use crate::arguments::{Arguments, MOST_TOOLS};
@@ -12,44 +15,43 @@ use crate::asked::{Asked, good};
 use crate::failure::{invalid, shortened};
 use crate::{only_looks, takes};
 
-/// The most characters of a query (15.3 of the requirements).
-const LONGEST_QUERY: usize = 1000;
 /// How many hits there are unless something else is said (R59).
 const USUAL_HITS: usize = 5;
-/// As much of a description is enough to choose by; `get_tool_definition` has all of it.
-const LONGEST_DESCRIPTION: usize = 1000;
 
-pub(crate) fn entry() -> Value {
+pub(crate) fn entry(default_method: SearchMethod) -> Value {
     json!({
         "name": "search_tools",
         "title": "Search tools",
-        "description": "Finds the tools that fit what you want to do. Use it first whenever no tool you already know does the job: \
-            most tools are not listed and are found only here. Say the task in a few words, in English or Chinese, such as \
-            \"create a GitHub pull request\" or \"查询天气\". Returns the best matches with a score from 0 to 1. Then look at \
-            the arguments of one with get_tool_definition, and call it by its name or through call_tool.",
-        "inputSchema": schema("What the tool should do, as keywords or a sentence; with search_method \"regex\" a regular expression"),
+        "description": "Finds the tools that fit what you want to do, whether they are in your list of tools or not. Use it first \
+            whenever no tool you already know does the job. Say the task in a few words, in English or Chinese, such as \
+            \"create a GitHub pull request\" or \"查询天气\". Returns the best matches with a score from 0 to 1. Look at the \
+            arguments of one with get_tool_definition before you call it by its name.",
+        "inputSchema": schema(
+            "What the tool should do, as keywords or a sentence; with search_method \"regex\" a regular expression",
+            default_method,
+        ),
         "annotations": only_looks(),
     })
 }
 
-pub(crate) fn hot_entry() -> Value {
+pub(crate) fn hot_entry(default_method: SearchMethod) -> Value {
     json!({
         "name": "search_hot_tools",
         "title": "Search tools in frequent use",
         "description": "Like search_tools, but only among the tools that are in frequent use here (hot and warm ones). Use it when \
             a proven tool is wanted; if it finds nothing, use search_tools.",
-        "inputSchema": schema("What the tool should do, as keywords or a sentence"),
+        "inputSchema": schema("What the tool should do, as keywords or a sentence", default_method),
         "annotations": only_looks(),
     })
 }
 
-fn schema(query: &str) -> Value {
+fn schema(query: &str, default_method: SearchMethod) -> Value {
     let methods = SearchMethod::ALL.map(SearchMethod::word);
     takes(
         json!({
-            "query": {"type": "string", "description": query, "minLength": 1, "maxLength": LONGEST_QUERY},
+            "query": {"type": "string", "description": query, "minLength": 1, "maxLength": MOST_QUERY_CHARACTERS},
             "search_method": {
-                "type": "string", "enum": methods, "default": SearchMethod::default().word(),
+                "type": "string", "enum": methods, "default": default_method.word(),
                 "description": "bm25: by words, the best choice; regex: by a pattern; hybrid: by words and meaning"
             },
             "limit": {
@@ -99,17 +101,21 @@ impl Wanted {
     fn read(asked: &Asked<'_>) -> Result<Self, CallError> {
         let mut arguments = Arguments::of(asked.call)?;
         let query = arguments.needed("query", "查询不能为空")?;
-        if query.chars().count() > LONGEST_QUERY {
-            return Err(invalid(format!(
-                "查询长度超过限制 ({LONGEST_QUERY} 字符)\nthe query has more than {LONGEST_QUERY} characters; say it in fewer words"
-            )));
-        }
         let word = arguments.text("search_method")?;
         // The REST face says `method`, so whoever knows that says so here.
         let word = word.or(arguments.text("method")?);
         let limit = arguments.limit(USUAL_HITS)?;
         arguments.finish()?;
-        let method = word.map_or(Ok(SearchMethod::default()), |word| method_of(&word))?;
+        let method = word.map_or(Ok(asked.registry.default_method()), |word| method_of(&word))?;
+        let longest = match method {
+            SearchMethod::Regex => MOST_PATTERN_CHARACTERS,
+            SearchMethod::Bm25 | SearchMethod::Hybrid => MOST_QUERY_CHARACTERS,
+        };
+        if query.chars().count() > longest {
+            return Err(invalid(format!(
+                "查询长度超过限制 ({longest} 字符)\nthe query has more than {longest} characters; say it in fewer words"
+            )));
+        }
         Ok(Self { query, method, limit })
     }
 }
@@ -122,7 +128,11 @@ fn method_of(word: &str) -> Result<SearchMethod, CallError> {
 }
 
 fn not_searched(error: &SearchError) -> CallError {
-    CallError::new(ErrorCode::InvalidArguments, error.to_string())
+    let code = match error {
+        SearchError::Query(_) | SearchError::Limit(_) => ErrorCode::InvalidArguments,
+        SearchError::Busy => ErrorCode::Timeout,
+    };
+    CallError::new(code, error.to_string())
 }
 
 fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
@@ -141,7 +151,7 @@ fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
 #[derive(Serialize)]
 struct Shown<'h> {
     tool_name: &'h str,
-    description: String,
+    description: Cow<'h, str>,
     score: f64,
     match_reason: &'static str,
     /// Only said of tools that cannot be called here.
@@ -154,7 +164,7 @@ impl<'h> Shown<'h> {
         let tool = &hit.value;
         Self {
             tool_name: tool.name.as_str(),
-            description: in_short(tool.description.as_deref().unwrap_or_default()),
+            description: tool.short_description(),
             score: score(hit.score),
             match_reason: method.reason(),
             callable: (&*tool.kind == METADATA).then_some(false),
@@ -167,14 +177,6 @@ fn score(score: f32) -> f64 {
     ((f64::from(score) * 1e4).round() / 1e4).clamp(1e-4, 1.0)
 }
 
-fn in_short(description: &str) -> String {
-    if description.chars().count() <= LONGEST_DESCRIPTION {
-        description.to_owned()
-    } else {
-        description.chars().take(LONGEST_DESCRIPTION).chain(['…']).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,11 +187,5 @@ mod tests {
         assert!((score(1e-9) - 1e-4).abs() < f64::EPSILON);
         assert!((score(1.5) - 1.0).abs() < f64::EPSILON);
         assert_eq!(json!(score(0.85)).to_string(), "0.85");
-    }
-
-    #[test]
-    fn a_long_description_is_cut_between_characters() {
-        assert_eq!(in_short(&"名".repeat(1000)).chars().count(), 1000);
-        assert!(in_short(&"名".repeat(1001)).ends_with("名…"));
     }
 }

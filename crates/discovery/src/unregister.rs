@@ -49,6 +49,7 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
     match asked.registry.purge(&which, &author(asked.call.caller)).await {
         Ok(done) => good(&json!({
             "success": true, "tool_name": done.name, "message": format!("工具 '{}' 已成功注销", done.name),
+            "note": format!("the tool {:?} is removed; its name is free again", done.name),
         })),
         Err(WriteError::NotFound(_)) => Err(unknown(&asked, name).await),
         Err(other) => Err(not_written(&other)),

@@ -1,5 +1,6 @@
 //! The client of one request, as those who carry it out see it: what it wants to hear, and how it is asked.
 
+use std::net::IpAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -300,7 +301,11 @@ impl Caller for RequestCaller<'_> {
     }
 
     fn may_change(&self) -> bool {
-        !self.peer.session.foreign_page
+        !self.peer.foreign_page
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.peer.address.or(self.peer.session.address)
     }
 
     fn conversation(&self) -> Option<&str> {

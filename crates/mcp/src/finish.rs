@@ -16,6 +16,8 @@ pub(crate) enum Cache {
     Silent,
     /// For a moment, and for everybody.
     Briefly,
+    /// For a moment, but for nobody else: another tenant sees something else.
+    BrieflyForOne,
     /// Not at all: it may be different the next time, or for somebody else.
     Never,
 }
@@ -26,6 +28,7 @@ impl Cache {
         match self {
             Self::Silent => None,
             Self::Briefly => Some(("1000", "\"public\"")),
+            Self::BrieflyForOne => Some(("1000", "\"private\"")),
             Self::Never => Some(("0", "\"private\"")),
         }
     }

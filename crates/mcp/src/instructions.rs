@@ -7,7 +7,7 @@ use toolrail_registry::{Listing, Snapshot};
 pub(crate) fn of(own: Option<&str>, snapshot: &Snapshot) -> Option<String> {
     let endpoint = snapshot.endpoint();
     let description = endpoint.and_then(|endpoint| endpoint.description.clone());
-    let finds = endpoint.is_some_and(|endpoint| endpoint.discovery);
+    let finds = endpoint.is_some_and(|endpoint| endpoint.discovery.finds());
     let parts = [own.map(str::to_owned), description, about(&snapshot.listing(), finds)];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn how_to_find_tools_is_told_where_some_are_hidden() {
-        let listing = |total, listed| Listing { total, listed, described: 0, mode: ListingMode::Search };
+        let mode = ListingMode::Search;
+        let listing = |total, listed| Listing { total, listed, described: 0, mode, effective: mode };
         assert_eq!(about(&listing(3, 3), true), None);
         assert!(about(&listing(3, 1), true).unwrap().starts_with("2 tools are behind search_tools: "));
         assert!(about(&listing(3, 2), true).unwrap().starts_with("1 tool is behind search_tools: "));

@@ -23,6 +23,8 @@ pub(crate) struct Peer<'a> {
     pub(crate) endpoint: &'a Arc<Endpoint>,
     /// Where it comes from, where it has an address and keeps no connection.
     pub(crate) address: Option<IpAddr>,
+    /// Whether a web page from elsewhere sent the message, which may call tools but not change definitions.
+    pub(crate) foreign_page: bool,
     /// Takes what is to be sent beside the answer; absent if the client cannot be sent anything else.
     pub(crate) outbox: Option<&'a Outbox>,
 }
@@ -38,8 +40,10 @@ pub(crate) struct Session {
     pub(crate) client_info: OnceLock<Value>,
     /// Whether the connection offers the shapes of plain JSON-RPC (`/mcp/ws`).
     pub(crate) plain_shapes: bool,
-    /// Whether a web page from elsewhere sends it, which may call tools but not change definitions.
+    /// Whether a web page from elsewhere opened it: then it sends every message.
     pub(crate) foreign_page: bool,
+    /// Where the connection was opened from.
+    pub(crate) address: Option<IpAddr>,
     /// What this process holds for it.
     pub(crate) live: Option<Arc<Live>>,
 }

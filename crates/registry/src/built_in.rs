@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolrail_core::{Offer, Offered, Problems, ToolName};
+use toolrail_core::{Offer, Offered, OfferedTool, Problems, ToolName};
 
+use crate::endpoint::Discovery;
 use crate::offered::Resource;
 use crate::offered_tool::{Owner, tool_of};
 use crate::registry::Registry;
@@ -20,9 +21,38 @@ pub const DISCOVERY: &str = "discovery";
 /// The discovery tool that calls another. It is never carried out: see [`Registry::resolve`].
 pub const CALL_TOOL: &str = "call_tool";
 
+/// The names of the discovery tools.
+pub const DISCOVERY_TOOLS: [&str; 7] = [
+    "search_tools",
+    "get_tool_definition",
+    CALL_TOOL,
+    "list_tools_by_category",
+    "search_hot_tools",
+    "register_tool",
+    "unregister_tool",
+];
+
+/// Those of them that change what there is.
+const CHANGING: [&str; 2] = ["register_tool", "unregister_tool"];
+
+/// Whether the name is that of a discovery tool, in any case.
+pub fn is_discovery_tool(name: &str) -> bool {
+    let folded = ToolName::fold(name);
+    DISCOVERY_TOOLS.iter().any(|known| *known == folded)
+}
+
 /// What the gateway has by itself.
 #[derive(Default)]
 pub(crate) struct BuiltIns {
+    all: Kept,
+    /// The same without what changes anything.
+    reading: Kept,
+    none: Kept,
+}
+
+/// Some of what the gateway has by itself.
+#[derive(Default)]
+pub(crate) struct Kept {
     /// In the order in which they are listed.
     tools: Vec<Arc<Tool>>,
     by_name: HashMap<String, Arc<Tool>>,
@@ -31,11 +61,27 @@ pub(crate) struct BuiltIns {
 
 impl BuiltIns {
     fn new(offer: &Offer) -> Self {
+        let reading = |tool: &OfferedTool| !CHANGING.contains(&tool.name.as_str());
+        Self { all: Kept::of(offer, |_| true), reading: Kept::of(offer, reading), none: Kept::default() }
+    }
+
+    /// What there is of it where so much is served.
+    pub(crate) fn at(&self, discovery: Discovery) -> &Kept {
+        match discovery {
+            Discovery::Off => &self.none,
+            Discovery::ReadOnly => &self.reading,
+            Discovery::On => &self.all,
+        }
+    }
+}
+
+impl Kept {
+    fn of(offer: &Offer, wanted: impl Fn(&OfferedTool) -> bool) -> Self {
         // Calls of them are no use of a tool, so nobody hears of them.
         let uses = Arc::<UseLog>::default();
         let owner = Owner { kind: DISCOVERY, tenant: None, uses: &uses };
         let mut tools = Vec::new();
-        for offered in &offer.tools {
+        for offered in offer.tools.iter().filter(|tool| wanted(tool)) {
             let mut problems = Problems::default();
             let tool = tool_of(offered, &owner, &offered.entry.to_string().into(), &mut problems);
             if let Some(tool) = tool.filter(|_| !problems.any_error()) {
@@ -73,11 +119,13 @@ fn shelf(offered: &[Offered], make: fn(&Offered) -> Resource) -> Shelf<Resource>
 }
 
 impl Registry {
-    /// The same with what the gateway has by itself.
+    /// The same with what the gateway has by itself. To be said after [`Registry::with_endpoints`].
     #[must_use]
     pub fn with_built_ins(mut self, offer: &Offer) -> Self {
         self.built_ins = Arc::new(BuiltIns::new(offer));
-        let nothing = Published { built_ins: Arc::clone(&self.built_ins), ..Published::default() };
+        let discovery = self.endpoints().main().discovery;
+        let built_ins = Arc::clone(&self.built_ins);
+        let nothing = Published { built_ins, discovery, ..Published::default() };
         self.current.store(Arc::new(Snapshot::shared(Arc::new(nothing))));
         self
     }

@@ -68,13 +68,29 @@ impl Choice {
         Self { patterns: patterns.iter().map(|pattern| Pattern::new(pattern)).collect(), ..self }
     }
 
+    /// The names that were chosen.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// Whether the tool belongs to the group.
     pub fn fits(&self, tool: &Tool) -> bool {
+        let tags = tool.tags.iter().map(|tag| &**tag);
+        self.fits_words(tool.name.as_str(), tool.category.as_deref(), tags)
+    }
+
+    /// Whether a tool of that name, category and tags belongs to the group.
+    pub fn fits_words<'t>(
+        &self,
+        name: &str,
+        category: Option<&str>,
+        mut tags: impl Iterator<Item = &'t str>,
+    ) -> bool {
         let is_in =
             |set: &BTreeSet<String>, word: &str| !set.is_empty() && set.contains(&word.to_lowercase());
-        self.fits_name(tool.name.as_str())
-            || tool.category.as_deref().is_some_and(|category| is_in(&self.categories, category))
-            || tool.tags.iter().any(|tag| is_in(&self.tags, tag))
+        self.fits_name(name)
+            || category.is_some_and(|category| is_in(&self.categories, category))
+            || tags.any(|tag| is_in(&self.tags, tag))
     }
 
     /// Whether a definition is seen in the group. One that is broken has only its name to go by; one that makes no tool is

@@ -172,6 +172,7 @@ fn tool_of(
     if compiled.is_some() || definition.input_schema.is_some() {
         lint::warn_of_poor_definition(&definition, problems);
     }
+    lint::warn_of_hidden_built_in(&definition, problems);
     let arguments = compiled.map(|compiled| compiled.arguments.as_slice()).unwrap_or_default();
     lint::check_arguments(&definition, arguments, problems);
     if let Some(compiled) = compiled.filter(|compiled| !compiled.uses_other_arguments) {

@@ -23,8 +23,8 @@ pub struct Endpoint {
     pub threshold: usize,
     /// The names of tools that are always listed.
     pub pinned: Names,
-    /// Whether the discovery tools are there.
-    pub discovery: bool,
+    /// Which discovery tools are there.
+    pub discovery: Discovery,
 }
 
 impl Default for Endpoint {
@@ -36,8 +36,49 @@ impl Default for Endpoint {
             mode: ListingMode::Full,
             threshold: DEFAULT_THRESHOLD,
             pinned: Names::default(),
-            discovery: true,
+            discovery: Discovery::On,
         }
+    }
+}
+
+/// Which of the discovery tools an endpoint has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Discovery {
+    /// None.
+    Off,
+    /// Those that find and call tools, but neither register nor remove any.
+    ReadOnly,
+    /// All of them.
+    #[default]
+    On,
+}
+
+impl Discovery {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::On, Self::ReadOnly, Self::Off];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "false",
+            Self::ReadOnly => "read-only",
+            Self::On => "true",
+        }
+    }
+
+    /// Which that word means; yes and no may be said in several ways.
+    pub fn parse(word: &str) -> Option<Self> {
+        match word.to_ascii_lowercase().as_str() {
+            "true" | "on" | "yes" | "y" | "t" | "1" => Some(Self::On),
+            "false" | "off" | "no" | "n" | "f" | "0" => Some(Self::Off),
+            "read-only" | "readonly" => Some(Self::ReadOnly),
+            _ => None,
+        }
+    }
+
+    /// Whether tools can be found.
+    pub const fn finds(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::On)
     }
 }
 
@@ -101,7 +142,7 @@ impl Endpoints {
 
     /// Whether any of them has the discovery tools.
     pub fn any_discovery(&self) -> bool {
-        self.main.discovery || self.groups.values().any(|group| group.discovery)
+        self.main.discovery.finds() || self.groups.values().any(|group| group.discovery.finds())
     }
 
     /// Those of the groups, in order of their names.

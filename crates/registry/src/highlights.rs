@@ -1,17 +1,21 @@
 //! Where in a text a query was found, for people to see.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use toolrail_search::{Highlighter, Pattern};
 
 use crate::search::SearchMethod;
+
+/// How long the marks of a pattern may take in all texts together. What is not marked by then stays unmarked.
+const LONGEST: Duration = Duration::from_millis(100);
 
 /// Marks what a query is about, in any number of texts.
 pub struct Highlights(Marks);
 
 enum Marks {
     Words(Highlighter),
-    Pattern(Pattern),
+    Pattern(Pattern, Instant),
     Nothing,
 }
 
@@ -20,7 +24,10 @@ impl Highlights {
     pub fn new(method: SearchMethod, query: &str) -> Self {
         Self(match method {
             SearchMethod::Bm25 | SearchMethod::Hybrid => Marks::Words(Highlighter::new(query)),
-            SearchMethod::Regex => Pattern::new(query.trim()).map_or(Marks::Nothing, Marks::Pattern),
+            SearchMethod::Regex => match Pattern::new(query.trim()) {
+                Ok(pattern) => Marks::Pattern(pattern, Instant::now() + LONGEST),
+                Err(_) => Marks::Nothing,
+            },
         })
     }
 
@@ -37,7 +44,7 @@ impl Highlights {
     fn ranges(&self, text: &str) -> Vec<Range<usize>> {
         match &self.0 {
             Marks::Words(words) => words.ranges(text),
-            Marks::Pattern(pattern) => pattern.ranges(text),
+            Marks::Pattern(pattern, until) => pattern.ranges(text, *until),
             Marks::Nothing => Vec::new(),
         }
     }
@@ -65,7 +72,7 @@ mod tests {
     #[test]
     fn characters_are_counted_rather_than_bytes() {
         let highlights = Highlights::new(SearchMethod::Bm25, "weather report");
-        assert_eq!(highlights.of("天气 weather 报告 report"), [[3, 10], [14, 20]]);
+        assert_eq!(highlights.of("汉字 weather 汉字 report"), [[3, 10], [14, 20]]);
         assert!(highlights.of("").is_empty());
         assert_eq!(
             Highlights::new(SearchMethod::Regex, "气.w|t$").of("天气 weather report"),

@@ -15,7 +15,7 @@ use toolrail_core::{
 use toolrail_search::{Hit, Learnt, Method};
 
 use crate::entry_key::EntryKey;
-use crate::learning_memory::{ConversationKey, Memory};
+use crate::learning_memory::{ConversationKey, Memory, Scope};
 use crate::registry::Registry;
 use crate::search::SearchRequest;
 use crate::snapshot::Snapshot;
@@ -100,7 +100,36 @@ impl Lesson<'_> {
     }
 }
 
+impl Pair {
+    fn is_of(&self, what: &Forget) -> bool {
+        concerns(what, self.tenant.as_deref(), &self.name)
+    }
+}
+
+/// Whether something that was learnt from that tenant about a tool is to be forgotten.
+fn concerns(what: &Forget, tenant: Option<&str>, name: &str) -> bool {
+    match what {
+        Forget::Everything => true,
+        Forget::Tenant(whose) => whose.as_deref() == tenant,
+        Forget::Tools(tools) => {
+            tools.iter().any(|tool| tool.name == name && tool.tenant.as_deref() == tenant)
+        }
+        Forget::Unused { .. } => false,
+    }
+}
+
 impl OfTenant {
+    /// Forgets what is meant, and returns about how many tools.
+    fn forget(&mut self, tenant: Option<&str>, what: &Forget) -> u64 {
+        let names: Vec<Arc<str>> =
+            self.tools.iter().filter(|name| concerns(what, tenant, name)).cloned().collect();
+        for name in &names {
+            self.learnt.forget(name);
+            self.tools.remove_mut(name);
+        }
+        names.len() as u64
+    }
+
     fn put(&mut self, tools: &[&ToolQueries]) {
         for ToolQueries { tool, queries, .. } in tools {
             self.learnt.forget(&tool.name);
@@ -170,10 +199,30 @@ impl Lessons {
         self.change(|learnt| *learnt = HashTrieMapSync::new_sync());
     }
 
-    /// Lets go of what was not written yet, and of the searches that calls may still follow.
-    fn drop_waiting(&self, is_dropped: impl Fn(&Pair) -> bool) {
-        self.waiting().retain(|pair, _| !is_dropped(pair));
-        self.memory.clear();
+    /// Lets go of what was not written yet, and of the conversations that could teach it again.
+    fn drop_waiting(&self, what: &Forget) {
+        self.waiting().retain(|pair, _| !pair.is_of(what));
+        match what {
+            Forget::Everything => self.memory.forget(Scope::Everything),
+            Forget::Tenant(tenant) => self.memory.forget(Scope::Tenant(tenant.as_deref())),
+            Forget::Tools(tools) => {
+                for ToolKey { tenant, name } in tools {
+                    self.memory.forget(Scope::Tool(tenant.as_deref(), name));
+                }
+            }
+            Forget::Unused { .. } => {}
+        }
+    }
+
+    /// Without a store: lets go of what was learnt, and returns about how many tools there was something.
+    fn forget_here(&self, what: &Forget) -> u64 {
+        let mut forgotten = 0;
+        self.change(|learnt| {
+            for tenant in learnt.keys().cloned().collect::<Vec<_>>() {
+                change_of(learnt, tenant.clone(), |known| forgotten += known.forget(tenant.as_deref(), what));
+            }
+        });
+        forgotten
     }
 
     fn change(&self, change: impl FnOnce(&mut ByTenant)) {
@@ -187,24 +236,43 @@ impl Lessons {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// About which tools something was learnt that is lost when those definitions are: a shared tool is also seen by tenants
-    /// that have none of its name.
-    fn lost_with(&self, gone: &HashSet<EntryKey>, snapshot: &Snapshot) -> Vec<ToolKey> {
-        let learnt = self.learnt.load();
-        let mut lost = Vec::new();
-        for (tenant, known) in learnt.iter() {
-            let is_lost = |key: &EntryKey| {
-                let hidden = tenant.is_some() && key.tenant.is_none();
-                known.tools.contains(&key.name)
-                    && (key.tenant == *tenant
-                        || (hidden && snapshot.entry_of(tenant.as_deref(), &key.name).is_none()))
-            };
-            let names = gone.iter().filter(|key| is_lost(key)).map(|key| key.name.to_string());
-            let tenant = tenant.as_deref().map(str::to_owned);
-            lost.extend(names.map(|name| ToolKey { tenant: tenant.clone(), name }));
+    /// Lets go of what was not written yet about tools that are gone, and returns about which of them there is more.
+    fn lose(&self, gone: &HashSet<EntryKey>, snapshot: &Snapshot) -> Vec<ToolKey> {
+        let is_lost = |tenant: &Option<Arc<str>>, name: &Arc<str>| is_lost((tenant, name), gone, snapshot);
+        let mut lost = HashSet::new();
+        self.waiting().retain(|Pair { tenant, name, .. }, _| {
+            let is_kept = !is_lost(tenant, name);
+            if !is_kept {
+                lost.insert((tenant.clone(), Arc::clone(name)));
+            }
+            is_kept
+        });
+        for (tenant, known) in self.learnt.load().iter() {
+            let names = gone.iter().map(|key| &key.name).filter(|name| known.tools.contains(*name));
+            let names = names.filter(|name| is_lost(tenant, name));
+            lost.extend(names.map(|name| (tenant.clone(), Arc::clone(name))));
         }
-        lost
+        for (tenant, name) in &lost {
+            self.memory.forget(Scope::Tool(tenant.as_deref(), name));
+        }
+        let key = |(tenant, name): (Option<Arc<str>>, Arc<str>)| ToolKey {
+            tenant: tenant.as_deref().map(str::to_owned),
+            name: name.to_string(),
+        };
+        lost.into_iter().map(key).collect()
     }
+}
+
+/// Whether what was learnt from a tenant about a tool is lost with those definitions: a shared tool is also seen by tenants
+/// that have none of its name.
+fn is_lost(
+    (tenant, name): (&Option<Arc<str>>, &Arc<str>),
+    gone: &HashSet<EntryKey>,
+    snapshot: &Snapshot,
+) -> bool {
+    let is_gone = |tenant: Option<Arc<str>>| gone.contains(&EntryKey { tenant, name: Arc::clone(name) });
+    let had_none = || snapshot.entry_of(tenant.as_deref(), name).is_none();
+    is_gone(tenant.clone()) || (tenant.is_some() && is_gone(None) && had_none())
 }
 
 /// Changes what was learnt from a tenant.
@@ -272,17 +340,9 @@ impl Registry {
     /// Forgets queries that were learnt, here and on every replica, and returns about how many tools there were some.
     pub async fn forget_learnt(&self, what: &Forget) -> Result<u64, StoreError> {
         let lessons = &self.compiler.uses.lessons;
-        lessons.drop_waiting(|pair| match what {
-            Forget::Everything => true,
-            Forget::Tenant(tenant) => pair.tenant.as_deref() == tenant.as_deref(),
-            Forget::Tools(tools) => tools
-                .iter()
-                .any(|tool| *tool.name == *pair.name && tool.tenant.as_deref() == pair.tenant.as_deref()),
-            Forget::Unused { .. } => false,
-        });
+        lessons.drop_waiting(what);
         let Some(store) = &self.store else {
-            lessons.clear();
-            return Ok(0);
+            return Ok(lessons.forget_here(what));
         };
         let forgotten = store.forget_queries(what).await?;
         self.read_uses(&**store).await?;
@@ -292,26 +352,32 @@ impl Registry {
     /// Writes what was learnt since the last time, and forgets what was learnt about definitions that are gone.
     pub(crate) async fn write_lessons(&self, store: &dyn Store) -> Result<(), StoreError> {
         let log = &self.compiler.uses;
-        let mut waiting: Vec<(Pair, u32)> = std::mem::take(&mut *log.lessons.waiting()).into_iter().collect();
-        while !waiting.is_empty() {
-            let rest = waiting.split_off(AT_ONCE.min(waiting.len()));
-            let learnt: Vec<LearntQuery> = waiting.iter().map(learnt_query).collect();
-            if let Err(error) = store.record_queries(&learnt).await {
-                log.lessons.waiting().extend(waiting.into_iter().chain(rest).take(MOST_WAITING));
-                return Err(error);
-            }
-            waiting = rest;
-        }
         let gone = log.take_gone();
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let lost = log.lessons.lost_with(&gone, &self.snapshot());
+        // First: a tool may be taught and removed between two writes.
+        let lost = if gone.is_empty() { Vec::new() } else { log.lessons.lose(&gone, &self.snapshot()) };
         for lost in lost.chunks(AT_ONCE) {
             if let Err(error) = store.forget_queries(&Forget::Tools(lost.to_vec())).await {
                 log.give_back_gone(gone);
                 return Err(error);
             }
+        }
+        self.write_waiting(store).await
+    }
+
+    async fn write_waiting(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let lessons = &self.compiler.uses.lessons;
+        let waiting = std::mem::take(&mut *lessons.waiting());
+        // A call may have ended after its tool was gone.
+        let is_there = |pair: &Pair| self.catalogue(pair.tenant.as_deref()).find(&pair.name).is_some();
+        let mut waiting: Vec<(Pair, u32)> = waiting.into_iter().filter(|(pair, _)| is_there(pair)).collect();
+        while !waiting.is_empty() {
+            let rest = waiting.split_off(AT_ONCE.min(waiting.len()));
+            let learnt: Vec<LearntQuery> = waiting.iter().map(learnt_query).collect();
+            if let Err(error) = store.record_queries(&learnt).await {
+                lessons.waiting().extend(waiting.into_iter().chain(rest).take(MOST_WAITING));
+                return Err(error);
+            }
+            waiting = rest;
         }
         Ok(())
     }

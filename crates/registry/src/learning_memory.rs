@@ -1,7 +1,7 @@
 //! The searches of the last minutes, by conversation, so that it can be told which of them a call came after. Bounded in
 //! every way; who was not looking for anything takes no lock.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,12 +42,32 @@ struct Inner {
     order: VecDeque<(u64, u64)>,
     next: u64,
     bytes: usize,
-    taught: HashSet<u64>,
+    /// The pairs that were taught: those of which conversation.
+    taught: HashMap<u64, Taught>,
     taught_order: VecDeque<u64>,
+}
+
+/// About what a conversation taught something, as hashes.
+struct Taught {
+    tenant: u64,
+    name: u64,
+}
+
+/// What to forget.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Scope<'a> {
+    /// Everything.
+    Everything,
+    /// What conversations of a tenant were about, or of those without one.
+    Tenant(Option<&'a str>),
+    /// What they were about as far as it concerns one tool, by its folded name.
+    Tool(Option<&'a str>, &'a str),
 }
 
 struct Searched {
     which: u64,
+    /// The hash of whose it was.
+    tenant: u64,
     at: Instant,
     query: Arc<str>,
     /// The hashes of the folded names of the hits.
@@ -62,7 +82,10 @@ impl Searched {
 
 /// Which conversation of whom.
 #[derive(Clone, Copy)]
-pub(crate) struct ConversationKey(u64);
+pub(crate) struct ConversationKey {
+    conversation: u64,
+    tenant: u64,
+}
 
 impl Default for Memory {
     fn default() -> Self {
@@ -84,7 +107,7 @@ impl Memory {
             return;
         }
         let at = Instant::now();
-        self.inner().remember(key, Searched { which: 0, at, query: query.into(), hits });
+        self.inner().remember(key, Searched { which: 0, tenant: key.tenant, at, query: query.into(), hits });
         let until = self.seconds(at) + u32::try_from(REMEMBERED.as_secs()).unwrap_or(u32::MAX);
         if let Some(slot) = self.slot(key) {
             slot.fetch_max(until, Ordering::Release);
@@ -112,23 +135,25 @@ impl Memory {
 
     /// The key of a conversation of a tenant; nobody else can make up the same.
     pub(crate) fn key(&self, tenant: Option<&str>, conversation: &str) -> ConversationKey {
-        ConversationKey(self.hasher.hash_one((tenant, conversation)))
+        let conversation = self.hasher.hash_one((tenant, conversation));
+        ConversationKey { conversation, tenant: self.hasher.hash_one(tenant) }
     }
 
     /// The last thing that the conversation was looking for when it was shown that tool.
     pub(crate) fn query_before(&self, key: ConversationKey, name: &str) -> Option<Arc<str>> {
         let name = self.hasher.hash_one(name);
         let inner = self.inner();
-        let searches = inner.conversations.get(&key.0)?.iter().rev();
+        let searches = inner.conversations.get(&key.conversation)?.iter().rev();
         let mut fresh = searches.take_while(|searched| searched.at.elapsed() <= REMEMBERED);
         fresh.find(|searched| searched.hits.contains(&name)).map(|searched| Arc::clone(&searched.query))
     }
 
     /// Whether the conversation teaches this for the first time.
     pub(crate) fn is_new(&self, key: ConversationKey, query: &str, name: &str) -> bool {
-        let pair = self.hasher.hash_one((key.0, query, name));
+        let pair = self.hasher.hash_one((key.conversation, query, name));
+        let taught = Taught { tenant: key.tenant, name: self.hasher.hash_one(name) };
         let mut inner = self.inner();
-        if !inner.taught.insert(pair) {
+        if inner.taught.insert(pair, taught).is_some() {
             return false;
         }
         inner.taught_order.push_back(pair);
@@ -140,16 +165,23 @@ impl Memory {
         true
     }
 
-    /// Forgets all searches.
-    pub(crate) fn clear(&self) {
+    /// Forgets searches, and that something was taught, which can then be taught again.
+    pub(crate) fn forget(&self, scope: Scope<'_>) {
         let mut inner = self.inner();
-        inner.conversations.clear();
-        inner.order.clear();
-        inner.bytes = 0;
+        match scope {
+            Scope::Everything => {
+                let next = inner.next;
+                *inner = Inner { next, ..Inner::default() };
+            }
+            Scope::Tenant(tenant) => inner.forget_tenant(self.hasher.hash_one(tenant)),
+            Scope::Tool(tenant, name) => {
+                inner.forget_tool(self.hasher.hash_one(tenant), self.hasher.hash_one(name));
+            }
+        }
     }
 
     fn slot(&self, key: ConversationKey) -> Option<&AtomicU32> {
-        let place = usize::try_from(key.0 % SLOTS as u64).ok()?;
+        let place = usize::try_from(key.conversation % SLOTS as u64).ok()?;
         self.until.get(place)
     }
 
@@ -164,7 +196,8 @@ impl Memory {
 }
 
 impl Inner {
-    fn remember(&mut self, ConversationKey(key): ConversationKey, mut searched: Searched) {
+    fn remember(&mut self, key: ConversationKey, mut searched: Searched) {
+        let key = key.conversation;
         self.next += 1;
         searched.which = self.next;
         self.bytes += searched.bytes();
@@ -179,6 +212,31 @@ impl Inner {
         while self.is_full() || self.oldest_is_stale() {
             self.forget_oldest();
         }
+    }
+
+    fn forget_tenant(&mut self, tenant: u64) {
+        let is_kept =
+            |searches: &VecDeque<Searched>| searches.iter().all(|searched| searched.tenant != tenant);
+        self.conversations.retain(|_, searches| is_kept(searches));
+        self.bytes = self.conversations.values().flatten().map(Searched::bytes).sum();
+        let Self { conversations, order, .. } = self;
+        order.retain(|(key, _)| conversations.contains_key(key));
+        self.forget_taught(|taught| taught.tenant == tenant);
+    }
+
+    fn forget_tool(&mut self, tenant: u64, name: u64) {
+        for searched in self.conversations.values_mut().flatten().filter(|searched| searched.tenant == tenant)
+        {
+            // No name has this, as far as hashes go.
+            searched.hits.iter_mut().filter(|hit| **hit == name).for_each(|hit| *hit = 0);
+        }
+        self.forget_taught(|taught| taught.tenant == tenant && taught.name == name);
+    }
+
+    fn forget_taught(&mut self, is_forgotten: impl Fn(&Taught) -> bool) {
+        self.taught.retain(|_, taught| !is_forgotten(taught));
+        let Self { taught, taught_order, .. } = self;
+        taught_order.retain(|pair| taught.contains_key(pair));
     }
 
     fn is_full(&self) -> bool {
@@ -282,5 +340,26 @@ mod tests {
         assert!(memory.is_new(one, "q", "a"));
         assert!(!memory.is_new(one, "q", "a"));
         assert!(memory.is_new(one, "q", "b") && memory.is_new(other, "q", "a"));
+    }
+
+    #[test]
+    fn only_what_is_meant_is_forgotten() {
+        let memory = Memory::default();
+        let keys = [None, Some("acme"), Some("other")].map(|tenant| memory.key(tenant, "c"));
+        let teach = |key| memory.is_new(key, "q", "a") && memory.is_new(key, "q", "b");
+        for key in keys {
+            memory.note(key, "q", ["a", "b"].into_iter());
+            assert!(teach(key));
+        }
+        let knows = |key, name| memory.query_before(key, name).is_some();
+        memory.forget(Scope::Tool(None, "a"));
+        assert!(!knows(keys[0], "a") && knows(keys[0], "b") && knows(keys[1], "a"));
+        assert!(memory.is_new(keys[0], "q", "a") && !memory.is_new(keys[0], "q", "b"));
+        memory.forget(Scope::Tenant(Some("acme")));
+        assert!(!knows(keys[1], "a") && knows(keys[0], "b") && knows(keys[2], "a"));
+        assert!(teach(keys[1]) && !memory.is_new(keys[2], "q", "a"));
+        memory.forget(Scope::Everything);
+        assert!(!knows(keys[2], "a") && teach(keys[2]));
+        assert_eq!(memory.inner().bytes, 0);
     }
 }

@@ -54,6 +54,7 @@ mod schema_lint;
 mod search;
 mod search_document;
 mod search_parameters;
+mod search_pattern;
 mod shelf;
 mod snapshot;
 mod source;
@@ -79,14 +80,14 @@ mod write;
 mod write_error;
 
 pub use audit::{AuditReport, Noted, Stray};
-pub use built_in::{CALL_TOOL, DISCOVERY};
+pub use built_in::{CALL_TOOL, DISCOVERY, DISCOVERY_TOOLS, is_discovery_tool};
 pub use categories::Category;
 pub use choice::{Choice, Names};
 pub use compile::{Compiler, Wrap};
 pub use context_cost::{ClientFormat, ContextCost, FormatCost};
 pub use contradictions::{Contradiction, HistoryFault};
 pub use described::Described;
-pub use endpoint::{Endpoint, Endpoints, ListingMode};
+pub use endpoint::{Discovery, Endpoint, Endpoints, ListingMode};
 pub use entry::{Entry, SourceId};
 pub use feed::{Feed, Lists};
 pub use header_params::HeaderParam;
@@ -105,8 +106,8 @@ pub use registry::{Registry, RegistryLimits};
 pub use resolve::{Named, Resolved, Unresolved};
 pub use rollback::{RollbackOutcome, RolledBack};
 pub use search::{
-    Among, Hit, MOST_HITS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer, SearchError, SearchMethod,
-    SearchRequest, UnknownMethod,
+    Among, Hit, MOST_HITS, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Matched, SearchAnswer,
+    SearchError, SearchMethod, SearchRequest, UnknownMethod,
 };
 pub use snapshot::Snapshot;
 pub use source::{

@@ -3,6 +3,19 @@
 use serde_json::{Map, Value, json};
 use toolrail_core::{ArgumentUse, Definition, METADATA, Problems, Validator, closest};
 
+use crate::built_in::is_discovery_tool;
+
+/// Notes that a definition takes the place of a tool that the gateway has by itself.
+pub(crate) fn warn_of_hidden_built_in(definition: &Definition, problems: &mut Problems) {
+    let name = definition.name.as_str();
+    if is_discovery_tool(name) {
+        let message = format!(
+            "hides the built-in discovery tool {name:?} of the gateway, so that clients get this one instead; take another name unless that is meant"
+        );
+        problems.warning("/name", message);
+    }
+}
+
 /// Notes what makes a definition hard to choose or to fill in.
 pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Problems) {
     if definition.description.as_deref().unwrap_or_default().trim().is_empty() {
@@ -11,11 +24,11 @@ pub(crate) fn warn_of_poor_definition(definition: &Definition, problems: &mut Pr
             "missing; a model chooses tools by their description, so say what it does and when to use it",
         );
     }
+    // Nobody fills in what nobody calls.
+    if definition.kind == METADATA {
+        return;
+    }
     let Some(schema) = &definition.input_schema else {
-        // Nobody fills in what nobody calls.
-        if definition.kind == METADATA {
-            return;
-        }
         return problems.warning(
             "/inputSchema",
             "missing; it was derived from the templates, without types and descriptions",

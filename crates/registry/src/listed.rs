@@ -30,6 +30,8 @@ pub struct Listing {
     pub described: usize,
     /// How the endpoint lists its tools.
     pub mode: ListingMode,
+    /// What that comes to now: `full` or `search`.
+    pub effective: ListingMode,
 }
 
 impl Listing {
@@ -70,7 +72,12 @@ impl Shown {
             ListingMode::Auto if not_deferred <= endpoint.threshold => (Rule::NotDeferred, not_deferred),
             ListingMode::Search | ListingMode::Auto => (Rule::Eager, eager),
         };
-        let listing = Listing { total, listed, described: tally.described, mode: endpoint.mode };
+        let effective = match rule {
+            Rule::All | Rule::NotDeferred => ListingMode::Full,
+            Rule::Eager => ListingMode::Search,
+        };
+        let (described, mode) = (tally.described, endpoint.mode);
+        let listing = Listing { total, listed, described, mode, effective };
         Self { listing, rule, beyond_pinned: rule != Rule::Eager || tally.eager > 0 }
     }
 
@@ -99,6 +106,7 @@ impl Snapshot {
                 listed: self.tool_count(),
                 described: 0,
                 mode: ListingMode::Full,
+                effective: ListingMode::Full,
             },
         }
     }

@@ -77,6 +77,7 @@ impl Registry {
         let differences = state.merge(&self.compiler, offers);
         let mut published = state.published((self.limits.page_tools, self.limits.page_bytes));
         published.built_ins = Arc::clone(&self.built_ins);
+        published.discovery = self.endpoints().main().discovery;
         let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
         gauges::published(&snapshot);
         let revision = snapshot.revision;

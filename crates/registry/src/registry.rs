@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use toolrail_core::{Problem, Store, Upstream};
 
 use crate::built_in::BuiltIns;
@@ -23,6 +23,7 @@ use crate::merge::State;
 use crate::publish::{self, OffersBell};
 use crate::refresh::OnProgress;
 use crate::search::SearchMethod;
+use crate::search_pattern;
 use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tracked::Tracked;
@@ -82,6 +83,8 @@ pub struct Registry {
     pub(crate) default_method: SearchMethod,
     /// The semantic tier of search.
     pub(crate) meaning: Meaning,
+    /// Who may look for a pattern.
+    pub(crate) patterns: Semaphore,
     /// Keys of this process, where there is no store to keep them.
     pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
 }
@@ -116,6 +119,7 @@ impl Registry {
             endpoints: Endpoints::default(),
             default_method: SearchMethod::default(),
             meaning: Meaning::Absent,
+            patterns: Semaphore::new(search_pattern::AT_ONCE),
             keys: Mutex::default(),
         }
     }

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use toolrail_core::{CallError, ErrorCode, closest};
 
 use crate::built_in::{CALL_TOOL, DISCOVERY};
+use crate::item::Item;
 use crate::registry::Registry;
 use crate::search::{Among, SearchMethod, SearchRequest};
 use crate::snapshot::Snapshot;
@@ -69,6 +70,9 @@ impl Registry {
 
     /// What to say about a tool that is not there, with those that may have been meant.
     pub async fn no_such_tool(&self, snapshot: &Snapshot, name: &str) -> CallError {
+        if let Some(why) = snapshot.why_unusable(name) {
+            return CallError::new(ErrorCode::NotFound, why);
+        }
         let near = self.near(snapshot, name).await;
         let hint = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
         let message =
@@ -101,6 +105,24 @@ impl Registry {
         }
         near.truncate(MOST_TOLD);
         near
+    }
+}
+
+impl Snapshot {
+    /// Why the definition that is there under that name cannot be used as a tool, if there is one that cannot.
+    pub fn why_unusable(&self, name: &str) -> Option<String> {
+        let entry = self.entry(name)?;
+        let name = &entry.name;
+        Some(match &entry.item {
+            Some(Item::Tool(_)) if entry.live().is_some() => return None,
+            Some(Item::Tool(_)) => {
+                format!("the tool {name:?} is switched off; whoever runs the gateway can switch it on")
+            }
+            Some(other) => format!("{name:?} is {}, not a tool; search_tools finds tools", other.word()),
+            None => {
+                format!("the definition of the tool {name:?} has errors; whoever wrote it has to correct it")
+            }
+        })
     }
 }
 

@@ -1,12 +1,10 @@
 //! Finding tools: the words of a query against the indexes of the spaces that somebody sees.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tokio::runtime::{Handle, RuntimeFlavor};
-use toolrail_search::{
-    Extras, Index, Meaning, Parameters, Pattern, PatternQuery, Query, Texts, search_pattern,
-};
+use toolrail_search::{Extras, Index, Meaning, Parameters, Query};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
 use crate::meaning::Meant;
@@ -15,15 +13,21 @@ use crate::snapshot::Snapshot;
 use crate::temperature::Temperature;
 use crate::tool::Tool;
 
-/// The most characters of a query. A longer one is refused rather than cut: what was meant may stand at its end.
-pub const MOST_QUERY_CHARACTERS: usize = 1_000;
+/// The most characters of a query: agents paste whole tasks.
+pub const MOST_QUERY_CHARACTERS: usize = 32_000;
+/// The most characters of a pattern.
+pub const MOST_PATTERN_CHARACTERS: usize = 1_000;
+/// The most characters that are read at the beginning and at the end of a query. What is wanted stands in one of them;
+/// between them stands what it is wanted for.
+const READ_OF_QUERY: (usize, usize) = (2_000, 1_000);
 /// The most hits of one search.
 pub const MOST_HITS: usize = 100;
 
 /// What to look for.
 #[derive(Clone, Debug)]
 pub struct SearchRequest<'a> {
-    /// What somebody wants to do, in words; with [`SearchMethod::Regex`] a pattern. At most [`MOST_QUERY_CHARACTERS`].
+    /// What somebody wants to do, in words; with [`SearchMethod::Regex`] a pattern. At most [`MOST_QUERY_CHARACTERS`]
+    /// or [`MOST_PATTERN_CHARACTERS`].
     pub query: &'a str,
     /// How to look.
     pub method: SearchMethod,
@@ -65,6 +69,9 @@ pub enum SearchError {
     /// That many hits cannot be asked for.
     #[error("the limit is {0}; ask for 1 to {MOST_HITS} tools")]
     Limit(usize),
+    /// Too many patterns are being looked for.
+    #[error("too many searches by pattern are running; try again in a moment, or use search_method \"bm25\"")]
+    Busy,
 }
 
 impl SearchRequest<'_> {
@@ -75,9 +82,13 @@ impl SearchRequest<'_> {
             return Err(SearchError::Query("the query is empty; say what the tool should do".to_owned()));
         }
         let characters = query.chars().count();
-        if characters > MOST_QUERY_CHARACTERS {
+        let (what, most) = match self.method {
+            SearchMethod::Regex => ("pattern", MOST_PATTERN_CHARACTERS),
+            SearchMethod::Bm25 | SearchMethod::Hybrid => ("query", MOST_QUERY_CHARACTERS),
+        };
+        if characters > most {
             return Err(SearchError::Query(format!(
-                "the query has {characters} characters; say in at most {MOST_QUERY_CHARACTERS} what the tool should do"
+                "the {what} has {characters} characters; say in at most {most} what the tool should do"
             )));
         }
         if !(1..=MOST_HITS).contains(&self.limit) {
@@ -94,29 +105,46 @@ impl Registry {
         snapshot: &Snapshot,
         request: &SearchRequest<'_>,
     ) -> Result<SearchAnswer, SearchError> {
-        let text = request.checked()?;
+        let (read, unread) = read_of(request.checked()?);
+        let text = &*read;
         self.ready_uses().await;
         let search = Search { registry: self, snapshot, request, text, now: SystemTime::now() };
-        let (hits, notes) = match request.method {
+        let (hits, mut notes) = match request.method {
             SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
-            SearchMethod::Regex => (search.by_pattern()?, Vec::new()),
+            SearchMethod::Regex => search.by_pattern().await?,
             SearchMethod::Hybrid => {
                 let (meant, notes) = self.meant(text).await;
                 (search.by_words(meant.as_ref()), notes)
             }
         };
         self.note_search(request, text, &hits);
+        notes.extend(unread);
         Ok(SearchAnswer { hits, notes })
     }
 }
 
+/// As much of a query as is read, and a note if that is not all of it.
+fn read_of(query: &str) -> (Cow<'_, str>, Option<String>) {
+    let (first, last) = READ_OF_QUERY;
+    let characters = query.chars().count();
+    if characters <= first + last {
+        return (Cow::Borrowed(query), None);
+    }
+    let begin: String = query.chars().take(first).collect();
+    let end: String = query.chars().skip(characters - last).collect();
+    let note = format!(
+        "of the {characters} characters of the query the first {first} and the last {last} were read; a few words about one step find more"
+    );
+    (Cow::Owned(format!("{begin}\n{end}")), Some(note))
+}
+
 /// One search.
-struct Search<'a> {
-    registry: &'a Registry,
-    snapshot: &'a Snapshot,
-    request: &'a SearchRequest<'a>,
+pub(crate) struct Search<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) request: &'a SearchRequest<'a>,
     /// The query, checked.
-    text: &'a str,
+    pub(crate) text: &'a str,
     now: SystemTime,
 }
 
@@ -139,35 +167,15 @@ impl<'a> Search<'a> {
         toolrail_search::search_with(&self.indexes(), &query, &extras)
     }
 
-    fn by_pattern(&self) -> Result<Vec<Hit<Arc<Tool>>>, SearchError> {
-        let pattern = Pattern::new(self.text).map_err(|error| SearchError::Query(error.to_string()))?;
-        let query = PatternQuery {
-            pattern: &pattern,
-            limit: self.request.limit,
-            texts: &|tool: &Arc<Tool>| self.accepts(tool).then(|| texts_of(tool)),
-        };
-        let look = || search_pattern(&self.indexes(), &query);
-        // Every tool is looked at, which may take a while; where there is one thread only, nobody else can be let on.
-        Ok(match Handle::current().runtime_flavor() {
-            RuntimeFlavor::MultiThread => tokio::task::block_in_place(look),
-            _ => look(),
-        })
-    }
-
-    fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
+    pub(crate) fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
         self.snapshot.spaces_seen().map(|space| &space.index).collect()
     }
 
-    fn accepts(&self, tool: &Arc<Tool>) -> bool {
+    pub(crate) fn accepts(&self, tool: &Arc<Tool>) -> bool {
         let is_wanted = || match self.request.among {
             Among::All => true,
             Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
         };
         self.snapshot.shows(tool) && is_wanted()
     }
-}
-
-fn texts_of(tool: &Tool) -> Texts<'_> {
-    let description = tool.description.as_deref().unwrap_or_default();
-    Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
 }

@@ -2,14 +2,14 @@
 //! request uses one snapshot from start to end. Each tenant sees its own: what is shared, under what it has itself.
 
 use std::ops::Bound;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use toolrail_core::{Problem, Revision, UpstreamState};
 
-use crate::built_in::BuiltIns;
+use crate::built_in::{BuiltIns, Kept};
 use crate::categories::Categories;
 use crate::choice::Choice;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Discovery, Endpoint};
 use crate::entry::{Entry, SourceId};
 use crate::entry_key::EntryKey;
 use crate::item::Item;
@@ -68,6 +68,8 @@ pub(crate) struct Published {
     pub(crate) limits: PageLimits,
     /// What the gateway has by itself.
     pub(crate) built_ins: Arc<BuiltIns>,
+    /// How much of that those have who are at no endpoint: as much as at `/mcp`.
+    pub(crate) discovery: Discovery,
 }
 
 impl Snapshot {
@@ -150,10 +152,9 @@ impl Snapshot {
     }
 
     /// What is built in, as far as it is served here.
-    fn built_in(&self) -> &BuiltIns {
-        static NOTHING: LazyLock<BuiltIns> = LazyLock::new(BuiltIns::default);
-        let is_served = self.endpoint.as_ref().is_none_or(|endpoint| endpoint.discovery);
-        if is_served { &self.published.built_ins } else { &NOTHING }
+    fn built_in(&self) -> &Kept {
+        let here = self.endpoint.as_ref().map(|endpoint| endpoint.discovery);
+        self.published.built_ins.at(here.unwrap_or(self.published.discovery))
     }
 
     /// Whether that tool, which the index of a space seen here has, is seen itself.

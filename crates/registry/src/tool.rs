@@ -62,7 +62,19 @@ pub struct Tool {
     pub(crate) uses: UseCount,
 }
 
+/// As many characters of a description are enough to choose by.
+const SHORT_DESCRIPTION: usize = 500;
+
 impl Tool {
+    /// What it does, cut to what is enough to choose by.
+    pub fn short_description(&self) -> Cow<'_, str> {
+        let description = self.description.as_deref().unwrap_or_default();
+        match description.char_indices().nth(SHORT_DESCRIPTION) {
+            None => Cow::Borrowed(description),
+            Some((end, _)) => Cow::Owned(format!("{}…", description.get(..end).unwrap_or_default())),
+        }
+    }
+
     /// Its entry in `tools/list`, as JSON.
     pub fn list_entry(&self) -> &Bytes {
         &self.entry

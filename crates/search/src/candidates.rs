@@ -3,12 +3,18 @@
 use std::cell::RefCell;
 
 use crate::index::Index;
-use crate::probe::Probes;
+use crate::probe::{List, Probes};
 use crate::wanted::Wish;
 
 /// How many documents are looked at closely, of the whole query and of each clause.
 const CANDIDATES: usize = 96;
 const CLAUSE_CANDIDATES: usize = 24;
+/// How many of all clauses together, unless that makes too few of each.
+const ALL_CLAUSE_CANDIDATES: usize = 160;
+const FEWEST_CLAUSE_CANDIDATES: usize = 8;
+/// How many postings are gone through to choose the candidates. Beyond that, the lists of which a find is worth least are left
+/// out here: words that nearly every document has. The candidates themselves are scored with all of them.
+const MOST_POSTINGS: usize = 40_000;
 
 /// Sums that are kept for the next search, so that none allocates for each document.
 #[derive(Default)]
@@ -48,12 +54,15 @@ fn gather<T: Clone>(
         sums.whole.resize(size, 0.0);
         sums.clause.resize(size, 0.0);
     }
+    let lists = worthwhile(at, probes);
     let mut chosen = Vec::new();
+    let each =
+        (ALL_CLAUSE_CANDIDATES / wish.clauses.max(1)).clamp(FEWEST_CLAUSE_CANDIDATES, CLAUSE_CANDIDATES);
     for clause in 0..wish.clauses {
-        add_clause(at, clause, (wish, probes), sums);
+        add_clause(&lists, clause, (wish, probes), sums);
         if wish.clauses > 1 {
             let best = Best { index, sums: &sums.clause, accept };
-            chosen.extend(best.of(&mut sums.touched_by_clause, CLAUSE_CANDIDATES));
+            chosen.extend(best.of(&mut sums.touched_by_clause, each));
             for slot in sums.touched_by_clause.drain(..) {
                 if let Some(sum) = sums.clause.get_mut(slot as usize) {
                     *sum = 0.0;
@@ -73,10 +82,29 @@ fn gather<T: Clone>(
     chosen
 }
 
+/// The lists that are worth going through, in the order of the query.
+fn worthwhile<'p, 'i>(at: usize, probes: &'p Probes<'i>) -> Vec<&'p List<'i>> {
+    let mut lists: Vec<&List<'_>> = probes.lists.get(at).map_or(&[][..], Vec::as_slice).iter().collect();
+    let whole: usize = lists.iter().map(|list| list.postings.len()).sum();
+    if whole <= MOST_POSTINGS {
+        return lists;
+    }
+    let gain = |list: &List<'_>| probes.all.get(list.probe).map_or(0.0, |probe| probe.gain);
+    lists.sort_by(|one, another| gain(another).total_cmp(&gain(one)));
+    let mut postings = 0;
+    lists.retain(|list| {
+        let first = postings == 0;
+        postings += list.postings.len();
+        first || postings <= MOST_POSTINGS
+    });
+    lists.sort_unstable_by_key(|list| list.probe);
+    lists
+}
+
 /// Adds what the words of a clause are worth; a word that stands in several counts for the whole in the first.
-fn add_clause(at: usize, clause: usize, (wish, probes): (&Wish, &Probes<'_>), sums: &mut Sums) {
-    for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
-        let Some(probe) = probes.probes.get(list.probe) else { continue };
+fn add_clause(lists: &[&List<'_>], clause: usize, (wish, probes): (&Wish, &Probes<'_>), sums: &mut Sums) {
+    for list in lists {
+        let Some(probe) = probes.all.get(list.probe) else { continue };
         let clauses = wish.words.get(probe.word).map_or(0, |word| word.clauses);
         if clauses & (1 << clause) == 0 {
             continue;

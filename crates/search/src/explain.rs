@@ -24,7 +24,7 @@ pub(crate) fn explain(
         if find.value == 0.0 || word.shape == Shape::Bigram {
             continue;
         }
-        let way = probes.probes.get(usize::from(find.probe)).map_or(0, |probe| probe.way);
+        let way = probes.all.get(usize::from(find.probe)).map_or(0, |probe| probe.way);
         let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.to_string())).flatten();
         let field = weightiest(find.fields, parameters).map_or("description", Field::word);
         matched.push(Matched { word: word.word.clone(), by, field, weight: find.value / whole });

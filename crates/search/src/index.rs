@@ -26,6 +26,9 @@ pub struct Index<T: Clone> {
     parameters: Arc<Parameters>,
 }
 
+/// A key, and the document it stands for from now on.
+pub type Change<'d, T> = (Arc<str>, Option<(Document<'d>, T)>);
+
 /// What is kept of a document.
 pub(crate) struct Record<T> {
     pub(crate) key: Arc<str>,
@@ -67,7 +70,7 @@ impl<T: Clone> Index<T> {
 
     /// Adds or replaces the document of each key that comes with one, and removes the others. Many at once are much
     /// cheaper than one by one.
-    pub fn apply<'d>(&mut self, changes: impl IntoIterator<Item = (Arc<str>, Option<(Document<'d>, T)>)>) {
+    pub fn apply<'d>(&mut self, changes: impl IntoIterator<Item = Change<'d, T>>) {
         let mut batch = Vec::new();
         let mut touched = HashSet::new();
         for change in changes {
@@ -96,8 +99,9 @@ impl<T: Clone> Index<T> {
         self.records.iter().flatten().map(|record| &record.value)
     }
 
-    pub(crate) fn records(&self) -> impl Iterator<Item = &Arc<Record<T>>> {
-        self.records.iter().flatten()
+    /// How many slots there are, taken or free.
+    pub(crate) fn slots(&self) -> u32 {
+        crate::pages::index(self.records.len())
     }
 
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {
@@ -108,7 +112,7 @@ impl<T: Clone> Index<T> {
         self.records.get(slot).and_then(Option::as_ref)
     }
 
-    fn apply_batch(&mut self, batch: Vec<(Arc<str>, Option<(Document<'_>, T)>)>) {
+    fn apply_batch(&mut self, batch: Vec<Change<'_, T>>) {
         let parameters = Arc::clone(&self.parameters);
         let mut vocabulary = std::mem::take(&mut self.vocabulary);
         let mut analyst = Analyst::new(&mut vocabulary, &parameters);
@@ -133,10 +137,8 @@ impl<T: Clone> Index<T> {
             self.clear(slot, pending);
             return slot;
         }
-        let slot = match self.free.is_empty() {
-            true => self.records.push(None),
-            false => Arc::make_mut(&mut self.free).pop().unwrap_or_default(),
-        };
+        let free = if self.free.is_empty() { None } else { Arc::make_mut(&mut self.free).pop() };
+        let slot = free.unwrap_or_else(|| self.records.push(None));
         self.keys.insert_mut(Arc::clone(key), slot);
         slot
     }

@@ -60,7 +60,7 @@ impl Default for Learnt {
 
 impl std::fmt::Debug for Learnt {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Learnt").field("tools", &self.past.size()).finish()
+        out.debug_struct("Learnt").field("tools", &self.past.size()).finish_non_exhaustive()
     }
 }
 

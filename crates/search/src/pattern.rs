@@ -1,18 +1,26 @@
-//! Search by a regular expression (R62, R64), in linear time and bounded memory whatever the pattern.
+//! Regular expressions to find tools by (R64): bounded in size, and matched in linear time with short texts. Looking
+//! through an index with one is in `pattern_search.rs`.
 
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Match, Regex, RegexBuilder};
 
-use crate::hit::{Hit, Matched};
-use crate::index::Index;
+use crate::pattern_width;
 
 /// The most characters of a pattern.
 const LONGEST_PATTERN: usize = 1000;
-/// The most memory that a compiled pattern may take, in bytes; the cache of a running one may take as much again.
-const LARGEST_PATTERN: usize = 1 << 20;
+/// The most memory that a compiled pattern may take, in bytes; the time that a text takes grows with it.
+const LARGEST_PATTERN: usize = 128 * 1024;
+/// The most memory that the cache of a running one may take. One that is too small is slow, for it is made again and again.
+const LARGEST_CACHE: usize = 1 << 20;
 /// The part of a text that is looked at, in bytes.
-const LONGEST_TEXT: usize = 16_384;
+const LONGEST_TEXT: usize = 4_096;
+/// The most matches in a text that are looked at: each may take a walk over all of the text.
+const MOST_MATCHES: usize = 200;
+/// The most parts of a text that are shown.
+const MOST_RANGES: usize = 100;
 /// The most nested groups.
 const DEEPEST: u32 = 50;
 
@@ -20,7 +28,9 @@ const DEEPEST: u32 = 50;
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
-    text: String,
+    /// The same for all of a text, made when it is first needed.
+    whole: Arc<OnceLock<Option<Regex>>>,
+    pub(crate) text: String,
 }
 
 /// Why a pattern cannot be searched for.
@@ -40,7 +50,7 @@ pub enum PatternError {
         why: String,
     },
     /// It would need too much memory.
-    #[error("the pattern is too large when compiled; use smaller repetitions")]
+    #[error("the pattern is too large when compiled; use smaller repetitions and fewer classes")]
     Large,
 }
 
@@ -55,16 +65,6 @@ pub struct Texts<'a> {
     pub tags: Vec<&'a str>,
 }
 
-/// What to look for by a pattern.
-pub struct PatternQuery<'a, T> {
-    /// The pattern.
-    pub pattern: &'a Pattern,
-    /// The most hits.
-    pub limit: usize,
-    /// The texts of a document, or `None` if it may not be found at all.
-    pub texts: &'a (dyn for<'t> Fn(&'t T) -> Option<Texts<'t>> + Sync),
-}
-
 impl Pattern {
     /// Reads a pattern.
     pub fn new(text: &str) -> Result<Self, PatternError> {
@@ -72,24 +72,23 @@ impl Pattern {
         if length > LONGEST_PATTERN {
             return Err(PatternError::Long(text.chars().count()));
         }
-        let built = RegexBuilder::new(text)
-            .case_insensitive(true)
-            .size_limit(LARGEST_PATTERN)
-            .dfa_size_limit(LARGEST_PATTERN)
-            .nest_limit(DEEPEST)
-            .build();
-        match built {
-            Ok(regex) => Ok(Self { regex, text: text.to_owned() }),
+        if !pattern_width::is_narrow(text, DEEPEST) {
+            return Err(PatternError::Large);
+        }
+        match build(text) {
+            Ok(regex) => Ok(Self { regex, whole: Arc::default(), text: text.to_owned() }),
             Err(error) => Err(explain(text, &error)),
         }
     }
 
-    /// The score of a tool with these texts and the field it is for, `None` if the pattern is nowhere in them.
-    pub fn score(&self, texts: &Texts<'_>) -> Option<(f32, &'static str)> {
-        let name = self.part(texts.name, (1.0, 0.8)).map(|score| (score, "name"));
-        let description = || self.part(texts.description, (0.6, 0.4)).map(|score| (score, "description"));
+    /// The score of a tool with these texts and the field it is for, `None` if the pattern is nowhere in them, as far as they
+    /// were looked at by then.
+    pub fn score(&self, texts: &Texts<'_>, until: Instant) -> Option<(f32, &'static str)> {
+        let part = |text: &str, scores| self.part(text, scores, until);
+        let name = part(texts.name, (1.0, 0.8)).map(|score| (score, "name"));
+        let description = || part(texts.description, (0.6, 0.4)).map(|score| (score, "description"));
         let tags = || {
-            let tags = texts.tags.iter().filter_map(|tag| self.part(tag, (0.5, 0.3)));
+            let tags = texts.tags.iter().filter_map(|tag| part(tag, (0.5, 0.3)));
             tags.max_by(f32::total_cmp).map(|score| (score, "tags"))
         };
         name.or_else(|| {
@@ -97,37 +96,50 @@ impl Pattern {
         })
     }
 
-    /// Where it is in a text, in order.
-    pub fn ranges(&self, text: &str) -> Vec<Range<usize>> {
-        let found = self.regex.find_iter(cut(text)).map(|found| found.range());
-        found.filter(|range| !range.is_empty()).take(100).collect()
+    /// Where it is in a text, in order, as far as that can be told by then.
+    pub fn ranges(&self, text: &str, until: Instant) -> Vec<Range<usize>> {
+        self.matches(cut(text), until).map(|found| found.range()).take(MOST_RANGES).collect()
     }
 
-    fn part(&self, text: &str, (full, part): (f32, f32)) -> Option<f32> {
+    /// The matches that are something.
+    fn matches<'t>(&self, text: &'t str, until: Instant) -> impl Iterator<Item = Match<'t>> {
+        let in_time = move |_: &Match<'_>| Instant::now() < until;
+        let looked_at = self.regex.find_iter(text).take(MOST_MATCHES).take_while(in_time);
+        looked_at.filter(|found| !found.is_empty())
+    }
+
+    fn part(&self, text: &str, (full, part): (f32, f32), until: Instant) -> Option<f32> {
         let text = cut(text);
-        let found = self.regex.find(text).filter(|found| !found.is_empty() || text.is_empty())?;
-        (!text.is_empty()).then_some(if found.range() == (0..text.len()) { full } else { part })
+        if text.is_empty() || Instant::now() >= until {
+            return None;
+        }
+        // Of what it may match it takes what it names first, so that a first match may be shorter than it could be.
+        let first = self.regex.find(text)?;
+        if first.start() == 0 && (first.end() == text.len() || self.is_whole(text)) {
+            return Some(full);
+        }
+        let found = !first.is_empty() || self.matches(text, until).next().is_some();
+        found.then_some(part)
+    }
+
+    /// Whether it can match all of that text.
+    fn is_whole(&self, text: &str) -> bool {
+        let pattern = &self.text;
+        // A comment at its end must not take along what follows.
+        let build = || {
+            build(&format!("\\A(?:{pattern})\\z")).or_else(|_| build(&format!("\\A(?:{pattern}\n)\\z"))).ok()
+        };
+        self.whole.get_or_init(build).as_ref().is_some_and(|whole| whole.is_match(text))
     }
 }
 
-/// The hits of a pattern in all those indexes, the best first, equals by key.
-pub fn search_pattern<T: Clone>(indexes: &[&Index<T>], query: &PatternQuery<'_, T>) -> Vec<Hit<T>> {
-    let mut found: Vec<(f32, &str, &'static str, &T)> = Vec::new();
-    for record in indexes.iter().flat_map(|index| index.records()) {
-        let scored = (query.texts)(&record.value).and_then(|texts| query.pattern.score(&texts));
-        if let Some((score, field)) = scored {
-            found.push((score, &record.key, field, &record.value));
-        }
-    }
-    found.sort_by(|one, another| another.0.total_cmp(&one.0).then_with(|| one.1.cmp(another.1)));
-    found.truncate(query.limit);
-    found
-        .into_iter()
-        .map(|(score, _, field, value)| {
-            let matched = Matched { word: query.pattern.text.clone(), by: None, field, weight: score };
-            Hit { value: value.clone(), score, matched: vec![matched] }
-        })
-        .collect()
+fn build(text: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(text)
+        .case_insensitive(true)
+        .size_limit(LARGEST_PATTERN)
+        .dfa_size_limit(LARGEST_CACHE)
+        .nest_limit(DEEPEST)
+        .build()
 }
 
 fn cut(text: &str) -> &str {

@@ -32,7 +32,7 @@ pub(crate) struct List<'i> {
 
 /// A query that is ready to be run.
 pub(crate) struct Probes<'i> {
-    pub(crate) probes: Vec<Probe>,
+    pub(crate) all: Vec<Probe>,
     /// The lists of each index.
     pub(crate) lists: Vec<Vec<List<'i>>>,
     /// What each word is worth at most.
@@ -57,7 +57,7 @@ pub(crate) fn look_up<'i, T: Clone>(
 ) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
     let mut found =
-        Probes { probes: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
+        Probes { all: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
     for (number, word) in wish.words.iter().enumerate() {
         let mut best = 0.0_f32;
         for (way_number, way) in word.ways.iter().enumerate() {
@@ -85,7 +85,7 @@ impl<'i> Probes<'i> {
         (documents, weight, parameters): (usize, f32, &Parameters),
     ) -> f32 {
         let (mut frequency, mut common) = (0, 0.0);
-        let probe = self.probes.len();
+        let probe = self.all.len();
         for (lists, index) in self.lists.iter_mut().zip(indexes) {
             if let Some((term, found)) = index.vocabulary.find(&way.term) {
                 frequency += found.postings.len();
@@ -97,7 +97,7 @@ impl<'i> Probes<'i> {
             return 0.0;
         }
         let gain = weight * way.weight * rarity(documents, frequency, (common, parameters));
-        self.probes.push(Probe { word, way: way_number, gain });
+        self.all.push(Probe { word, way: way_number, gain });
         gain
     }
 }

@@ -101,7 +101,7 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
                 candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
             self.add_others(index, &mut candidates);
             let finds = rank::find(at, self.wish.words.len(), &self.probes, &candidates);
-            let judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
+            let mut judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
             let best = candidates.iter().enumerate().filter_map(|(number, slot)| {
                 let record = index.record(*slot)?;
                 let lesson = self.lessons.get(&record.key);

@@ -1,6 +1,7 @@
 //! The second stage: the candidates are looked at closely. What a word gains is what its best way gains; then count how much
 //! of the query and of the name is covered, and whether neighbours in the query are neighbours in the document.
 
+use crate::field::Field;
 use crate::index::{Index, Record};
 use crate::learnt::Lesson;
 use crate::parameters::Parameters;
@@ -35,7 +36,7 @@ impl Finds {
 pub(crate) fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u32]) -> Finds {
     let mut finds = vec![Find::default(); words * candidates.len()];
     for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
-        let Some(probe) = probes.probes.get(list.probe) else { continue };
+        let Some(probe) = probes.all.get(list.probe) else { continue };
         let gain = probe.gain / 65535.0;
         let mut rest = candidates;
         for block in list.postings.blocks() {
@@ -110,7 +111,7 @@ impl Terms {
         let mut filter = [0; 64];
         let mut terms = Vec::new();
         for list in probes.lists.get(at).map_or(&[][..], Vec::as_slice) {
-            let Some(probe) = probes.probes.get(list.probe) else { continue };
+            let Some(probe) = probes.all.get(list.probe) else { continue };
             if let Some(bits) = filter.get_mut((list.term as usize >> 6) & 63) {
                 *bits |= 1 << (list.term & 63);
             }
@@ -131,6 +132,17 @@ impl Terms {
     }
 }
 
+/// What a document has of one word.
+#[derive(Default)]
+struct Gain {
+    clauses: u32,
+    value: f32,
+    /// What it would be worth in a document that is all about it.
+    way: f32,
+    /// The same if the name has it.
+    named: f32,
+}
+
 /// Scores the candidates of one index.
 pub(crate) struct Judge<'r, T: Clone> {
     index: &'r Index<T>,
@@ -142,6 +154,8 @@ pub(crate) struct Judge<'r, T: Clone> {
     clauses: Vec<(f32, f32)>,
     /// What all words are worth; never 0.
     whole: f32,
+    /// What the document at hand has of the query's words.
+    gains: Vec<Gain>,
 }
 
 impl<'r, T: Clone> Judge<'r, T> {
@@ -162,18 +176,27 @@ impl<'r, T: Clone> Judge<'r, T> {
             .into_iter()
             .map(|worth| (worth, (worth / longest).powf(parameters.clause_size)))
             .collect();
-        Self { index, wish, probes, parameters, terms: Terms::new(at, probes), clauses, whole: worth(None) }
+        Self {
+            index,
+            wish,
+            probes,
+            parameters,
+            terms: Terms::new(at, probes),
+            clauses,
+            whole: worth(None),
+            gains: Vec::new(),
+        }
     }
 
     /// How well a document fits, with what was learnt about it; 0 is not at all.
-    pub(crate) fn score(&self, record: &Record<T>, finds: &[Find], lesson: Option<&Lesson>) -> f32 {
+    pub(crate) fn score(&mut self, record: &Record<T>, finds: &[Find], lesson: Option<&Lesson>) -> f32 {
+        let seen = self.sequence(record);
+        self.gather(finds, lesson.map_or(&[], |lesson| &lesson.words));
         let parameters = self.parameters;
-        let mut seen = self.sequence(record);
-        seen.learnt = lesson.map_or(&[], |lesson| &lesson.words);
         let called = self.wish.names.iter().any(|name| record.called.contains(name));
         let same = lesson.is_some_and(|lesson| lesson.same);
         let exact = if called { parameters.exact } else { 0.0 } + if same { parameters.same } else { 0.0 };
-        let whole = exact + self.part(finds, &seen, (u32::MAX, self.whole));
+        let whole = exact + self.part(&seen, (u32::MAX, self.whole));
         if self.clauses.len() < 2 {
             return whole;
         }
@@ -181,37 +204,42 @@ impl<'r, T: Clone> Judge<'r, T> {
             .clauses
             .iter()
             .enumerate()
-            .map(|(clause, (worth, share))| self.part(finds, &seen, (1 << clause, *worth)) * share);
+            .map(|(clause, (worth, share))| self.part(&seen, (1 << clause, *worth)) * share);
         (1.0 - parameters.clause) * whole + parameters.clause * parts.fold(0.0, f32::max)
     }
 
-    /// The score of the words of some clauses.
-    fn part(&self, finds: &[Find], seen: &Seen<'_>, (clauses, worth): (u32, f32)) -> f32 {
-        let parameters = self.parameters;
-        let (mut gained, mut covered, mut named) = (0.0, 0.0, 0.0);
+    /// Gathers what the document has of the query's words.
+    fn gather(&mut self, finds: &[Find], learnt: &[(f32, f32)]) {
+        self.gains.clear();
         let words = self.wish.words.iter().zip(finds).zip(&self.probes.worth).enumerate();
-        for (number, ((_, find), most)) in words.filter(|(_, ((word, _), _))| word.clauses & clauses != 0) {
-            let (mut value, mut way) = (0.0, 0.0);
+        for (number, ((word, find), most)) in words {
+            let mut gain = Gain { clauses: word.clauses, ..Gain::default() };
             if find.value > 0.0 {
-                value = (find.value + parameters.further * find.further).min(*most);
-                way = self
-                    .probes
-                    .probes
-                    .get(usize::from(find.probe))
-                    .map_or(0.0, |probe| probe.gain)
-                    .min(*most);
-                if find.fields & 1 != 0 {
-                    named += way;
-                }
+                let way = self.probes.all.get(usize::from(find.probe)).map_or(0.0, |probe| probe.gain);
+                gain.value = (find.value + self.parameters.further * find.further).min(*most);
+                gain.way = way.min(*most);
+                gain.named = if find.fields & Field::Name.bit() == 0 { 0.0 } else { gain.way };
             }
-            if let Some((learnt, worth)) = seen.learnt.get(number).filter(|learnt| learnt.0 > 0.0) {
+            if let Some((learnt, worth)) = learnt.get(number).filter(|learnt| learnt.0 > 0.0) {
                 // A word that many ask with says little, however rare it is in definitions.
                 let most = most.min(*worth);
-                value += (most - value).max(0.0) * parameters.learnt * learnt;
-                way += (most - way).max(0.0) * parameters.learnt * learnt;
+                gain.value += (most - gain.value).max(0.0) * self.parameters.learnt * learnt;
+                gain.way += (most - gain.way).max(0.0) * self.parameters.learnt * learnt;
             }
-            gained += value;
-            covered += way;
+            if gain.value > 0.0 {
+                self.gains.push(gain);
+            }
+        }
+    }
+
+    /// The score of the words of some clauses.
+    fn part(&self, seen: &Seen, (clauses, worth): (u32, f32)) -> f32 {
+        let parameters = self.parameters;
+        let (mut gained, mut covered, mut named) = (0.0, 0.0, 0.0);
+        for gain in self.gains.iter().filter(|gain| gain.clauses & clauses != 0) {
+            gained += gain.value;
+            covered += gain.way;
+            named += gain.named;
         }
         let paired: f32 = seen.pairs.iter().filter(|pair| pair.0 & clauses != 0).map(|pair| pair.1).sum();
         let name = seen.name * (named / worth).sqrt();
@@ -220,7 +248,7 @@ impl<'r, T: Clone> Judge<'r, T> {
     }
 
     /// What the name and the order of the words say.
-    fn sequence<'l>(&self, record: &Record<T>) -> Seen<'l> {
+    fn sequence(&self, record: &Record<T>) -> Seen {
         let mut seen = Seen::default();
         let (mut named, mut name) = (0.0, 0.001);
         let mut last: Option<usize> = None;
@@ -251,7 +279,7 @@ impl<'r, T: Clone> Judge<'r, T> {
         seen
     }
 
-    fn pair(&self, before: usize, this: usize, seen: &mut Seen<'_>) {
+    fn pair(&self, before: usize, this: usize, seen: &mut Seen) {
         let (Some(one), Some(two)) = (self.wish.words.get(before), self.wish.words.get(this)) else { return };
         if two.position != one.position + 1 || seen.pairs.iter().any(|pair| pair.2 == this) {
             return;
@@ -263,9 +291,7 @@ impl<'r, T: Clone> Judge<'r, T> {
 
 /// What the order of a document's words says.
 #[derive(Default)]
-struct Seen<'l> {
-    /// What was learnt about each word.
-    learnt: &'l [(f32, f32)],
+struct Seen {
     /// The part of the name that the query has.
     name: f32,
     /// Neighbours of the query that are neighbours here: their clauses, their worth, the second word.

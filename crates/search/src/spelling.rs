@@ -18,8 +18,11 @@ const LETTERS: usize = 26;
 /// The plain words of a vocabulary by first letter and length, each with the letters it has. A copy costs nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Spellings {
-    shelves: Arc<Vec<Arc<Vec<(u32, u32)>>>>,
+    shelves: Arc<Vec<Shelf>>,
 }
+
+/// The letters and the number of each word.
+type Shelf = Arc<Vec<(u32, u32)>>;
 
 impl Spellings {
     pub(crate) fn add(&mut self, term: &str, id: u32) {

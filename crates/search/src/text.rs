@@ -151,10 +151,8 @@ fn piece<'t>(text: &'t str, at: Range<usize>, each: &mut dyn FnMut(Token<'t>)) {
         each(Token { folded: Cow::Borrowed(word), at, shape: Shape::Number });
         return;
     }
-    let folded = match word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()) {
-        true => Cow::Borrowed(word),
-        false => lexicon::fold(word),
-    };
+    let plain = word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let folded = if plain { Cow::Borrowed(word) } else { lexicon::fold(word) };
     each(Token { folded, at: at.clone(), shape: Shape::Word });
     if digits > 0 {
         for part in word.split(|character: char| character.is_ascii_digit()).filter(|part| part.len() > 1) {
@@ -180,9 +178,9 @@ fn chinese<'t>(text: &'t str, run: Range<usize>, each: &mut dyn FnMut(Token<'t>)
 fn chinese_part<'t>(part: &'t str, start: usize, each: &mut dyn FnMut(Token<'t>)) {
     let folded = lexicon::fold(part);
     // Folding a character keeps its length nearly always; where it does not, the whole run is the place.
-    let place = |from: usize, to: usize| match folded.len() == part.len() {
-        true => start + from..start + to,
-        false => start..start + part.len(),
+    let place = |from: usize, to: usize| {
+        let (from, to) = if folded.len() == part.len() { (from, to) } else { (0, part.len()) };
+        start + from..start + to
     };
     let words = lexicon::segment(&folded);
     let mut pairs: Vec<(usize, usize)> = Vec::new();

@@ -290,6 +290,9 @@ thread_local! {
 
 /// Looks a word up in the language data, or remembers what was found there.
 fn known(folded: &str, shape: Shape) -> Rc<Known> {
+    if matches!(shape, Shape::Bigram | Shape::Number) {
+        return Rc::new(Known { stem: Rc::from(folded), ways: Vec::new() });
+    }
     let remembered = KNOWN.with_borrow(|known| known.get(folded).cloned());
     remembered.unwrap_or_else(|| {
         let found = Rc::new(study(folded, shape));
@@ -305,17 +308,13 @@ fn known(folded: &str, shape: Shape) -> Rc<Known> {
 
 fn study(folded: &str, shape: Shape) -> Known {
     let stem = lexicon::stem(folded);
-    let mut ways: Vec<(Kind, Rc<str>, f32)> = Vec::new();
-    if !matches!(shape, Shape::Bigram | Shape::Number) {
-        ways.extend(lexicon::related(&stem).map(|(term, weight)| (Kind::Related, Rc::from(term), weight)));
-        if shape == Shape::Han {
-            let glosses = lexicon::english_of(folded);
-            ways.extend(glosses.map(|(word, weight)| (Kind::Gloss, Rc::from(&*lexicon::stem(word)), weight)));
-        } else {
-            ways.extend(
-                lexicon::chinese_of(&stem).map(|(word, weight)| (Kind::Gloss, Rc::from(word), weight)),
-            );
-        }
+    let mut ways: Vec<(Kind, Rc<str>, f32)> =
+        lexicon::related(&stem).map(|(term, weight)| (Kind::Related, Rc::from(term), weight)).collect();
+    if shape == Shape::Han {
+        let glosses = lexicon::english_of(folded);
+        ways.extend(glosses.map(|(word, weight)| (Kind::Gloss, Rc::from(&*lexicon::stem(word)), weight)));
+    } else {
+        ways.extend(lexicon::chinese_of(&stem).map(|(word, weight)| (Kind::Gloss, Rc::from(word), weight)));
     }
     Known { stem: Rc::from(&*stem), ways }
 }

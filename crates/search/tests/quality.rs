@@ -11,7 +11,7 @@ use toolrail_search::{Document, Index, Parameter, Query, search};
 const DEPTH: usize = 10;
 
 /// The least nDCG@10 of queries in one language about tools in one.
-const FLOORS: &[(&str, f64)] = &[("en-en", 0.0), ("en-zh", 0.0), ("zh-en", 0.0), ("zh-zh", 0.0)];
+const FLOORS: &[(&str, f64)] = &[("en-en", 57.5), ("en-zh", 78.0), ("zh-en", 75.0), ("zh-zh", 67.0)];
 
 #[test]
 fn quality_on_the_tuning_set_stays_above_its_floors_in_each_language_and_across() {

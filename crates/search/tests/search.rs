@@ -1,12 +1,11 @@
 //! What a search finds, and in which order.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use toolrail_search::{
     Document, Extras, Hit, Index, Learnt, Meaning, Parameter, Parameters, Pattern, PatternError,
-    PatternQuery, Query, Texts, highlights, search, search_pattern, search_with,
+    PatternQuery, PatternSearch, Progress, Query, Texts, highlights, search, search_with,
 };
 
 type Tools = Index<Arc<str>>;
@@ -224,11 +223,11 @@ fn an_explanation_says_by_which_word_something_was_found() {
 #[test]
 fn what_is_used_more_comes_first_among_equals_only() {
     let mut index = catalogue();
-    add(&mut index, &[("copy_a", "Copies a file"), ("copy_b", "Copies a file")]);
+    add(&mut index, &[("copy_x", "Copies a file"), ("copy_y", "Copies a file")]);
     let query =
-        Query { prior: &|name: &Arc<str>| f32::from(u8::from(&**name == "copy_b")), ..query("copy a file") };
+        Query { prior: &|name: &Arc<str>| f32::from(u8::from(&**name == "copy_y")), ..query("copy a file") };
     let hits = search(&[&index], &query);
-    assert_eq!(hits.first().map(|hit| &*hit.value), Some("copy_b"));
+    assert_eq!(hits.first().map(|hit| &*hit.value), Some("copy_y"));
     let query = Query {
         prior: &|name: &Arc<str>| f32::from(u8::from(&**name == "sendEmail")),
         ..query_for_weather()
@@ -295,10 +294,15 @@ fn meaning_adds_to_the_score_and_finds_what_shares_no_word() {
     assert!(hit.matched.iter().any(|matched| matched.field == "meaning"));
 }
 
+fn soon() -> Instant {
+    Instant::now() + Duration::from_mins(1)
+}
+
 #[test]
 fn patterns_score_names_over_descriptions_over_tags() {
-    let score =
-        |pattern: &str, texts: &Texts<'_>| Pattern::new(pattern).unwrap().score(texts).map(|scored| scored.0);
+    let score = |pattern: &str, texts: &Texts<'_>| {
+        Pattern::new(pattern).unwrap().score(texts, soon()).map(|scored| scored.0)
+    };
     let texts = Texts { name: "get_weather", description: "the sky", tags: vec!["rain", "sunshine"] };
     for (pattern, expected) in [
         ("get_.*", Some(1.0)),
@@ -309,6 +313,13 @@ fn patterns_score_names_over_descriptions_over_tags() {
         ("^sun", Some(0.3)),
         ("volcano", None),
         ("x*", None),
+        // What could match all of it does, whatever it would match first.
+        ("get|get_weather", Some(1.0)),
+        ("get_weather??", Some(1.0)),
+        ("(?x) get | get_weather # the weather", Some(1.0)),
+        ("(x)?", None),
+        ("(wea)?", Some(0.8)),
+        ("|get_weather", Some(1.0)),
     ] {
         assert_eq!(score(pattern, &texts), expected, "{pattern}");
     }
@@ -323,9 +334,42 @@ fn a_pattern_finds_tools_in_all_indexes() {
         pattern: &pattern,
         limit: 10,
         texts: &|name| texts(name).map(|()| Texts { name, ..Texts::default() }),
+        until: soon(),
     };
-    let hits = search_pattern(&[&index], &query);
-    assert_eq!(hits.iter().map(|hit| &*hit.value).collect::<Vec<_>>(), ["get_weather_forecast"]);
+    let indexes = [&index];
+    let mut search = PatternSearch::new(&indexes, &query);
+    let begun = Instant::now();
+    let mut steps = 1;
+    while search.step(begun) == Progress::Going {
+        steps += 1;
+    }
+    assert!(steps > search.looked_at(), "each step past its deadline looks at one more");
+    assert_eq!(search.hits().iter().map(|hit| &*hit.value).collect::<Vec<_>>(), ["get_weather_forecast"]);
+}
+
+#[test]
+fn a_search_by_pattern_ends_with_its_time() {
+    let index = catalogue();
+    let pattern = Pattern::new(".").unwrap();
+    let texts: &(dyn for<'t> Fn(&'t Arc<str>) -> Option<Texts<'t>> + Sync) =
+        &|name| Some(Texts { name, ..Texts::default() });
+    let query = PatternQuery { pattern: &pattern, limit: 10, texts, until: Instant::now() };
+    let indexes = [&index];
+    let mut search = PatternSearch::new(&indexes, &query);
+    assert_eq!(search.step(soon()), Progress::GivenUp);
+    assert_eq!(search.looked_at(), 0);
+    assert!(search.hits().is_empty());
+    assert!(pattern.ranges("abc", Instant::now()).is_empty());
+}
+
+#[test]
+fn what_a_pattern_marks_in_a_text_is_bounded() {
+    let ranges = |pattern: &str, text: &str| Pattern::new(pattern).unwrap().ranges(text, soon());
+    assert_eq!(ranges("b", "abcb"), [1..2, 3..4]);
+    assert_eq!(ranges("b*", "abbc"), std::iter::once(1..3).collect::<Vec<_>>());
+    assert_eq!(ranges("a", &"a".repeat(100_000)).len(), 100);
+    assert!(ranges("b", &("a".repeat(5_000) + "b")).is_empty(), "only the beginning is looked at");
+    assert!(ranges("x*", &"a".repeat(100_000)).is_empty());
 }
 
 #[test]
@@ -340,6 +384,12 @@ fn a_wrong_pattern_is_refused_with_the_place() {
     assert_eq!(Pattern::new(&"a".repeat(1001)).unwrap_err(), PatternError::Long(1001));
     assert_eq!(Pattern::new("(((a{100}){100}){100}){100}").unwrap_err(), PatternError::Large);
     assert!(Pattern::new(&"(".repeat(500)).is_err());
+    assert!(Pattern::new(r"[一-龥]+(查询|\w+_\w+)").is_ok());
+    for wide in
+        [r"\pL".repeat(300), "[a-\u{10ffff}]".to_owned(), "[é-龥]".repeat(100), r"[\W&&\d]".repeat(90)]
+    {
+        assert_eq!(Pattern::new(&wide).unwrap_err(), PatternError::Large, "{wide}");
+    }
 }
 
 #[test]
@@ -361,7 +411,7 @@ fn highlights_stand_on_character_boundaries_and_apart() {
 fn no_text_is_too_long_or_too_strange() {
     let mut index = catalogue();
     let long = "é天Aa1_".repeat(40_000);
-    let words = (0..20_000).map(|number| format!("word{number}x ")).collect::<String>();
+    let words = (0..20_000).map(|number| format!("word{number}x")).collect::<Vec<_>>().join(" ");
     let han = "龘".repeat(50_000);
     let odd = "\u{0}\u{202e}\u{fdfa}ﬀ①Ⅷ㍿𠮷🧪 e\u{301}".repeat(300);
     for text in [&long, &words, &han, &odd] {

@@ -1,6 +1,8 @@
 //! A tool calls another: the chain of calls is kept and bounded, and the called tool may speak to the client through the
 //! calling one.
 
+use std::net::IpAddr;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{CallError, Caller, LogLevel, Questions, ToolName, Unanswered, async_trait};
@@ -122,5 +124,9 @@ impl Caller for Nested<'_> {
 
     fn may_change(&self) -> bool {
         self.caller().may_change()
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.caller().address()
     }
 }

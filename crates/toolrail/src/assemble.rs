@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets,
-    Store, ToolName, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
+    ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -104,7 +104,8 @@ async fn put_together(
         registry = registry.with_fallback(&spare.definitions);
     }
     let registry = if settings.endpoints.any_discovery() {
-        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak)))
+        let method = settings.search.default_method;
+        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak, method)))
     } else {
         Arc::new(registry)
     };

@@ -2,10 +2,11 @@
 
 use std::time::Instant;
 
-use toolrail_search::{Extras, Index, Learnt, Parameters, search_with};
+use toolrail_search::Learnt;
 
-use super::data::{Form, Query, Set};
-use super::metrics::{DEPTH, Quality, percentile, spread};
+use super::data::{Query, Set};
+use super::metrics::{Quality, percentile, spread};
+use super::ranker::{Prepared, Ranker};
 
 /// How one set was answered.
 #[derive(Default)]
@@ -43,35 +44,10 @@ fn mean(answers: &[Answer]) -> Quality {
     Quality::percent(&answers.iter().map(|answer| answer.quality).collect::<Vec<_>>())
 }
 
-/// How the tools are indexed and ranked.
-#[derive(Default)]
-pub(crate) struct Ranker {
-    pub(crate) form: Form,
-    pub(crate) parameters: Parameters,
-}
-
-impl Ranker {
-    fn answer(&self, index: &Index<usize>, query: &Query, learnt: Option<&Learnt>) -> Answer {
-        let request = toolrail_search::Query {
-            text: &query.text,
-            limit: DEPTH,
-            accept: &|_| true,
-            prior: &|_| 0.0,
-            learnt,
-        };
-        let extras = Extras { parameters: &self.parameters, meaning: None };
-        let started = Instant::now();
-        let hits = search_with(&[index], &request, &extras);
-        let microseconds = started.elapsed().as_secs_f64() * 1e6;
-        let ranked: Vec<usize> = hits.iter().map(|hit| hit.value).collect();
-        Answer { quality: Quality::of(&ranked, &query.relevant), ranked, microseconds }
-    }
-}
-
 /// Judges a set with what its tools tell, and nothing else.
 pub(crate) fn judge(set: &Set, ranker: &Ranker) -> Judged {
-    let index = set.index(ranker.form, &ranker.parameters);
-    let ask = |query: &Query| ranker.answer(&index, query, None);
+    let prepared = ranker.prepare(set);
+    let ask = |query: &Query| answer(&prepared, query, None);
     // The first round loads what is loaded lazily.
     set.queries.iter().take(50).for_each(|query| drop(ask(query)));
     Judged::new(set, set.queries.iter().map(ask).collect())
@@ -79,11 +55,10 @@ pub(crate) fn judge(set: &Set, ranker: &Ranker) -> Judged {
 
 /// Judges each half of the queries after the other half was learnt.
 pub(super) fn learning(set: &Set, ranker: &Ranker) -> Judged {
-    let index = set.index(ranker.form, &ranker.parameters);
+    let prepared = ranker.prepare(set);
     let learnt = [0, 1].map(|half| learnt_from(set, half));
-    let with = |query: &Query| ranker.answer(&index, query, Some(&learnt[1 - half_of(query)]));
-    let before =
-        mean(&set.queries.iter().map(|query| ranker.answer(&index, query, None)).collect::<Vec<_>>());
+    let with = |query: &Query| answer(&prepared, query, Some(&learnt[1 - half_of(query)]));
+    let before = mean(&set.queries.iter().map(|query| answer(&prepared, query, None)).collect::<Vec<_>>());
     let answers = set.queries.iter().map(with).collect();
     Judged { before: Some(before), ..Judged::new(set, answers) }
 }
@@ -104,6 +79,13 @@ fn learnt_from(set: &Set, half: usize) -> Learnt {
 /// 0 or 1: the same on every machine and in every order of the file.
 fn half_of(query: &Query) -> usize {
     usize::from(spread(&query.id).is_multiple_of(2))
+}
+
+fn answer(prepared: &Prepared<'_>, query: &Query, learnt: Option<&Learnt>) -> Answer {
+    let started = Instant::now();
+    let ranked = prepared.find(&query.text, learnt);
+    let microseconds = started.elapsed().as_secs_f64() * 1e6;
+    Answer { quality: Quality::of(&ranked, &query.relevant), ranked, microseconds }
 }
 
 #[cfg(test)]

@@ -6,18 +6,20 @@ mod data;
 mod floors;
 mod judge;
 mod metrics;
+mod ranker;
 mod report;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use toolrail_search::{Method, Parameters};
 
 pub(crate) use data::{Form, Query, Set, read_all};
 use floors::Floors;
-pub(crate) use judge::{Judged, Ranker, judge};
+pub(crate) use judge::{Judged, judge};
 pub(crate) use metrics::{DEPTH, Quality, percentile, spread};
+pub(crate) use ranker::Ranker;
 use report::Reader;
 
 #[derive(Args)]
@@ -31,9 +33,15 @@ pub(crate) struct EvalOptions {
     /// Read queries.NAME.jsonl instead of queries.jsonl
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
-    /// How to look: bm25 or hybrid
-    #[arg(long, default_value_t)]
-    method: Method,
+    /// How to look: bm25, or hybrid, which needs a table
+    #[arg(long)]
+    method: Option<Method>,
+    /// Look by meaning too, with this table of vectors (safetensors)
+    #[arg(long, value_name = "FILE", requires = "tokenizer")]
+    table: Option<PathBuf>,
+    /// The tokenizer.json of the table
+    #[arg(long, value_name = "FILE", requires = "table")]
+    tokenizer: Option<PathBuf>,
     /// Index only what register_tool carries; `=bare` leaves out arguments and servers too
     #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "registered")]
     as_registered: Option<Form>,
@@ -69,12 +77,20 @@ fn setting(text: &str) -> Result<(String, f32), String> {
 }
 
 impl EvalOptions {
-    fn ranker(&self) -> Ranker {
-        let mut ranker = Ranker { form: self.form(), parameters: Parameters::default() };
+    fn ranker(&self) -> Result<Ranker> {
+        let table = self.table.as_deref().zip(self.tokenizer.as_deref());
+        let table = table.map(|(table, tokenizer)| ranker::read_table(table, tokenizer)).transpose()?;
+        match self.method {
+            Some(Method::Regex) => bail!("the queries of the sets are no patterns; use bm25 or hybrid"),
+            Some(Method::Hybrid) => ensure!(table.is_some(), "hybrid needs --table and --tokenizer"),
+            Some(Method::Bm25) => ensure!(table.is_none(), "bm25 uses no table; use hybrid"),
+            None => {}
+        }
+        let mut ranker = Ranker { form: self.form(), parameters: Parameters::default(), table };
         for (name, value) in &self.settings {
             ranker.parameters.set(name, *value);
         }
-        ranker
+        Ok(ranker)
     }
 
     fn form(&self) -> Form {
@@ -84,6 +100,7 @@ impl EvalOptions {
     /// What this way of judging is called where floors are set.
     fn way(&self) -> &'static str {
         match (self.learn, self.form()) {
+            _ if self.table.is_some() => "table",
             (true, _) => "learnt",
             (false, Form::Whole) => "cold",
             (false, Form::Registered) => "registered",
@@ -93,10 +110,9 @@ impl EvalOptions {
 }
 
 pub(crate) fn run(options: &EvalOptions) -> Result<()> {
-    ensure!(options.method != Method::Regex, "the queries of the sets are no patterns; use bm25 or hybrid");
     let floors = options.floors.as_ref().map(|path| Floors::read(path, options.way())).transpose()?;
     let reader = if options.json { Reader::Machine } else { Reader::Person };
-    let ranker = options.ranker();
+    let ranker = options.ranker()?;
     let mut all = Vec::new();
     for set in read_all(&options.folder, options.split.as_deref(), &options.sets)? {
         let judged = if options.learn { judge::learning(&set, &ranker) } else { judge(&set, &ranker) };

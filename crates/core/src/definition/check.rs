@@ -191,6 +191,7 @@ impl DefinitionForm {
             .response_mapping
             .map_or(Some(ResponseMapping::Passthrough), |mapping| mapping_of(mapping, problems));
         let has_block = settings.is_some();
+        check_tags(document.tags.as_deref().unwrap_or_default(), problems);
         let definition = Definition {
             name,
             title: document.title,
@@ -239,6 +240,20 @@ impl DefinitionForm {
             );
         }
         settings
+    }
+}
+
+/// Tags are words to find a tool by; they stand in every answer about it.
+fn check_tags(tags: &[String], problems: &mut Problems) {
+    const MOST: usize = 100;
+    const LONGEST: usize = 200;
+    if tags.len() > MOST {
+        problems.error("/tags", format!("has {} tags; keep the {MOST} that matter at most", tags.len()));
+    }
+    for (at, tag) in tags.iter().enumerate().take(MOST) {
+        if tag.chars().nth(LONGEST).is_some() {
+            problems.error(format!("/tags/{at}"), format!("is longer than {LONGEST} characters; shorten it"));
+        }
     }
 }
 

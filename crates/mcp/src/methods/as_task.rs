@@ -93,6 +93,7 @@ fn brought(context: &Context<'_>) -> Result<Brought, CallError> {
         client_info: context.caller.client_info().cloned(),
         meta: context.caller.meta().map(ToOwned::to_owned),
         may_change: context.caller.may_change(),
+        address: context.caller.address(),
         conversation: context.caller.conversation().map(str::to_owned),
         group: context.caller.group().map(str::to_owned),
         remembered: context.caller.remembered()?,

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::Context;
-use crate::finish::Cache;
 use crate::reply::{Outcome, Reply};
 use crate::{capabilities, dialect, instructions};
 
@@ -18,5 +17,5 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     }
     let mut out = result.to_string().into_bytes();
     out.pop();
-    Ok(context.finish().close_cached(Outcome::whole(out), Cache::Briefly))
+    Ok(context.finish().close_cached(Outcome::whole(out), context.brief_cache()))
 }

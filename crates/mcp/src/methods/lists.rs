@@ -10,7 +10,6 @@ use toolrail_registry::{List, Snapshot};
 use super::Context;
 use crate::dialect::Dialect;
 use crate::envelope::Params;
-use crate::finish::Cache;
 use crate::reply::{Code, Fault, Outcome, Reply};
 
 pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
@@ -27,7 +26,7 @@ pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
         write_json_string(&mut outcome.out, &URL_SAFE_NO_PAD.encode(next));
     }
     let meta = (list == List::Tools).then(|| counts(context, &snapshot)).flatten();
-    Ok(context.finish().close_with_meta(outcome, Cache::Briefly, meta.as_deref()))
+    Ok(context.finish().close_with_meta(outcome, context.brief_cache(), meta.as_deref()))
 }
 
 /// How many tools there are, and how many of them are listed, for `_meta`.
@@ -42,6 +41,7 @@ fn counts(context: &Context<'_>, snapshot: &Snapshot) -> Option<String> {
         "listed": listing.listed,
         "hidden": listing.hidden(),
         "mode": listing.mode.word(),
+        "listing": listing.effective.word(),
     });
     if listing.described > 0 {
         counts["described"] = listing.described.into();

@@ -173,6 +173,14 @@ impl<'a> Context<'a> {
         self.server.registry.catalogue_at(self.peer.principal.tenant(), self.peer.endpoint)
     }
 
+    /// How long somebody may keep what is seen here.
+    pub(crate) fn brief_cache(&self) -> Cache {
+        match self.peer.principal.tenant() {
+            None => Cache::Briefly,
+            Some(_) => Cache::BrieflyForOne,
+        }
+    }
+
     /// How results end for this client.
     pub(crate) fn finish(&self) -> Finish<'a> {
         Finish { server: self.server, dialect: self.dialect }

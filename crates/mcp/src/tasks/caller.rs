@@ -1,5 +1,6 @@
 //! The client as the executor of a task sees it: nobody is on the line, but questions are answered by `tasks/update`.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct Brought {
     pub(crate) meta: Option<Box<RawValue>>,
     /// Whether it may change definitions.
     pub(crate) may_change: bool,
+    /// Where it came from.
+    pub(crate) address: Option<IpAddr>,
     /// What it was part of.
     pub(crate) conversation: Option<String>,
     /// The group whose endpoint it was sent to.
@@ -179,6 +182,10 @@ impl Caller for TaskCaller {
 
     fn may_change(&self) -> bool {
         self.brought.may_change
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.brought.address
     }
 
     fn conversation(&self) -> Option<&str> {

@@ -72,7 +72,7 @@ async fn each_endpoint_lists_what_it_has_in_its_own_way() {
     assert_eq!(counts["hidden"].as_u64(), Some(total - 2));
     let list = post(&server, "/mcp/some", request("tools/list", json!({}))).await;
     assert_eq!(names(&list), ["asks", "asks_first", "asks_twice", "knows"]);
-    let counts = json!({"total": 4, "listed": 4, "hidden": 0, "mode": "full"});
+    let counts = json!({"total": 4, "listed": 4, "hidden": 0, "mode": "full", "listing": "full"});
     assert_eq!(list["result"]["_meta"], json!({"toolrail/tools": counts}));
     let list = ask(&server, Dialect::Modern, "tools/list", json!({})).await.unwrap();
     assert_eq!(list["_meta"]["toolrail/tools"]["listed"], 2);

@@ -140,6 +140,12 @@ fn offer() -> Offer {
     }
 }
 
+/// `call_tool`, which is resolved before anybody carries it out.
+pub(super) fn call_tool() -> Offer {
+    let tool = tool("call_tool", TaskSupport::Never, |_| refuse());
+    Offer { tools: vec![tool], ..Offer::default() }
+}
+
 pub(super) const WHOLE_TOOL: &str = r#"{"zebra":1.50,"content":[],"structuredContent":[1],"_meta":{"b":1,"io.modelcontextprotocol/serverInfo":{"name":"theirs"},"a":2},"apple":{"z":1,"a":2}}"#;
 
 /// JSON with line breaks of every sort, as some servers print it.

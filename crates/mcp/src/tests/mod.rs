@@ -8,6 +8,7 @@ mod relay;
 mod results;
 mod streamable;
 mod tasks;
+mod through;
 
 use std::sync::Arc;
 
@@ -35,12 +36,19 @@ async fn server_on(store: Option<Arc<dyn Store>>) -> Arc<Server> {
 }
 
 async fn server_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> Arc<Server> {
+    serving(registry_with(store, endpoints)).await
+}
+
+fn registry_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> Registry {
     let form = DefinitionForm::new(vec![Arc::new(fixture::Fixture)]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let document = json!({"name": "fixture", "type": "fixture", "fixture": {}});
     let source = FixedSource::new(SourceId::Demo, "the tests", vec![document]);
     let limits = RegistryLimits { page_tools: 4, ..RegistryLimits::default() };
-    let registry = Registry::new(compiler, store, vec![Arc::new(source)], limits).with_endpoints(endpoints);
+    Registry::new(compiler, store, vec![Arc::new(source)], limits).with_endpoints(endpoints)
+}
+
+async fn serving(registry: Registry) -> Arc<Server> {
     let registry = tokio::task::spawn_blocking(|| filled(registry)).await.expect("it is filled");
     let info = ServerInfo { name: "test".into(), title: None, version: "1".into(), instructions: None };
     Server::new(Arc::new(registry), info, &[7; 32])
@@ -90,7 +98,8 @@ async fn answer_to(client: &Client<'_>, server: &Server, method: &str, params: V
     let session = Session { plain_shapes: params.get("tool").is_some(), ..Session::default() };
     let endpoint = server.registry.endpoints().main();
     let principal = &Principal::Anonymous;
-    let peer = Peer { claims: None, session: &session, principal, endpoint, address: None, outbox };
+    let (address, foreign_page) = (None, false);
+    let peer = Peer { claims: None, session: &session, principal, endpoint, address, foreign_page, outbox };
     let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {
         Some(Handle::Now(handle)) => handle(context),

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::transport::Body;
 
-type Headers<'a> = &'a [(&'a str, &'a str)];
+pub(super) type Headers<'a> = &'a [(&'a str, &'a str)];
 
 async fn send(server: &Arc<Server>, method: &str, headers: Headers<'_>, body: String) -> Response<Body> {
     let mut request = Request::builder().method(method).uri("/mcp");
@@ -20,11 +20,11 @@ async fn send(server: &Arc<Server>, method: &str, headers: Headers<'_>, body: St
     server.answer_http(request.body(Full::new(Bytes::from(body))).unwrap(), None).await
 }
 
-async fn post(server: &Arc<Server>, headers: Headers<'_>, body: Value) -> Response<Body> {
+pub(super) async fn post(server: &Arc<Server>, headers: Headers<'_>, body: Value) -> Response<Body> {
     send(server, "POST", headers, body.to_string()).await
 }
 
-fn request(id: u32, method: &str, params: Value) -> Value {
+pub(super) fn request(id: u32, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
@@ -33,7 +33,7 @@ fn call(id: u32, tool: &str) -> Value {
 }
 
 /// Opens a session of that revision and returns its id.
-async fn initialize(server: &Arc<Server>, revision: &str) -> String {
+pub(super) async fn initialize(server: &Arc<Server>, revision: &str) -> String {
     let params = json!({"protocolVersion": revision, "capabilities": {"elicitation": {}},
         "clientInfo": {"name": "test", "version": "1"}});
     let response = post(server, &[], request(1, "initialize", params)).await;
@@ -41,25 +41,25 @@ async fn initialize(server: &Arc<Server>, revision: &str) -> String {
     response.headers()["mcp-session-id"].to_str().unwrap().to_owned()
 }
 
-async fn json_of(response: Response<Body>) -> Value {
+pub(super) async fn json_of(response: Response<Body>) -> Value {
     assert_eq!(response.headers()["content-type"], "application/json");
     serde_json::from_slice(&response.into_body().collect().await.unwrap().to_bytes()).unwrap()
 }
 
 /// A stream of events, read one at a time.
-struct Events {
+pub(super) struct Events {
     body: Body,
     last_id: Option<String>,
 }
 
 impl Events {
-    fn of(response: Response<Body>) -> Self {
+    pub(super) fn of(response: Response<Body>) -> Self {
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         Self { body: response.into_body(), last_id: None }
     }
 
     /// The next message; null for an event without content, nothing at the end.
-    async fn next(&mut self) -> Option<Value> {
+    pub(super) async fn next(&mut self) -> Option<Value> {
         loop {
             let waited = tokio::time::timeout(Duration::from_secs(5), self.body.frame()).await;
             let frame = waited.expect("an event in time")?;

@@ -21,6 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 pub use remote::{BridgeError, Incoming, Remote, Reply};
 
 use super::connection::MOST_UNDER_WAY;
+use super::paths::UNKNOWN_GROUP;
 use super::stream::{Line, Lines, too_long, write};
 use crate::envelope::{self, Message, Params};
 use crate::live::Live;
@@ -31,7 +32,8 @@ use remote::{Event, Events};
 /// How long the bridge waits before it comes back to a stream that ended.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Bridges until the input ends, then lets the calls under way finish.
+/// Bridges until the input ends, then lets the calls under way finish. A group that the gateway does not have is an error, once
+/// the request is answered that found out.
 pub async fn bridge(
     remote: &dyn Remote,
     input: impl AsyncRead + Unpin,
@@ -52,13 +54,14 @@ pub async fn bridge(
             Some(()) = running.next(), if !running.is_empty() => {}
             sent = poll_fn(|context| bridge.outbox.poll_next(context)) => bridge.say(&mut output, sent).await?,
             () = following.as_mut() => following = Box::pin(pending()),
+            () = bridge.over.notified() => break,
         }
     }
     while let Some(message) = bridge.outbox.take() {
         bridge.say(&mut output, Sent::Message(message)).await?;
     }
     bridge.end().await;
-    Ok(())
+    bridge.why_over.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
 }
 
 /// What the messages of one client have in common.
@@ -72,6 +75,9 @@ struct Bridge<'a> {
     /// How the client introduced itself, in case the session is lost.
     introduction: OnceLock<Bytes>,
     introduced: tokio::sync::Notify,
+    /// Rung when there is nothing to bridge to.
+    over: tokio::sync::Notify,
+    why_over: OnceLock<String>,
 }
 
 impl<'a> Bridge<'a> {
@@ -84,6 +90,8 @@ impl<'a> Bridge<'a> {
             session: Mutex::default(),
             introduction: OnceLock::new(),
             introduced: tokio::sync::Notify::new(),
+            over: tokio::sync::Notify::new(),
+            why_over: OnceLock::new(),
         }
     }
 
@@ -147,6 +155,12 @@ impl<'a> Bridge<'a> {
             && let Some(revision) = revision_of(&body)
         {
             let _ = self.negotiated.set(revision);
+        }
+        if status == 404
+            && let Some(why) = no_such_group(&body)
+        {
+            let _ = self.why_over.set(why);
+            self.over.notify_one();
         }
         match (body.trim_ascii().is_empty(), id) {
             (true, Some(id)) => {
@@ -302,6 +316,14 @@ fn insert(headers: &mut HeaderMap, name: &'static str, value: Option<&str>) {
 /// Whether a message answers the request of that id.
 fn answers(message: &[u8], id: &RawValue) -> bool {
     matches!(envelope::parse(message), Ok(Message::Response(response)) if response.id.is_some_and(|found| found.get() == id.get()))
+}
+
+/// What the gateway says if it has no such group. That does not change by itself: groups are settled when it starts.
+fn no_such_group(body: &Bytes) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    let error = answer.get("error")?;
+    error.get("data")?.get(UNKNOWN_GROUP)?;
+    error.get("message")?.as_str().map(str::to_owned)
 }
 
 fn revision_of(body: &Bytes) -> Option<String> {

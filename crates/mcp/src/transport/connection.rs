@@ -48,6 +48,15 @@ pub(super) struct Connection {
     ready: VecDeque<Pieces>,
 }
 
+/// Who sent a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sender {
+    /// Whoever opened the connection.
+    Opener,
+    /// A web page from elsewhere, whoever opened it.
+    ForeignPage,
+}
+
 /// What the message of one call weighs, as long as the call is under way.
 struct Weight {
     all: Arc<AtomicUsize>,
@@ -97,6 +106,11 @@ impl Connection {
 
     /// Takes one message: starts a call, or cancels one, or answers a question. What comes back is to be sent at once.
     pub(super) fn take(&mut self, bytes: Bytes) -> Option<Pieces> {
+        self.take_from(bytes, Sender::Opener)
+    }
+
+    /// The same where messages come by another way than the connection itself.
+    pub(super) fn take_from(&mut self, bytes: Bytes, sender: Sender) -> Option<Pieces> {
         let id = match envelope::parse(&bytes) {
             Ok(Message::Request(request)) => Some(request.id.get().to_owned()),
             // Short work: no call is started for these, so that they get through when too many are under way.
@@ -121,11 +135,12 @@ impl Connection {
             let message = "too many calls are under way on this connection; wait for one to end";
             return Some(Answer::write(id, Err(Fault::new(Code::CallFailed, message))).body);
         }
-        self.begin(id, bytes);
+        self.begin(id, bytes, sender);
         None
     }
 
-    fn begin(&mut self, id: Option<String>, bytes: Bytes) {
+    fn begin(&mut self, id: Option<String>, bytes: Bytes, sender: Sender) {
+        let foreign_page = self.session.foreign_page || sender == Sender::ForeignPage;
         let (handle, registration) = AbortHandle::new_pair();
         let begun = id.map(|id| self.live.begin(&id, handle));
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
@@ -141,6 +156,7 @@ impl Connection {
                     principal: &principal,
                     endpoint: &endpoint,
                     address: None,
+                    foreign_page,
                     outbox: Some(&outbox),
                 };
                 server.answer(&bytes, &peer).await

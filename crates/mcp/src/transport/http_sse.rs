@@ -17,9 +17,9 @@ use bytes::Bytes;
 use http::{StatusCode, Uri};
 use serde::Deserialize;
 use tokio::sync::mpsc;
-use toolrail_core::{ForeignPage, Principal};
+use toolrail_core::{ForeignPage, PeerAddress, Principal};
 
-use super::connection::Connection;
+use super::connection::{Connection, Sender};
 use super::events::{self, EventSource};
 use super::paths::messages_of;
 use super::read::read;
@@ -38,12 +38,15 @@ pub(crate) struct Mailboxes {
     by_id: Mutex<HashMap<String, Slot>>,
 }
 
+/// One message, and who sent it.
+type Letter = (Bytes, Sender);
+
 /// The way to one connection, and how many bytes are on it.
 #[derive(Clone)]
 struct Slot {
     /// Whose connection it is.
     principal: Principal,
-    sender: mpsc::Sender<Bytes>,
+    sender: mpsc::Sender<Letter>,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -58,7 +61,7 @@ struct Mailbox {
     server: Arc<Server>,
     id: String,
     first: Option<Bytes>,
-    messages: mpsc::Receiver<Bytes>,
+    messages: mpsc::Receiver<Letter>,
     waiting: Arc<AtomicUsize>,
     connection: Connection,
     closing: std::pin::Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,
@@ -69,9 +72,11 @@ pub(super) async fn open(
     State(server): State<Arc<Server>>,
     principal: Option<Extension<Principal>>,
     foreign_page: Option<Extension<ForeignPage>>,
+    address: Option<Extension<PeerAddress>>,
     uri: Uri,
 ) -> Response {
-    let session = Session { foreign_page: foreign_page.is_some(), ..Session::of_connection() };
+    let address = address.map(|Extension(PeerAddress(address))| address);
+    let session = Session { foreign_page: foreign_page.is_some(), address, ..Session::of_connection() };
     let endpoint = match server.endpoint_at(uri.path()) {
         Ok(endpoint) => Arc::clone(endpoint),
         Err(unknown) => return fault(unknown),
@@ -110,6 +115,11 @@ pub(super) async fn take(
     request: Request,
 ) -> Response {
     let principal = request.extensions().get::<Principal>().cloned().unwrap_or_default();
+    // Each message is judged by itself: whoever knows the id of a stream may send to it.
+    let from = match request.extensions().get::<ForeignPage>() {
+        Some(ForeignPage) => Sender::ForeignPage,
+        None => Sender::Opener,
+    };
     let message = match read(request.into_body()).await {
         Ok(message) => message,
         Err(unread) => return fault(unread),
@@ -124,7 +134,7 @@ pub(super) async fn take(
         return fault(too_many());
     }
     mailbox.waiting.fetch_add(length, Ordering::Relaxed);
-    if mailbox.sender.try_send(message).is_err() {
+    if mailbox.sender.try_send((message, from)).is_err() {
         mailbox.waiting.fetch_sub(length, Ordering::Relaxed);
         return fault(too_many());
     }
@@ -152,9 +162,9 @@ impl EventSource for Mailbox {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
-        while let Poll::Ready(Some(message)) = self.messages.poll_recv(context) {
+        while let Poll::Ready(Some((message, from))) = self.messages.poll_recv(context) {
             self.waiting.fetch_sub(message.len(), Ordering::Relaxed);
-            if let Some(answer) = self.connection.take(message) {
+            if let Some(answer) = self.connection.take_from(message, from) {
                 return Poll::Ready(Some(events::event(None, &answer.into_line())));
             }
         }

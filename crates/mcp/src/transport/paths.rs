@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use toolrail_registry::Endpoint;
 
 use crate::reply::{Code, Fault};
@@ -16,6 +17,9 @@ pub(super) const MESSAGES: &str = "/messages";
 pub(super) const GROUP_WEBSOCKET: &str = "/mcp/{group}/ws";
 pub(super) const GROUP_EVENTS: &str = "/mcp/{group}/sse";
 pub(super) const GROUP_MESSAGES: &str = "/mcp/{group}/messages";
+
+/// In the data of an error: the group that is not there.
+pub(super) const UNKNOWN_GROUP: &str = "unknownGroup";
 
 /// Words that mean something else below `/mcp/`, so that no group can be called that.
 pub const TAKEN: &[&str] =
@@ -58,7 +62,8 @@ impl Server {
             let known = if names.is_empty() { "there are none".to_owned() } else { names.join(", ") };
             let name = shortened(group.unwrap_or_default());
             let message = format!("there is no group {name:?}; groups: {known}; all tools are at {ENDPOINT}");
-            Fault::new(Code::InvalidRequest, message).with_status(404)
+            let data = json!({UNKNOWN_GROUP: name});
+            Fault::new(Code::InvalidRequest, message).with_status(404).with_data(data)
         })
     }
 }

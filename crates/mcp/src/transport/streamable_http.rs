@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::{AbortHandle, Abortable};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use toolrail_core::{ForeignPage, PeerAddress};
+use toolrail_core::PeerAddress;
 
 use super::Body;
 use super::events::{self, Answering, Priming, Reading};
@@ -49,6 +49,10 @@ impl Server {
         let (parts, body) = request.into_parts();
         let outcome = match Visitor::of(self, &parts, address) {
             Ok(visitor) => self.answer_visitor(visitor, parts, body).await,
+            // Clients match answers by the id, so it is read even where nobody is there to answer.
+            Err(fault) if parts.method == Method::POST => {
+                read(body).await.map(|bytes| respond_to(&bytes, fault))
+            }
             Err(fault) => Err(fault),
         };
         outcome.unwrap_or_else(|fault| respond(Answer::write(None, Err(fault))))
@@ -86,17 +90,8 @@ impl Server {
             (parts.headers, bytes) = (detached(&parts.headers), Bytes::copy_from_slice(&bytes));
         }
         let session = match self.session_of(&parts.headers, &visitor) {
-            Ok(session) => {
-                let foreign_page = parts.extensions.get::<ForeignPage>().is_some();
-                Session { foreign_page, ..session.unwrap_or_default() }
-            }
-            Err(fault) => {
-                let id = match envelope::parse(&bytes) {
-                    Ok(Message::Request(request)) => Some(request.id),
-                    _ => None,
-                };
-                return Ok(respond(Answer::write(id, Err(fault))));
-            }
+            Ok(session) => session.unwrap_or_default(),
+            Err(fault) => return Ok(respond_to(&bytes, fault)),
         };
         let outbox = Arc::<Outbox>::default();
         let exchange = Exchange {
@@ -276,6 +271,7 @@ impl Exchange {
             principal: &self.visitor.principal,
             endpoint: &self.visitor.endpoint,
             address: self.visitor.address,
+            foreign_page: self.visitor.foreign_page,
             outbox: self.streams.then_some(&*self.outbox),
         };
         let Some(live) = &self.session.live else {
@@ -388,6 +384,15 @@ fn event_id(value: &HeaderValue) -> Result<EventId, Fault> {
 fn nobody_asked() -> Fault {
     let message = "nobody here waits for that answer; the request may have ended, or run elsewhere";
     Fault::new(Code::InvalidRequest, message).with_status(404)
+}
+
+/// The answer to whatever request those bytes are.
+fn respond_to(bytes: &Bytes, fault: Fault) -> Response<Body> {
+    let id = match envelope::parse(bytes) {
+        Ok(Message::Request(request)) => Some(request.id),
+        _ => None,
+    };
+    respond(Answer::write(id, Err(fault)))
 }
 
 fn respond(answer: Answer) -> Response<Body> {

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::request::Parts;
-use toolrail_core::{PeerAddress, Principal};
+use toolrail_core::{ForeignPage, PeerAddress, Principal};
 use toolrail_registry::Endpoint;
 
 use crate::reply::Fault;
@@ -17,6 +17,8 @@ pub(super) struct Visitor {
     pub(super) principal: Principal,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) address: Option<IpAddr>,
+    /// Whether it is a web page from elsewhere.
+    pub(super) foreign_page: bool,
 }
 
 impl Visitor {
@@ -27,6 +29,7 @@ impl Visitor {
             principal: parts.extensions.get().cloned().unwrap_or_default(),
             endpoint: Arc::clone(server.endpoint_at(parts.uri.path())?),
             address: address.map(|PeerAddress(address)| address),
+            foreign_page: parts.extensions.get::<ForeignPage>().is_some(),
         })
     }
 

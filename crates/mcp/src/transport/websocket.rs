@@ -10,7 +10,7 @@ use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use http::Uri;
-use toolrail_core::{ForeignPage, Principal};
+use toolrail_core::{ForeignPage, PeerAddress, Principal};
 
 use super::connection::Connection;
 use super::{LARGEST_MESSAGE, http_sse};
@@ -30,6 +30,7 @@ pub(super) async fn handle(
     State(server): State<Arc<Server>>,
     principal: Option<Extension<Principal>>,
     foreign_page: Option<Extension<ForeignPage>>,
+    address: Option<Extension<PeerAddress>>,
     uri: Uri,
     upgrade: WebSocketUpgrade,
 ) -> Response {
@@ -38,8 +39,12 @@ pub(super) async fn handle(
         Ok(endpoint) => Arc::clone(endpoint),
         Err(unknown) => return http_sse::fault(unknown),
     };
-    let session =
-        Session { plain_shapes: true, foreign_page: foreign_page.is_some(), ..Session::of_connection() };
+    let session = Session {
+        plain_shapes: true,
+        foreign_page: foreign_page.is_some(),
+        address: address.map(|Extension(PeerAddress(address))| address),
+        ..Session::of_connection()
+    };
     let open = server.sockets.token();
     upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE).protocols(["mcp"]).on_upgrade(
         async move |socket| {

@@ -205,6 +205,69 @@ async fn what_was_learnt_can_be_forgotten_on_every_replica() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_taught_and_removed_between_two_writes_is_not_kept() {
+    let rows = rows();
+    let registry = replica(&rows).await;
+    found(&registry, None, "rain", Some("one")).await;
+    call(&registry, None, "beta", &Talk("one")).await;
+    call(&registry, Some("plain"), "beta", &Talk("one")).await;
+    rows.commit(&[purge("beta")]);
+    registry.refresh().await;
+    registry.record_uses().await;
+    assert_eq!(rows.learnt(), []);
+    // Another of its name begins anew, and can be taught.
+    rows.commit(&[definition("beta", "tells of rain again")]);
+    registry.refresh().await;
+    call(&registry, None, "beta", &Talk("one")).await;
+    registry.record_uses().await;
+    assert_eq!(rows.learnt(), [], "the search was for the one before");
+    found(&registry, None, "rain", Some("one")).await;
+    call(&registry, None, "beta", &Talk("one")).await;
+    registry.record_uses().await;
+    assert_eq!(rows.learnt(), [pair(None, "beta", "rain", 1)]);
+}
+
+async fn learn_once(registry: &Registry, tenant: Option<&str>) {
+    found(registry, tenant, "rain", Some("one")).await;
+    call(registry, tenant, "beta", &Talk("one")).await;
+}
+
+fn learnt_times(registry: &Registry, tenant: Option<&str>) -> u32 {
+    let about = registry.learnt_about(tenant, Some("beta"), 10);
+    about.iter().flat_map(|(_, queries)| queries).map(|(_, times)| times).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_forgotten_for_one_tenant_is_taught_again_and_others_keep_theirs() {
+    let rows = rows();
+    let without_store = registry(None, vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    without_store.refresh().await;
+    for registry in [replica(&rows).await, without_store] {
+        let (acme, other) = (Some("acme"), Some("other"));
+        for tenant in [acme, other] {
+            learn_once(&registry, tenant).await;
+        }
+        registry.record_uses().await;
+        // The other tenant has looked for something when the first forgets.
+        found(&registry, other, "some rain", Some("one")).await;
+        assert_eq!(registry.forget_learnt(&Forget::Tenant(Some("acme".to_owned()))).await.unwrap(), 1);
+        assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 1));
+        call(&registry, other, "beta", &Talk("one")).await;
+        call(&registry, acme, "beta", &Talk("one")).await;
+        registry.record_uses().await;
+        assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
+        learn_once(&registry, acme).await;
+        registry.record_uses().await;
+        assert_eq!(learnt_times(&registry, acme), 1, "the same conversation teaches it again");
+        let tool = ToolKey { tenant: Some("acme".to_owned()), name: "beta".to_owned() };
+        assert_eq!(registry.forget_learnt(&Forget::Tools(vec![tool])).await.unwrap(), 1);
+        assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
+        registry.forget_learnt(&Forget::Everything).await.unwrap();
+        assert_eq!(learnt_times(&registry, other), 0);
+    }
+}
+
 /// R75: calls on one replica are seen on the other, and calls that are not written yet where they were made.
 #[tokio::test(flavor = "multi_thread")]
 async fn use_counts_are_seen_at_once_and_on_every_replica() {

@@ -11,6 +11,8 @@ mod vectors;
 
 pub use table::StaticTable;
 pub use text::meaning_text;
+// Whoever reads a table needs these two, and not the rest of core.
+pub use toolrail_core::{Embedding, Reach};
 pub use vectors::{Nearest, Vectors};
 
 /// Why a table cannot be used.

@@ -9,10 +9,10 @@ use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity, UpstreamState};
 use toolrail_mcp::Server;
-use toolrail_registry::{Endpoint, ListingMode, Registry, Snapshot};
+use toolrail_registry::{Discovery, Endpoint, ListingMode, Registry, Snapshot};
 use toolrail_store::StoreUrl;
 
-use super::Hinted;
+use super::{Hinted, served};
 use crate::assemble::Assembly;
 use crate::config::{ConfigFile, ListingFile, Settings};
 use crate::{identity, print};
@@ -57,17 +57,18 @@ pub(super) struct GatewayArgs {
     /// number [default: full]
     #[arg(long, env = "TOOLRAIL_LISTING", value_name = "MODE", value_parser = listing_mode())]
     listing: Option<ListingMode>,
-    /// Whether clients have tools to find tools with, such as search_tools [default: true]
+    /// Whether clients have tools to find tools with, such as search_tools: true, false, or read-only, without those that
+    /// register and remove tools [default: true]
     #[arg(
         long,
         env = "TOOLRAIL_DISCOVERY",
-        value_name = "BOOL",
+        value_name = "WHICH",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "true",
-        value_parser = BoolishValueParser::new()
+        value_parser = discovery
     )]
-    discovery: Option<bool>,
+    discovery: Option<Discovery>,
     /// Also start a small REST service and tools against it
     #[arg(long)]
     pub(super) demo: bool,
@@ -135,6 +136,13 @@ impl GatewayArgs {
     }
 }
 
+fn discovery(word: &str) -> Result<Discovery, String> {
+    Discovery::parse(word).ok_or_else(|| {
+        let known = Discovery::ALL.map(Discovery::word);
+        format!("known are {}", known.join(", "))
+    })
+}
+
 fn listing_mode() -> impl TypedValueParser<Value = ListingMode> {
     let words = ListingMode::ALL.map(ListingMode::word);
     PossibleValuesParser::new(words).map(|word| ListingMode::parse(&word).unwrap_or_default())
@@ -180,8 +188,23 @@ pub(super) fn look_at(settings: &Settings) -> anyhow::Result<()> {
 
 /// The tools by name and what is wrong, a line each (R23); `look` is the command that shows what is wrong.
 pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
-    let snapshot = registry.snapshot();
-    let mut lines: Vec<String> = names(&snapshot).into_iter().chain(waiting(&snapshot, look)).collect();
+    let mut lines = summary_of(&registry.snapshot(), look);
+    lines.extend(served::lines(registry, MOST_NAMES));
+    lines
+}
+
+/// The same where only the tools of one endpoint are served.
+pub(super) fn summary_at(registry: &Registry, endpoint: &Arc<Endpoint>, look: &str) -> Vec<String> {
+    if endpoint.group.is_none() {
+        return summary(registry, look);
+    }
+    let mut lines = summary_of(&registry.catalogue_at(None, endpoint), look);
+    lines.extend(served::line(registry, endpoint));
+    lines
+}
+
+fn summary_of(snapshot: &Snapshot, look: &str) -> Vec<String> {
+    let mut lines: Vec<String> = names(snapshot).into_iter().chain(waiting(snapshot, look)).collect();
     lines.extend(snapshot.sources.iter().map(|source| match &source.failure {
         Some(failure) => format!("{} cannot be read: {failure}", source.description),
         None => format!("{} from {}", print::counted(source.definitions, "definition"), source.description),
@@ -192,29 +215,7 @@ pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
             if errors == 1 { "1 problem keeps".to_owned() } else { format!("{errors} problems keep") };
         lines.push(format!("{problems} definitions from going live; {look}"));
     }
-    let endpoints = registry.endpoints();
-    lines.extend(about_endpoint(registry, endpoints.main()));
-    lines.extend(endpoints.groups().take(MOST_NAMES).filter_map(|group| about_endpoint(registry, group)));
     lines
-}
-
-/// What is served and listed at an endpoint, where that is not everything.
-fn about_endpoint(registry: &Registry, endpoint: &Arc<Endpoint>) -> Option<String> {
-    let snapshot = registry.catalogue_at(None, endpoint);
-    let listing = snapshot.listing();
-    let listed = match listing.hidden() {
-        0 => String::new(),
-        _ => format!(", {} of them listed (mode {})", listing.listed, listing.mode.word()),
-    };
-    let Some(group) = &endpoint.group else {
-        let count = print::counted(listing.total, "tool");
-        return (!listed.is_empty()).then(|| format!("{count} at {}{listed}", toolrail_mcp::ENDPOINT));
-    };
-    if snapshot.tool_count() == 0 {
-        tracing::warn!(group = &**group, "no tool fits the group; see what it chooses in the configuration");
-    }
-    let count = print::counted(snapshot.tool_count(), "tool");
-    Some(format!("group {group}: {count} at {}/{group}{listed}", toolrail_mcp::ENDPOINT))
 }
 
 /// The upstream servers whose tools are not there, or may be old.

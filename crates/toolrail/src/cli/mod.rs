@@ -17,6 +17,7 @@ mod rollback;
 mod schema;
 mod search;
 mod serve;
+mod served;
 mod start_import;
 mod stats;
 mod stdio;

@@ -51,7 +51,10 @@ async fn serve(group: Option<&str>, args: &GatewayArgs) -> anyhow::Result<()> {
         identity::version()
     ));
     let note = demo.as_ref().and_then(|demo| demo.note.clone());
-    for line in gateway::summary(&assembly.registry, &look_at_problems(&settings)).into_iter().chain(note) {
+    for line in gateway::summary_at(&assembly.registry, &endpoint, &look_at_problems(&settings))
+        .into_iter()
+        .chain(note)
+    {
         print::note(format!("  {line}"));
     }
     let server = assemble::mcp_server(&assembly).await?;

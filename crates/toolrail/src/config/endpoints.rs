@@ -6,7 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_core::closest;
-use toolrail_registry::{Choice, Endpoint, Endpoints, ListingMode};
+use toolrail_registry::{Choice, Discovery, Endpoint, Endpoints, ListingMode};
 
 use super::faults::{self, step};
 
@@ -53,8 +53,9 @@ pub(crate) struct GroupFile {
     listing: Option<ListingFile>,
     /// The names of those that are listed in any case.
     pinned: Vec<String>,
-    /// Whether the discovery tools are there; as for all tools when left out.
-    discovery: Option<bool>,
+    /// Which discovery tools are there: `true`, `false` or `read-only`; as for all tools when left out.
+    #[serde(deserialize_with = "discovery")]
+    discovery: Option<Discovery>,
 }
 
 impl ListingFile {
@@ -67,7 +68,7 @@ impl ListingFile {
         }
     }
 
-    fn endpoint(self, discovery: bool) -> Endpoint {
+    fn endpoint(self, discovery: Discovery) -> Endpoint {
         let usual = Endpoint::default();
         Endpoint {
             mode: self.mode.unwrap_or(usual.mode),
@@ -82,7 +83,7 @@ impl ListingFile {
 /// The endpoints that the configuration describes.
 pub(super) fn settle(
     listing: ListingFile,
-    discovery: bool,
+    discovery: Discovery,
     groups: BTreeMap<String, GroupFile>,
 ) -> Endpoints {
     let group = |(name, group): (String, GroupFile)| {
@@ -204,5 +205,17 @@ pub(super) fn listing<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Listi
             Ok(Some(ListingFile { mode: Some(mode), ..ListingFile::default() }))
         }
         Some(mapping) => serde_json::from_value(mapping).map(Some).map_err(D::Error::custom),
+    }
+}
+
+/// `true`, `false` or `read-only`.
+pub(super) fn discovery<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Discovery>, D::Error> {
+    let wrong = || D::Error::custom("must be true, false or read-only");
+    match Option::<Value>::deserialize(from)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(true)) => Ok(Some(Discovery::On)),
+        Some(Value::Bool(false)) => Ok(Some(Discovery::Off)),
+        Some(Value::String(word)) => Discovery::parse(&word).map(Some).ok_or_else(wrong),
+        Some(_) => Err(wrong()),
     }
 }

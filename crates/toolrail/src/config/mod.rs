@@ -17,7 +17,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_core::{Principal, Retention};
-use toolrail_registry::{Endpoints, FileFault};
+use toolrail_registry::{Discovery, Endpoints, FileFault};
 use toolrail_store::StoreUrl;
 
 use endpoints::GroupFile;
@@ -72,8 +72,10 @@ pub(crate) struct ConfigFile {
     /// when left out.
     #[serde(deserialize_with = "endpoints::listing")]
     pub(crate) listing: Option<ListingFile>,
-    /// Whether clients have the discovery tools, such as `search_tools`; they have when left out.
-    pub(crate) discovery: Option<bool>,
+    /// Whether clients have the discovery tools, such as `search_tools`: `true`, `false`, or `read-only`, without those that
+    /// register and remove tools; they have all when left out.
+    #[serde(deserialize_with = "endpoints::discovery")]
+    pub(crate) discovery: Option<Discovery>,
     /// Groups of tools by name, each with an endpoint of its own at `/mcp/{name}`.
     pub(crate) groups: Option<BTreeMap<String, GroupFile>>,
     /// How tools are found.
@@ -246,7 +248,7 @@ impl ConfigFile {
             page_size: self.page_size,
             endpoints: endpoints::settle(
                 self.listing.unwrap_or_default(),
-                self.discovery.unwrap_or(true),
+                self.discovery.unwrap_or_default(),
                 self.groups.unwrap_or_default(),
             ),
             search: self.search.unwrap_or_default().settle(),

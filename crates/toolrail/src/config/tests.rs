@@ -1,6 +1,6 @@
 //! Facts about the configuration.
 
-use toolrail_registry::ListingMode;
+use toolrail_registry::{Discovery, ListingMode};
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn every_key_of_the_file_is_taken() {
     assert_eq!((settings.refresh_window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
     assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
     let main = settings.endpoints.main();
-    assert_eq!((main.mode, main.discovery, &main.group), (ListingMode::Search, false, &None));
+    assert_eq!((main.mode, main.discovery, &main.group), (ListingMode::Search, Discovery::Off, &None));
     assert!(settings.endpoints.of(Some("git")).is_some_and(|git| git.pinned.has("a")));
     assert_eq!(settings.store_password_file, Some("p".into()));
     assert_eq!(format!("{:?}", settings.store), "Some(mysql://h/t)");
@@ -84,7 +84,7 @@ fn flags_go_before_the_file() {
 #[test]
 fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
     let text = "listing: {mode: auto, threshold: 7, pinned: [p]}\n\
-                groups:\n  same: {tags: [t]}\n  own: {tags: [t], listing: full, discovery: false}\n  \
+                groups:\n  same: {tags: [t]}\n  own: {tags: [t], listing: full, discovery: read-only}\n  \
                 more: {tags: [t], listing: {threshold: 1, pinned: [q]}, pinned: [r]}\n";
     let flags = ConfigFile {
         listing: Some(ListingFile { mode: Some(ListingMode::Search), ..ListingFile::default() }),
@@ -97,10 +97,10 @@ fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
         let pinned: Vec<&str> = endpoint.pinned.iter().collect();
         (endpoint.mode.word(), endpoint.threshold, pinned.join(" "), endpoint.discovery)
     };
-    assert_eq!(told(None), ("search", 7, "p".into(), true), "a flag changes the mode alone");
+    assert_eq!(told(None), ("search", 7, "p".into(), Discovery::On), "a flag changes the mode alone");
     assert_eq!(told(Some("same")), told(None));
-    assert_eq!(told(Some("own")), ("full", 7, "p".into(), false));
-    assert_eq!(told(Some("more")), ("search", 1, "q r".into(), true));
+    assert_eq!(told(Some("own")), ("full", 7, "p".into(), Discovery::ReadOnly));
+    assert_eq!(told(Some("more")), ("search", 1, "q r".into(), Discovery::On));
 }
 
 #[test]

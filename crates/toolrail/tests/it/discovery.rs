@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, Stdio, WebSocket};
+use toolrail_testkit::{Gateway, RawConnection, Stdio, WebSocket};
 
-use crate::support::{BINARY, gateway, run_in, send};
+use crate::support::{BINARY, gateway, get_tool, register, run_in, send};
 
 /// Names that only a tool that is described may have.
 const NAMES: [&str; 4] = ["天气 查询/v2", "Ant Design__get docs", "search#2 & 50%", "..é?"];
@@ -66,12 +66,15 @@ async fn a_described_tool_of_any_name_is_found_shown_and_removed() -> Result<()>
         let listed = answer(&tool(&gateway, "list_tools_by_category", json!({"category": "WEATHER"})).await?);
         assert_eq!((&listed["category"], &listed["count"]), (&json!("Weather"), &json!(1)), "{listed}");
         assert_eq!(listed["tools"][0]["tags"], json!(["b", "a"]));
+        assert_eq!(listed["tools"][0]["callable"], false);
         let called = tool(&gateway, "call_tool", json!({"name": name})).await?;
         assert!(failure(&called).contains("only described here"), "{called}");
         for _ in 0..2 {
             let gone = answer(&tool(&gateway, "unregister_tool", json!({"tool_name": name})).await?);
             let message = format!("工具 '{name}' 已成功注销");
-            assert_eq!(gone, json!({"success": true, "tool_name": name, "message": message}));
+            assert_eq!((&gone["success"], &gone["tool_name"]), (&json!(true), &json!(name)), "{gone}");
+            assert_eq!(gone["message"], message);
+            assert!(gone["note"].as_str().unwrap().contains("is removed"), "{gone}");
             answer(&describe(&gateway, name, "again").await?);
         }
         answer(&tool(&gateway, "unregister_tool", json!({"tool_name": name})).await?);
@@ -128,7 +131,7 @@ async fn a_name_that_exists_is_not_registered_again() -> Result<()> {
 async fn faults_are_told_in_the_documents_words() -> Result<()> {
     let gateway = started().await?;
     answer(&describe(&gateway, "weather.now", "The weather").await?);
-    let long = "x".repeat(1001);
+    let long = "x".repeat(32_001);
     for (name, arguments, told, hint) in [
         (
             "get_tool_definition",
@@ -139,13 +142,37 @@ async fn faults_are_told_in_the_documents_words() -> Result<()> {
         ("unregister_tool", json!({"tool_name": "nope"}), "工具不存在: nope", "search_tools"),
         ("get_tool_definition", json!({}), "工具名称不能为空", "tool_name"),
         ("search_tools", json!({"query": "a", "search_method": "foo"}), "无效的搜索方法: foo", "\"hybrid\""),
-        ("search_tools", json!({"query": long}), "查询长度超过限制 (1000 字符)", "1000"),
+        ("search_tools", json!({"query": long}), "查询长度超过限制 (32000 字符)", "32000"),
+        (
+            "search_tools",
+            json!({"query": long[..1001], "search_method": "regex"}),
+            "查询长度超过限制 (1000 字符)",
+            "1000",
+        ),
         ("search_tools", json!({"query": "a", "limit": 0}), "返回数量必须大于 0", "at least 1"),
         ("search_tools", json!({"query": "a", "limit": "101"}), "返回数量超过限制 (100)", "at most 100"),
         ("search_tools", json!({"query": "a", "limits": 5}), "unknown argument \"limits\"", "\"limit\""),
         ("register_tool", json!({"name": "a"}), "工具描述不能为空", "description"),
         ("register_tool", json!({"name": "a", "description": "d", "tags": 5}), "\"tags\"", "list of strings"),
         ("register_tool", json!({"name": "a\u{7}", "description": "d"}), "was not registered", "control"),
+        (
+            "register_tool",
+            json!({"name": "a\u{200b}b", "description": "d"}),
+            "was not registered",
+            "invisible",
+        ),
+        (
+            "register_tool",
+            json!({"name": "a", "description": "d", "tags": vec!["t"; 101]}),
+            "was not registered",
+            "/tags: has 101 tags",
+        ),
+        (
+            "register_tool",
+            json!({"definition": {"name": "a", "type": "metadata", "description": "x".repeat(20_001)}}),
+            "工具描述长度超过限制",
+            "20000",
+        ),
         (
             "register_tool",
             json!({"definition": {"name": "a b", "http": {"url": "http://x"}}}),
@@ -159,6 +186,44 @@ async fn faults_are_told_in_the_documents_words() -> Result<()> {
     }
     let none = answer(&tool(&gateway, "list_tools_by_category", json!({"category": "x"})).await?);
     assert_eq!((&none["count"], &none["categories"]), (&json!(0), &json!([])), "{none}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_long_description_is_cut_where_tools_are_found_and_whole_where_one_is_asked_for() -> Result<()> {
+    let gateway = started().await?;
+    let long = format!("Weather {}", "名".repeat(1000));
+    answer(&describe(&gateway, "sky", &long).await?);
+    let cut = format!("{}…", long.chars().take(500).collect::<String>());
+    let found = answer(&tool(&gateway, "search_tools", json!({"query": "weather"})).await?);
+    assert_eq!(found[0]["description"], cut);
+    let rest = gateway.get("/mcp/search?q=weather").await?.json()?;
+    assert_eq!(rest["results"][0]["description"], cut);
+    let shown = answer(&tool(&gateway, "get_tool_definition", json!({"tool_name": "sky"})).await?);
+    assert_eq!(shown["description"], long);
+    Ok(())
+}
+
+/// Whoever could see it is told why it cannot be used; nobody else hears of it.
+#[tokio::test]
+async fn a_tool_that_is_switched_off_is_said_to_be() -> Result<()> {
+    let gateway = started().await?;
+    let acme = ("toolrail-tenant", "acme");
+    let own = json!({"name": "own", "type": "metadata", "description": "d", "enabled": false});
+    let registered = send(&gateway, "POST /admin/tools", &[acme], &own).await?;
+    assert_eq!(registered.status, 201, "{}", registered.text());
+    for (name, arguments) in
+        [("get_tool_definition", json!({"tool_name": "own"})), ("call_tool", json!({"name": "own"}))]
+    {
+        let params = json!({"name": name, "arguments": arguments});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+        let told = async |tenant: &str| -> Result<String> {
+            let reply = send(&gateway, "POST /mcp", &[("toolrail-tenant", tenant)], &body).await?.json()?;
+            Ok(failure(&reply["result"]).to_owned())
+        };
+        assert!(told("acme").await?.contains("the tool \"own\" is switched off"), "{}", told("acme").await?);
+        assert!(told("other").await?.contains("there is no tool \"own\""), "{}", told("other").await?);
+    }
     Ok(())
 }
 
@@ -209,7 +274,7 @@ async fn a_tenant_registers_for_itself_and_cannot_hide_what_is_shared() -> Resul
     assert_eq!(answer(&call("other", "search_tools", json!({"query": "acme"})).await?), json!([]));
     assert_eq!(answer(&call("acme", "search_tools", json!({"query": "acme"})).await?)[0]["tool_name"], "own");
     let audit = gateway.get("/admin/audit").await?.text();
-    assert!(audit.contains("\"mcp\""), "{audit}");
+    assert!(audit.contains("\"mcp\"") && audit.contains("\"127.0.0.1\""), "{audit}");
     Ok(())
 }
 
@@ -217,13 +282,13 @@ async fn a_tenant_registers_for_itself_and_cannot_hide_what_is_shared() -> Resul
 #[tokio::test]
 async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
     let gateway = started().await?;
-    answer(&describe(&gateway, "one", "d").await?);
+    answer(&describe(&gateway, "ledger", "d").await?);
     let page = ("origin", "http://localhost:3000");
     let change = json!({"name": "register_tool", "arguments": {"name": "two", "description": "d"}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": change});
     let reply = send(&gateway, "POST /mcp", &[page], &body).await?.json()?;
     assert!(failure(&reply["result"]).contains("--allow-origin"), "{reply}");
-    let inner = json!({"name": "call_tool", "arguments": {"name": "unregister_tool", "arguments": {"tool_name": "one"}}});
+    let inner = json!({"name": "call_tool", "arguments": {"name": "unregister_tool", "arguments": {"tool_name": "ledger"}}});
     let rest = send(&gateway, "POST /mcp/tools/call", &[page], &inner).await?;
     assert_eq!(rest.status, 403, "{}", rest.text());
     let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
@@ -231,8 +296,109 @@ async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
     let refused = socket.call("tools/call", change).await?;
     assert!(failure(&refused["result"]).contains("--allow-origin"), "{refused}");
     let found =
-        socket.call("tools/call", json!({"name": "search_tools", "arguments": {"query": "one"}})).await?;
-    assert_eq!(answer(&found["result"])[0]["tool_name"], "one");
+        socket.call("tools/call", json!({"name": "search_tools", "arguments": {"query": "ledger"}})).await?;
+    assert_eq!(answer(&found["result"])[0]["tool_name"], "ledger");
+    Ok(())
+}
+
+/// Over HTTP+SSE whoever opened the stream may change something, but not a page that sends a message to it.
+#[tokio::test]
+async fn each_message_over_http_and_sse_is_judged_by_itself() -> Result<()> {
+    let gateway = started().await?;
+    let mut stream = RawConnection::open(gateway.url()).await?;
+    stream.send(format!("GET /sse HTTP/1.1\r\nhost: {}\r\n\r\n", stream.host()).as_bytes()).await?;
+    stream.until(b"data: ").await?;
+    let path = String::from_utf8(stream.until(b"\n").await?)?.trim().to_owned();
+    let params = json!({"name": "register_tool", "arguments": {"name": "two", "description": "d"}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let page = ("origin", "http://localhost:3000");
+    for (headers, told) in [(&[page][..], "--allow-origin"), (&[], "工具已注册: two")] {
+        assert_eq!(send(&gateway, &format!("POST {path}"), headers, &body).await?.status, 202);
+        stream.until(b"data: ").await?;
+        let text = String::from_utf8(stream.until(b"\n").await?)?;
+        assert!(text.contains(told), "{text}");
+    }
+    Ok(())
+}
+
+/// Finding and calling is left; nothing is changed by any way.
+#[tokio::test]
+async fn read_only_discovery_neither_registers_nor_removes() -> Result<()> {
+    let gateway = gateway().arg("--discovery=read-only").args(["--listing", "search"]).start().await?;
+    register(&gateway, &get_tool("ledger", "http://127.0.0.1:1/")).await;
+    let listed = gateway.mcp("tools/list", json!({})).await?.text();
+    assert!(listed.contains("\"search_tools\"") && listed.contains("\"call_tool\""), "{listed}");
+    assert!(!listed.contains("register_tool"), "{listed}");
+    let found = answer(&tool(&gateway, "search_tools", json!({"query": "ledger"})).await?);
+    assert_eq!(found[0]["tool_name"], "ledger");
+    for (name, arguments) in [
+        ("register_tool", json!({"name": "two", "description": "d"})),
+        ("unregister_tool", json!({"tool_name": "ledger"})),
+    ] {
+        let params = json!({"name": name, "arguments": arguments});
+        let refused = gateway.mcp("tools/call", params.clone()).await?.json()?;
+        assert_eq!(refused["error"]["code"], -32601, "{refused}");
+        let through = tool(&gateway, "call_tool", params.clone()).await?;
+        assert!(failure(&through).contains("there is no tool"), "{through}");
+        assert_eq!(gateway.post_json("/mcp/tools/call", &params).await?.status, 404);
+        let through = json!({"name": "call_tool", "arguments": params});
+        assert_eq!(gateway.post_json("/mcp/tools/call", &through).await?.status, 404);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_configured_method_is_the_one_where_none_is_named() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().join("toolrail.yaml");
+    std::fs::write(&config, "search: {defaultMethod: hybrid}\ngroups: {all: {patterns: ['*']}}\n")?;
+    let gateway = gateway().discovery().arg("--config").arg(&config).start().await?;
+    answer(&describe(&gateway, "ledger", "d").await?);
+    let listed = gateway.mcp("tools/list", json!({})).await?.json()?;
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    let search = tools.iter().find(|tool| tool["name"] == "search_tools").unwrap();
+    assert_eq!(search["inputSchema"]["properties"]["search_method"]["default"], "hybrid");
+    let found = tool(&gateway, "search_tools", json!({"query": "ledger"})).await?;
+    assert_eq!(answer(&found)[0]["match_reason"], "hybrid_similarity", "{found}");
+    assert!(found.to_string().contains("no semantic search is configured"), "{found}");
+    Ok(())
+}
+
+/// Agents paste whole tasks; what is wanted stands at their beginning or end.
+#[tokio::test]
+async fn a_long_query_is_read_at_both_ends() -> Result<()> {
+    let gateway = started().await?;
+    for name in ["ledger", "invoice"] {
+        answer(&describe(&gateway, name, "d").await?);
+    }
+    let query = format!("find the ledger {} then send the invoice", "lorem ipsum ".repeat(1_500));
+    let found = tool(&gateway, "search_tools", json!({"query": query})).await?;
+    assert_eq!(answer(&found).as_array().unwrap().len(), 2, "{found}");
+    assert!(found.to_string().contains("the first 2000 and the last 1000 were read"), "{found}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_schema_is_told_when_a_tool_is_described() -> Result<()> {
+    let gateway = started().await?;
+    let schema = json!({"type": "object", "properties": {"a": {"type": "nonsense"}}});
+    let arguments = json!({"name": "odd", "description": "d", "input_schema": schema});
+    let registered = answer(&tool(&gateway, "register_tool", arguments).await?);
+    assert_eq!((&registered["success"], &registered["callable"]), (&json!(true), &json!(false)));
+    assert_eq!(registered["warnings"][0]["pointer"], "/inputSchema/properties/a/type", "{registered}");
+    assert!(registered["note"].as_str().unwrap().contains("cannot be called here"), "{registered}");
+    let plain = answer(&describe(&gateway, "plain", "d").await?);
+    assert_eq!(plain.get("warnings"), None, "{plain}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_definition_that_hides_a_built_in_tool_is_warned_of() -> Result<()> {
+    let gateway = started().await?;
+    let definition = get_tool("Search_Tools", "http://127.0.0.1:1/");
+    let reply = gateway.post_json("/admin/tools", &definition).await?;
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert!(reply.text().contains("hides the built-in discovery tool"), "{}", reply.text());
     Ok(())
 }
 
@@ -240,7 +406,7 @@ async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
 async fn discovery_works_on_standard_streams() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let data = folder.path().join("data");
-    let arguments = ["stdio", "--data", data.to_str().unwrap(), "--discovery", "on"];
+    let arguments = ["stdio", "--data", data.to_str().unwrap(), "--discovery=on"];
     let mut stdio = Stdio::spawn(BINARY, arguments)?;
     let register = json!({"name": "register_tool", "arguments": {"name": "天气", "description": "查询天气"}});
     answer(&stdio.call("tools/call", register).await?["result"]);

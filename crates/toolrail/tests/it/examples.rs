@@ -24,7 +24,15 @@ fn repository() -> PathBuf {
 
 #[tokio::test]
 async fn every_definition_under_examples_is_good() -> Result<()> {
-    validate(&repository().join("examples")).await
+    // Each by itself: two stories may tell of the same tool.
+    for folder in std::fs::read_dir(repository().join("examples"))? {
+        let folder = folder?.path();
+        if folder.join("Cargo.toml").exists() {
+            continue;
+        }
+        validate(&folder).await.with_context(|| folder.display().to_string())?;
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! Groups: `/mcp/{group}` serves a chosen part of the tools, over every transport.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolrail_testkit::{Gateway, RawConnection, Stdio, Upstream, WebSocket};
+use toolrail_testkit::{Gateway, RawConnection, Stdio, Upstream, WebSocket, wait_until};
 
 use crate::support::{BINARY, assert_failed, gateway, get_tool, register_all, run_in, send};
 
@@ -68,7 +69,7 @@ async fn a_group_has_its_tools_and_no_others() -> Result<()> {
     assert_eq!(names(&list["result"]), ["git.log", "git.star"]);
     let list = post(&gateway, "/mcp/sky", "tools/list", json!({})).await?;
     assert_eq!(names(&list["result"]), ["clock"]);
-    let counts = json!({"total": 3, "listed": 1, "hidden": 2, "mode": "search"});
+    let counts = json!({"total": 3, "listed": 1, "hidden": 2, "mode": "search", "listing": "search"});
     assert_eq!(list["result"]["_meta"]["toolrail/tools"], counts);
     assert_eq!(names(&post(&gateway, "/mcp", "tools/list", json!({})).await?["result"]).len(), 5);
 
@@ -104,6 +105,20 @@ async fn discovery_finds_and_calls_what_the_group_has() -> Result<()> {
     assert!(names(&listed["result"]).contains(&"call_tool"));
     let listed = post(&gateway, "/mcp/git", "tools/list", json!({})).await?;
     assert!(!names(&listed["result"]).contains(&"call_tool"), "everything is listed");
+    Ok(())
+}
+
+/// What is built in is called over REST where it is at /mcp, not because some group has it.
+#[tokio::test]
+async fn rest_calls_follow_the_main_endpoint() -> Result<()> {
+    let (_folder, config) =
+        configured("discovery: false\ngroups: {all: {patterns: ['*'], discovery: true}}")?;
+    let gateway = gateway().arg("--config").arg(&config).start().await?;
+    let search = json!({"name": "search_tools", "arguments": {"query": "weather"}});
+    let there = post(&gateway, "/mcp/all", "tools/call", search.clone()).await?;
+    assert_eq!(there["result"]["isError"], false, "{there}");
+    let refused = send(&gateway, "POST /mcp/tools/call", &[], &search).await?;
+    assert_eq!(refused.status, 404, "{}", refused.text());
     Ok(())
 }
 
@@ -202,6 +217,9 @@ async fn a_group_is_served_and_bridged_on_standard_streams() -> Result<()> {
         let mut stdio = Stdio::spawn(BINARY, arguments)?;
         let list = stdio.call("tools/list", json!({})).await?;
         assert_eq!(names(&list["result"]), ["git.log", "git.star"], "{arguments:?}");
+        if arguments == served {
+            assert!(stdio.stderr().contains("2 tools: git.log, git.star"), "{}", stdio.stderr());
+        }
         assert!(stdio.finish().await?.success());
     }
     let refused = run_in(folder.path(), &["stdio", "--config", &config, "--group", "got"]).await?;
@@ -215,6 +233,7 @@ async fn a_group_is_served_and_bridged_on_standard_streams() -> Result<()> {
 async fn an_unknown_group_is_told_with_those_there_are() -> Result<()> {
     let (gateway, _upstream, _folder) = grouped().await?;
     let reply = send(&gateway, "POST /mcp/other", &[], &request("ping", &json!({}))).await?;
+    assert_eq!(reply.json()?["id"], 1);
     let message = "there is no group \"other\"; groups: git, nothing, sky; all tools are at /mcp";
     assert_eq!((reply.status, &reply.json()?["error"]["message"]), (404, &json!(message)));
     assert_failed(
@@ -240,6 +259,66 @@ async fn groups_are_told_of_at_the_start_and_an_empty_one_is_warned_of() -> Resu
     let banner = gateway.banner().await?;
     assert!(banner.contains("group nothing: 0 tools at /mcp/nothing"), "{banner}");
     assert!(gateway.stderr().contains("no tool fits the group"), "{}", gateway.stderr());
+    Ok(())
+}
+
+/// The request is answered, and the bridge ends by itself: groups do not come while a gateway runs.
+#[tokio::test]
+async fn a_bridge_to_a_group_that_is_not_there_ends() -> Result<()> {
+    let (gateway, _upstream, _folder) = grouped().await?;
+    let mut stdio = Stdio::spawn(BINARY, ["stdio", "--url", gateway.url(), "--group", "nope"])?;
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
+    let refused = stdio.call("initialize", params).await?;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("no group \"nope\""), "{refused}");
+    wait_until("the end of the bridge", Duration::from_secs(10), async || {
+        stdio.stderr().contains("there is no group \"nope\"").then_some(())
+    })
+    .await?;
+    assert!(stdio.receive().await.is_err(), "its output is closed");
+    assert!(!stdio.finish().await?.success());
+    Ok(())
+}
+
+/// What could not be found or removed at a group is not registered there either.
+#[tokio::test]
+async fn a_group_takes_the_tools_that_it_will_have() -> Result<()> {
+    let (_folder, config) = configured(CONFIG)?;
+    let gateway = gateway().discovery().arg("--config").arg(&config).start().await?;
+    let call = async |name: &str, arguments: Value| -> Result<Value> {
+        let called =
+            post(&gateway, "/mcp/sky", "tools/call", json!({"name": name, "arguments": arguments})).await?;
+        Ok(called["result"].clone())
+    };
+    let refused = call("register_tool", json!({"name": "rain", "description": "d"})).await?;
+    assert!(refused.to_string().contains("would not have the tool"), "{refused}");
+    let tagged = json!({"name": "rain", "description": "d", "tags": ["WEATHER"]});
+    assert_eq!(call("register_tool", tagged).await?["isError"], false);
+    let other = json!({"name": "git.new", "description": "d"});
+    let params = json!({"name": "register_tool", "arguments": other});
+    assert_eq!(post(&gateway, "/mcp/git", "tools/call", params).await?["result"]["isError"], false);
+    let refused = call("unregister_tool", json!({"tool_name": "git.new"})).await?;
+    assert!(refused.to_string().contains("工具不存在"), "{refused}");
+    assert_eq!(call("unregister_tool", json!({"tool_name": "rain"})).await?["isError"], false);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_means_nothing_in_the_configuration_is_warned_of_at_the_start() -> Result<()> {
+    let text = "
+listing: {mode: search, pinned: [Ghost]}
+groups: {git: {patterns: ['git.*'], tools: [git.gone]}}
+";
+    let (folder, config) = configured(text)?;
+    let upstream = Upstream::start().await?;
+    let tools_folder = folder.path().join("tools");
+    std::fs::create_dir(&tools_folder)?;
+    std::fs::write(tools_folder.join("a.json"), json!(tools(&upstream)).to_string())?;
+    let gateway = gateway().arg("--config").arg(&config).arg("--tools").arg(&tools_folder).start().await?;
+    gateway.banner().await?;
+    let told = gateway.stderr();
+    for part in ["git.gone", "ghost", "without the discovery tools no client can find them"] {
+        assert!(told.contains(part), "{part} is not in: {told}");
+    }
     Ok(())
 }
 

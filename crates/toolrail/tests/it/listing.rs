@@ -51,7 +51,7 @@ async fn modern(gateway: &Gateway, method: &str, mut params: Value) -> Result<Va
 #[tokio::test]
 async fn search_lists_few_and_tells_how_many_there_are() -> Result<()> {
     let gateway = with_tools(gateway().args(["--listing", "search"]), &["a", "b!", "c?", "d"]).await?;
-    let counts = json!({"total": 4, "listed": 1, "hidden": 3, "mode": "search"});
+    let counts = json!({"total": 4, "listed": 1, "hidden": 3, "mode": "search", "listing": "search"});
     let list = legacy(&gateway, "tools/list", json!({})).await?;
     assert_eq!((names(&list), &list["_meta"]), (vec!["b"], &json!({"toolrail/tools": counts})));
     let list = modern(&gateway, "tools/list", json!({})).await?;
@@ -152,7 +152,10 @@ async fn auto_lists_all_until_there_are_too_many_and_tells_those_who_follow() ->
         Ok(modern(&gateway, "tools/list", json!({})).await?["_meta"]["toolrail/tools"].clone())
     };
     assert_eq!(all(&gateway).await?, ["a", "b", "c"]);
-    assert_eq!(counts().await?, json!({"total": 4, "listed": 3, "hidden": 1, "mode": "auto"}));
+    assert_eq!(
+        counts().await?,
+        json!({"total": 4, "listed": 3, "hidden": 1, "mode": "auto", "listing": "full"})
+    );
     let mut socket = WebSocket::connect(&format!("{}/mcp/ws", gateway.url()), &[]).await?;
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}});
     socket.call("initialize", params).await?;
@@ -160,7 +163,10 @@ async fn auto_lists_all_until_there_are_too_many_and_tells_those_who_follow() ->
     let told = socket.receive().await?;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(all(&gateway).await?, ["c"], "only what is pinned");
-    assert_eq!(counts().await?, json!({"total": 5, "listed": 1, "hidden": 4, "mode": "auto"}));
+    assert_eq!(
+        counts().await?,
+        json!({"total": 5, "listed": 1, "hidden": 4, "mode": "auto", "listing": "search"})
+    );
     gateway.delete("/admin/tools/d").await?;
     assert_eq!(all(&gateway).await?, ["a", "b", "c"]);
     Ok(())
@@ -174,7 +180,8 @@ async fn described_tools_are_not_listed_to_clients_of_mcp() -> Result<()> {
     register(&gateway, &described).await;
     let list = modern(&gateway, "tools/list", json!({})).await?;
     assert_eq!(names(&list), ["a"]);
-    let counts = json!({"total": 1, "listed": 1, "hidden": 0, "mode": "full", "described": 1});
+    let counts =
+        json!({"total": 1, "listed": 1, "hidden": 0, "mode": "full", "listing": "full", "described": 1});
     assert_eq!(list["_meta"]["toolrail/tools"], counts);
     assert_eq!(names(&gateway.get("/mcp/tools").await?.json()?), ["a", "elsewhere"]);
     Ok(())

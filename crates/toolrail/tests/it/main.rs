@@ -39,6 +39,7 @@ mod relay;
 mod replicas;
 mod rest;
 mod restored;
+mod search;
 mod serving;
 mod sources;
 mod store_url;

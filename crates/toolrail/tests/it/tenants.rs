@@ -239,3 +239,22 @@ async fn a_tenant_hears_of_no_other_tenant_from_lists_and_readiness() {
         }
     }
 }
+
+/// What a cache in between keeps for everybody must not be one tenant's.
+#[tokio::test]
+async fn what_a_tenant_sees_may_be_kept_for_it_alone() {
+    let (gateway, _upstream) = started().await;
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for method in ["tools/list", "prompts/list", "resources/list", "server/discover"] {
+        for (tenant, scope) in [(None, "public"), (Some("acme"), "private")] {
+            let mut headers = vec![ACCEPT, ("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
+            headers.extend(tenant.map(|tenant| ("toolrail-tenant", tenant)));
+            let body = rpc(method, json!({"_meta": meta}));
+            let answer = send(&gateway, (Method::POST, "/mcp"), &headers, &body).await.json().unwrap();
+            assert_eq!(answer["result"]["cacheScope"], scope, "{method} {answer}");
+        }
+    }
+}
