@@ -69,7 +69,7 @@ impl Failure {
     /// How often to try in all: more than once if somebody else was in the way. Waiting for a lock has taken seconds.
     pub(super) fn tries(&self) -> u32 {
         match self.number() {
-            Some(number::DEADLOCK) => 8,
+            Some(number::DEADLOCK) => 16,
             Some(number::LOCK_WAIT) => 2,
             _ => 1,
         }
