@@ -180,7 +180,7 @@ async fn prompts_and_resources_are_not_found_but_described_tools_are() {
 async fn what_cannot_be_looked_for_is_refused_with_a_reason() {
     let Fixture { registry, .. } = fixture(&[]);
     registry.refresh().await;
-    let long = "长".repeat(1_001);
+    let long = "长".repeat(32_001);
     let refused = |request: SearchRequest<'static>| {
         let (registry, snapshot) = (&registry, registry.snapshot());
         async move { registry.search(&snapshot, &request).await.err().unwrap().to_string() }
@@ -191,12 +191,14 @@ async fn what_cannot_be_looked_for_is_refused_with_a_reason() {
         assert_eq!(told, format!("the limit is {limit}; ask for 1 to 100 tools"));
     }
     let error = registry.search(&registry.snapshot(), &wanted(&long)).await.err().unwrap();
-    let told = "the query has 1001 characters; say in at most 1000 what the tool should do";
+    let told = "the query has 32001 characters; say in at most 32000 what the tool should do";
     assert_eq!(error, SearchError::Query(told.into()));
-    assert!(
-        registry.search(&registry.snapshot(), &wanted(&long[3..])).await.is_ok(),
-        "characters, not bytes"
-    );
+    let read = registry.search(&registry.snapshot(), &wanted(&long[3..])).await.unwrap();
+    assert!(read.notes[0].starts_with("of the 32000 characters of the query"), "characters, not bytes");
+    let pattern = SearchRequest { method: SearchMethod::Regex, ..wanted(&long[..3_003]) };
+    let error = registry.search(&registry.snapshot(), &pattern).await.err().unwrap();
+    let told = "the pattern has 1001 characters; say in at most 1000 what the tool should do";
+    assert_eq!(error, SearchError::Query(told.into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

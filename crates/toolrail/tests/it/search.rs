@@ -61,7 +61,7 @@ async fn tools_are_found_over_rest_with_highlights_and_an_explanation() -> Resul
 #[tokio::test]
 async fn what_cannot_be_searched_for_is_refused_in_the_shape_of_rest() -> Result<()> {
     let gateway = gateway().start().await?;
-    let long = format!("/mcp/search?q={}", "x".repeat(1001));
+    let long = format!("/mcp/search?method=regex&q={}", "x".repeat(1001));
     for (path, told) in [
         ("/mcp/search", "empty"),
         ("/mcp/search?q=x&method=magic", "use \"bm25\", \"regex\" or \"hybrid\""),
