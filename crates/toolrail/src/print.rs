@@ -80,7 +80,7 @@ fn with_marks(text: &str, parts: &[[usize; 2]]) -> String {
     };
     for [start, end] in parts {
         let (before, inside) = (take(*start), take(*end));
-        shown.push_str(&format!("{before}\u{1b}[1;33m{inside}\u{1b}[0m"));
+        shown.extend([&*before, "\u{1b}[1;33m", &*inside, "\u{1b}[0m"]);
     }
     shown + &take(usize::MAX)
 }
