@@ -111,9 +111,6 @@ async fn a_single_call_decides_only_between_tools_that_fit_alike() {
     assert_eq!(once("rain", &last, "one").await, last);
     let query = "send an invoice to a customer";
     assert_eq!(once(query, "customer.note", "one").await, "invoice.send");
-    for conversation in ["2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"] {
-        println!("{conversation} {}", once(query, "customer.note", conversation).await);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
