@@ -23,6 +23,8 @@ pub(crate) async fn stats(State(admin): State<Admin>, Asker(principal): Asker) -
     admin.registry.ready_uses().await;
     let snapshot = admin.registry.catalogue(principal.tenant());
     let statistics = admin.registry.statistics(&snapshot);
-    let answer = Answer { statistics, context: snapshot.context_cost(), estimate: ContextCost::ESTIMATE };
+    // What a client at `/mcp` is shown.
+    let seen = admin.registry.catalogue_at(principal.tenant(), admin.registry.endpoints().main());
+    let answer = Answer { statistics, context: seen.context_cost(), estimate: ContextCost::ESTIMATE };
     json(StatusCode::OK, &answer)
 }

@@ -97,6 +97,9 @@ impl Executor for Reading {
 
 fn statistics(asked: &Asked<'_>) -> Value {
     let mut answer = json!(asked.registry.statistics(&asked.snapshot));
-    answer["context"] = json!(asked.snapshot.context_cost());
+    // What is listed is a matter of the endpoint, pinned tools for one.
+    let endpoint = asked.snapshot.endpoint().unwrap_or(asked.registry.endpoints().main());
+    let seen = asked.registry.catalogue_at(asked.tenant().as_deref(), endpoint);
+    answer["context"] = json!(seen.context_cost());
     answer
 }

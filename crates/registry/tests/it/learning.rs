@@ -92,6 +92,27 @@ async fn a_call_after_a_search_in_the_same_conversation_teaches() {
     assert_eq!(rows.learnt(), [pair(None, "beta", "rain", 2)]);
 }
 
+/// One call is enough among tools that fit alike, and never enough against one that fits clearly better.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_call_decides_only_between_tools_that_fit_alike() {
+    let rows = rows();
+    rows.commit(&[
+        definition("invoice.send", "Send an invoice to a customer"),
+        definition("customer.note", "Keep notes about a customer"),
+    ]);
+    let registry = replica(&rows).await;
+    let once = async |query: &str, name: &str, conversation: &'static str| {
+        assert!(found(&registry, None, query, Some(conversation)).await.contains(&name.to_owned()));
+        call(&registry, None, name, &Talk(conversation)).await;
+        registry.record_uses().await;
+        found(&registry, None, query, None).await.swap_remove(0)
+    };
+    let last = found(&registry, None, "rain", None).await.pop().unwrap();
+    assert_eq!(once("rain", &last, "one").await, last);
+    let query = "send an invoice to a customer";
+    assert_eq!(once(query, "customer.note", "one").await, "invoice.send");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_learnt_lifts_the_tool_on_every_replica_and_after_a_restart() {
     let rows = rows();

@@ -43,7 +43,8 @@ async fn shows(replica: &Gateway, path: &str, is_so: impl Fn(&Value) -> bool) {
         last = replica.get(path).await.ok()?.json().ok()?;
         is_so(&last).then_some(())
     });
-    shown.await.unwrap_or_else(|error| panic!("{error}: {last}"));
+    let told = shown.await;
+    assert!(told.is_ok(), "{told:?}: {last}");
 }
 
 async fn calls_on_one_replica_are_seen_on_the_other(kind: DatabaseKind) {

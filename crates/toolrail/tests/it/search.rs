@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use toolrail_testkit::Gateway;
 
-use crate::support::{gateway, run_in};
+use crate::support::{gateway, get_tool, register, run_in};
 
 fn described(name: &str, description: &str, category: &str) -> Value {
     json!({"name": name, "type": "metadata", "description": description, "category": category,
@@ -141,6 +141,7 @@ async fn a_table_finds_what_shares_no_word_and_a_broken_one_keeps_nothing_from_s
         ensure!(tokio::time::Instant::now() < deadline, "{answer}");
         tokio::task::yield_now().await;
     }
+    ensure!(good.get("/readyz").await?.json()?["search"] == json!({"semantic": "ok"}));
     drop(good);
     std::fs::write(folder.path().join("table.safetensors"), "no table")?;
     let broken = start().start().await?;
@@ -148,6 +149,9 @@ async fn a_table_finds_what_shares_no_word_and_a_broken_one_keeps_nothing_from_s
     let answer = broken.get("/mcp/search?q=mail").await?.json()?;
     ensure!(names(&answer).len() == 2, "{answer}");
     ensure!(answer["notes"][0].as_str().is_some_and(|note| note.contains("no safetensors file")), "{answer}");
+    let ready = broken.get("/readyz").await?.json()?;
+    let semantic = ready["search"]["semantic"].as_str().unwrap_or_default();
+    ensure!(semantic.starts_with("degraded: ") && ready["status"] == "ready", "{ready}");
     Ok(())
 }
 
@@ -161,6 +165,11 @@ async fn tools_are_found_on_the_command_line_without_a_server() -> Result<()> {
     ensure!(added.code == Some(0), "{}", added.stderr);
     let found = run(&["search", "send", "mail", "--data", "data"]).await?;
     ensure!(found.stdout.contains("mail.send") && found.stdout.starts_with("SCORE"), "{}", found.stdout);
+    ensure!(found.stdout.contains("(described only) Send"), "{}", found.stdout);
+    let narrowed = run(&["search", "mail", "--category", "sky", "--data", "data"]).await?;
+    ensure!(narrowed.stderr.contains("nothing fits"), "{}", narrowed.stderr);
+    let group = run(&["search", "mail", "--group", "nope", "--data", "data"]).await?;
+    ensure!(group.code != Some(0) && group.stderr.contains("no group \"nope\""), "{}", group.stderr);
     let explained = run(&["search", "send mail", "--explain", "--data", "data"]).await?;
     ensure!(explained.stdout.contains(" in name "), "{}", explained.stdout);
     let json = run(&["search", "mail", "--json", "--data", "data"]).await?;
@@ -173,5 +182,49 @@ async fn tools_are_found_on_the_command_line_without_a_server() -> Result<()> {
     let context = run(&["stats", "context", "--json", "--data", "data"]).await?;
     let context: Value = serde_json::from_str(&context.stdout)?;
     ensure!(context["formats"].as_array().is_some_and(|formats| formats.len() == 4), "{context}");
+    Ok(())
+}
+
+/// R75: the counts are in the store, so they are told without a gateway too; a tool that is only described has none.
+#[tokio::test]
+async fn use_is_told_without_a_server() -> Result<()> {
+    let mut gateway = gateway().start().await?;
+    let upstream = toolrail_testkit::Upstream::start().await?;
+    register(&gateway, &get_tool("one", &upstream.url("/echo"))).await;
+    with_tools(&gateway).await?;
+    for _ in 0..3 {
+        let called = gateway.post_json("/mcp/tools/call", &json!({"tool": "one"})).await?.json()?;
+        ensure!(called["ok"] == true, "{called}");
+        let refused = gateway.post_json("/mcp/tools/call", &json!({"tool": "mail.send"})).await?.json()?;
+        ensure!(refused["ok"] == false, "{refused}");
+    }
+    let page = gateway.get("/metrics").await?.text();
+    ensure!(page.contains("toolrail_tool_calls_total{kind=\"http\",outcome=\"ok\"} 3"), "{page}");
+    gateway.stop().await?;
+    let data = gateway.data().to_owned();
+    let data = data.to_str().context("a path of characters")?;
+    let told = run_in(gateway.data(), &["stats", "--json", "--data", data]).await?;
+    let told: Value = serde_json::from_str(&told.stdout)?;
+    let [most_used] = told["most_used"].as_array().map(Vec::as_slice).unwrap_or_default() else {
+        anyhow::bail!("{told}");
+    };
+    ensure!(most_used["name"] == "one" && most_used["use_count"] == 3, "{told}");
+    Ok(())
+}
+
+/// Where there are few tools, the discovery tools cost more than they save, and that is told.
+#[tokio::test]
+async fn a_loss_of_context_is_told_as_one() -> Result<()> {
+    let gateway = gateway().discovery().start().await?;
+    let upstream = toolrail_testkit::Upstream::start().await?;
+    register(&gateway, &get_tool("one", &upstream.url("/echo"))).await;
+    let context = &gateway.get("/admin/stats").await?.json()?["context"];
+    let listed = gateway.mcp("tools/list", json!({})).await?.json()?;
+    let listed = listed["result"]["tools"].as_array().map(Vec::len);
+    ensure!(
+        context["tools"] == 1 && context["listed_in_full"].as_u64() == listed.map(|n| n as u64),
+        "{context}"
+    );
+    ensure!(context["formats"][0]["saved_percent"].as_i64().is_some_and(|saved| saved < 0), "{context}");
     Ok(())
 }
