@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
-use toolrail_registry::{Feed, Lists};
+use toolrail_core::Principal;
+use toolrail_registry::{Endpoint, Lists, Registry};
 
 use crate::caller::notification;
 use crate::live::Live;
@@ -77,8 +78,25 @@ impl Wanted {
     }
 }
 
+/// On whose behalf changes are followed, and where.
+pub(crate) struct View {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) principal: Principal,
+    pub(crate) endpoint: Arc<Endpoint>,
+}
+
+impl View {
+    /// The same as long as the list of tools is.
+    fn tools_mark(&self) -> u64 {
+        self.registry.catalogue_at(self.principal.tenant(), &self.endpoint).tools_mark()
+    }
+}
+
 /// Follows changes.
 pub(crate) struct Follower {
+    view: View,
+    /// Of the list of tools that was told last; none if any is to be told.
+    tools_mark: Option<u64>,
     pub(crate) wanted: Wanted,
     lists: watch::Receiver<Lists>,
     resources: Option<broadcast::Receiver<Arc<str>>>,
@@ -89,17 +107,20 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Follows from now on.
-    pub(crate) fn new(feed: &Feed, wanted: Wanted) -> Self {
+    pub(crate) fn new(view: View, wanted: Wanted) -> Self {
+        let feed = view.registry.feed();
         let lists = feed.lists();
         let seen = *lists.borrow();
         // A receiver keeps a place in the queue; who watches nothing needs none.
         let watches = !matches!(&wanted.watched, Watched::These(uris) if uris.is_empty());
         let resources = watches.then(|| feed.resources());
-        Self { wanted, lists, resources, seen, quiet_until: None, ready: Vec::new() }
+        let tools_mark = wanted.tools.then(|| view.tools_mark());
+        Self { view, tools_mark, wanted, lists, resources, seen, quiet_until: None, ready: Vec::new() }
     }
 
     /// Tells of every list at once: for a client that may have missed something.
     pub(crate) fn tell_everything(&mut self) {
+        self.tools_mark = None;
         self.seen = Lists { tools: u64::MAX, prompts: u64::MAX, resources: u64::MAX };
         self.look();
     }
@@ -131,8 +152,9 @@ impl Follower {
     /// Turns the difference to what was told last into notifications.
     fn look(&mut self) {
         let now = *self.lists.borrow_and_update();
+        let tools = self.wanted.tools && now.tools != self.seen.tools && self.tools_differ();
         let changed = [
-            (self.wanted.tools && now.tools != self.seen.tools, "notifications/tools/list_changed"),
+            (tools, "notifications/tools/list_changed"),
             (self.wanted.prompts && now.prompts != self.seen.prompts, "notifications/prompts/list_changed"),
             (
                 self.wanted.resources && now.resources != self.seen.resources,
@@ -140,10 +162,18 @@ impl Follower {
             ),
         ];
         self.seen = now;
+        // Even if there is nothing to tell: looking costs something too.
+        self.quiet_until = Some(Instant::now() + GATHER);
         for (_, method) in changed.into_iter().filter(|(changed, _)| *changed) {
             self.ready.push(self.wanted.notification(method, &[]));
-            self.quiet_until = Some(Instant::now() + GATHER);
         }
+    }
+
+    /// Whether this client would be shown other tools than it was told of: what changed may be another tenant's, in another
+    /// group, or not listed.
+    fn tools_differ(&mut self) -> bool {
+        let mark = Some(self.view.tools_mark());
+        std::mem::replace(&mut self.tools_mark, mark) != mark
     }
 
     fn note_update(&mut self, updated: Result<Arc<str>, RecvError>) {

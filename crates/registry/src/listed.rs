@@ -2,6 +2,7 @@
 //! searching. Nothing here keeps a tool from being called.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -124,6 +125,25 @@ impl Snapshot {
         let differs = self.any_legacy() || self.built_ins().any(|tool| tool.legacy_entry.is_some());
         let era = if differs { era } else { Era::Modern };
         self.pages.page(era, after, || self.cut(era, after))
+    }
+
+    /// The same as long as a client of this endpoint is shown the same tools.
+    pub fn tools_mark(&self) -> u64 {
+        *self.tools_mark.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            let is_part = self.endpoint().is_some_and(|endpoint| endpoint.choice.is_some());
+            is_part.hash(&mut hasher);
+            if is_part || self.listing().hidden() > 0 {
+                for tool in self.listed_tools().chain(self.listed_built_ins()) {
+                    tool.entry_for(Era::Modern).hash(&mut hasher);
+                }
+            } else {
+                for space in self.spaces_seen() {
+                    space.tools_changed.hash(&mut hasher);
+                }
+            }
+            hasher.finish()
+        })
     }
 
     /// Listed tools in order, then the built-in ones; a page may end anywhere.

@@ -74,3 +74,33 @@ fn texts_of(tool: &Tool) -> Texts<'_> {
     let description = tool.description.as_deref().unwrap_or_default();
     Texts { name: tool.name.as_str(), description, tags: tool.tags.iter().map(|tag| &**tag).collect() }
 }
+
+#[cfg(test)]
+mod tests {
+    use toolrail_core::DefinitionForm;
+
+    use super::*;
+    use crate::compile::Compiler;
+    use crate::registry::RegistryLimits;
+    use crate::search::{Among, SearchMethod, SearchRequest};
+
+    #[tokio::test(start_paused = true)]
+    async fn only_so_many_patterns_are_looked_for_at_once() {
+        let compiler = Compiler::new(DefinitionForm::new(Vec::new()), Box::new(|_, executor| executor));
+        let registry = Registry::new(compiler, None, Vec::new(), RegistryLimits::default());
+        let request = SearchRequest {
+            query: "a.*b",
+            method: SearchMethod::Regex,
+            limit: 5,
+            among: Among::All,
+            tenant: None,
+            conversation: None,
+        };
+        let snapshot = registry.snapshot();
+        let search = async || registry.search(&snapshot, &request).await.map(|answer| answer.hits.len());
+        let others = registry.patterns.acquire_many(u32::try_from(AT_ONCE).unwrap()).await.unwrap();
+        assert_eq!(search().await, Err(SearchError::Busy));
+        drop(others);
+        assert_eq!(search().await, Ok(0));
+    }
+}

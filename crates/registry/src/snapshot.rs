@@ -47,6 +47,7 @@ pub struct Snapshot {
     categories: OnceLock<Categories>,
     pub(crate) pages: ToolPages,
     pub(crate) shown: OnceLock<Shown>,
+    pub(crate) tools_mark: OnceLock<u64>,
     /// Those of a tenant, made when first asked for.
     shelves: OnceLock<Shelves>,
     /// The shelves with what is built in, for lists.
@@ -90,6 +91,7 @@ impl Snapshot {
             categories: OnceLock::new(),
             pages: ToolPages::new(most_pages(tenant, endpoint.as_deref())),
             shown: OnceLock::new(),
+            tools_mark: OnceLock::new(),
             shelves: OnceLock::new(),
             listed_shelves: OnceLock::new(),
             views: Views::default(),

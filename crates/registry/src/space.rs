@@ -24,6 +24,8 @@ pub(crate) struct Space {
     /// Those with problems.
     troubled: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
     pub(crate) tally: Tally,
+    /// When what a client would see of its tools last changed, by the count of such changes in all spaces.
+    pub(crate) tools_changed: u64,
     /// Finds the live tools; behind the entries until [`Spaces::index`] is called.
     pub(crate) index: Index<Arc<Tool>>,
     /// What is listed beside the tools.
@@ -37,6 +39,7 @@ impl Default for Space {
             in_order: RedBlackTreeMapSync::new_sync(),
             troubled: RedBlackTreeMapSync::new_sync(),
             tally: Tally::default(),
+            tools_changed: 0,
             index: Index::default(),
             shelves: Arc::default(),
         }
@@ -93,12 +96,14 @@ pub(crate) struct Spaces {
     pub(crate) tenants: RedBlackTreeMapSync<Arc<str>, Arc<Space>>,
     /// Over all of them.
     pub(crate) total: Tally,
+    /// How often a list of tools changed, whoever's.
+    changes: u64,
 }
 
 impl Default for Spaces {
     fn default() -> Self {
         let tenants = RedBlackTreeMapSync::new_sync();
-        Self { shared: Space::default(), tenants, total: Tally::default() }
+        Self { shared: Space::default(), tenants, total: Tally::default(), changes: 0 }
     }
 }
 
@@ -137,8 +142,16 @@ impl Spaces {
         let hides = key.tenant.is_some()
             && (before.is_none() || entry.is_none())
             && self.shared.get(&key.name).is_some();
-        self.change(key.tenant.as_ref(), |space| space.set(&key.name, entry));
-        Difference { listed: difference.listed || hides, ..difference }
+        let difference = Difference { listed: difference.listed || hides, ..difference };
+        self.changes += u64::from(difference.listed);
+        let now = self.changes;
+        self.change(key.tenant.as_ref(), |space| {
+            space.set(&key.name, entry);
+            if difference.listed {
+                space.tools_changed = now;
+            }
+        });
+        difference
     }
 
     /// Puts the tools of those names into the index of their space as they are now. Many at once are much cheaper than one

@@ -1,6 +1,7 @@
 //! `subscriptions/listen`: a stream of changes that lasts until the client closes it or the server ends (2026-07-28).
 
 use std::any::Any;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::as_task::{declared, missing_extension};
-use crate::follower::{Follower, Wanted, Watched};
+use crate::follower::{Follower, View, Wanted, Watched};
 use crate::reply::{Code, Fault, Outcome, Reply};
 
 /// The most resources one subscription may watch.
@@ -59,7 +60,12 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
         watched: Watched::These(filter.resource_subscriptions),
         subscription: Some(context.id.to_owned()),
     };
-    let mut follower = Follower::new(context.server.registry.feed(), wanted);
+    let view = View {
+        registry: Arc::clone(&context.server.registry),
+        principal: context.peer.principal.clone(),
+        endpoint: Arc::clone(context.peer.endpoint),
+    };
+    let mut follower = Follower::new(view, wanted);
     let acknowledged = [("notifications", accepted)];
     outbox.push(follower.wanted.notification("notifications/subscriptions/acknowledged", &acknowledged));
     loop {

@@ -16,7 +16,7 @@ use toolrail_core::Principal;
 use toolrail_registry::Endpoint;
 
 use crate::envelope::{self, Message};
-use crate::follower::{Follower, Wanted};
+use crate::follower::{Follower, View, Wanted};
 use crate::live::Live;
 use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
@@ -203,7 +203,12 @@ impl Connection {
         if self.following.is_some() || self.session.revision.get().is_none() {
             return;
         }
-        let mut follower = Follower::new(self.server.registry.feed(), Wanted::by_session(&self.live));
+        let view = View {
+            registry: Arc::clone(&self.server.registry),
+            principal: self.principal.clone(),
+            endpoint: Arc::clone(&self.endpoint),
+        };
+        let mut follower = Follower::new(view, Wanted::by_session(&self.live));
         let outbox = Arc::clone(&self.outbox);
         self.following = Some(Box::pin(async move {
             loop {

@@ -18,7 +18,7 @@ use super::read::read;
 use super::visitor::Visitor;
 use crate::dialect;
 use crate::envelope::{self, Message};
-use crate::follower::{Follower, Wanted};
+use crate::follower::{Follower, View, Wanted};
 use crate::headers::Claims;
 use crate::live::{self, Live};
 use crate::outbox::{Outbox, Sent};
@@ -199,7 +199,7 @@ impl Server {
         let Some(live) = &session.live else { return Ok(wrong_method()) };
         let last = headers.get(&LAST_EVENT).map(event_id).transpose()?;
         let Some(last) = last.filter(|last| last.stream != 0) else {
-            return Ok(self.session_stream(&session, live, last));
+            return Ok(self.session_stream(&session, live, (last, visitor)));
         };
         let stream = Some(last).filter(|last| last.replica == self.replica());
         let Some(stream) = stream.and_then(|last| live.streams.find(last.stream)) else {
@@ -214,9 +214,14 @@ impl Server {
         self: &Arc<Self>,
         session: &Session,
         live: &Arc<Live>,
-        last: Option<EventId>,
+        (last, visitor): (Option<EventId>, &Visitor),
     ) -> Response<Body> {
-        let mut follower = Follower::new(self.registry.feed(), Wanted::by_session(live));
+        let view = View {
+            registry: Arc::clone(&self.registry),
+            principal: visitor.principal.clone(),
+            endpoint: Arc::clone(&visitor.endpoint),
+        };
+        let mut follower = Follower::new(view, Wanted::by_session(live));
         if last.is_some() {
             // Whatever changed while the client was away has not been told.
             follower.tell_everything();

@@ -233,3 +233,38 @@ async fn a_cursor_stays_good_when_other_tools_are_listed() {
     let entries: Vec<Value> = serde_json::from_slice(&page.entries).unwrap();
     assert_eq!((entries.len(), &entries[0]["name"]), (1, &json!("d")));
 }
+
+/// Nobody is told of a change in what he is not shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_mark_of_a_list_changes_with_what_is_shown_only() {
+    let rows = Arc::new(Rows::default());
+    let source = Arc::new(StoreSource::new(rows.clone()));
+    let registry = Registry::new(compiler(), Some(rows.clone()), vec![source], RegistryLimits::default());
+    let write = |definition: Value| put(definition["name"].as_str().unwrap(), &definition.to_string());
+    rows.commit(&[write(tool("git.a", "d")), write(tool("b", "d"))]);
+    registry.refresh().await;
+    let git = group(Choice::default().with_patterns(&words(&["git.*"])));
+    let [all, hidden] = [ListingMode::Full, ListingMode::Search].map(|mode| Arc::new(listing(mode)));
+    let changes = [
+        (write(tool("c", "d")), [true, true, false, false]),
+        (write(tool("git.b", "d")), [true, true, true, false]),
+        (write(tool("git.b", "otherwise")), [true, true, true, false]),
+        (of("acme", write(tool("own", "d"))), [false, true, false, false]),
+        (of("other", write(tool("own", "d"))), [false; 4]),
+        (write(described("elsewhere")), [true, true, false, false]),
+        (write(with("eager", &json!({"deferLoading": false}))), [true, true, false, true]),
+        (switch("git.b", false), [true, true, true, false]),
+    ];
+    for (number, (change, differs)) in changes.into_iter().enumerate() {
+        let marks = || {
+            [(None, &all), (Some("acme"), &all), (None, &git), (Some("acme"), &hidden)]
+                .map(|(tenant, endpoint)| registry.catalogue_at(tenant, endpoint).tools_mark())
+        };
+        let before = marks();
+        rows.commit(&[change]);
+        registry.refresh().await;
+        let after = marks();
+        let found: Vec<bool> = before.iter().zip(after).map(|(before, after)| *before != after).collect();
+        assert_eq!(found, differs, "change {number}");
+    }
+}
