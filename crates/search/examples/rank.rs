@@ -200,10 +200,12 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
         memory() - before
     );
     let asked = Asked { index: &index, parameters, learnt: None };
-    for kind in ["all", "short", "zh"] {
+    let only = std::env::var("KIND").unwrap_or_default();
+    for kind in ["all", "short", "zh"].into_iter().filter(|kind| only.is_empty() || only == *kind) {
         let mut times = Vec::new();
         let mut busy = 0;
-        for round in 0..12 {
+        let rounds = if only.is_empty() { 12 } else { 200 };
+        for round in 0..rounds {
             busy = processor();
             for query in &queries {
                 let text = query["text"].as_str().unwrap();
@@ -214,7 +216,7 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
                 }
                 let now = Instant::now();
                 std::hint::black_box(asked.ask(text, 5));
-                if round == 11 {
+                if round + 1 == rounds {
                     times.push(now.elapsed());
                 }
             }

@@ -16,6 +16,9 @@ const FEWEST_CLAUSE_CANDIDATES: usize = 8;
 /// out here: words that nearly every document has. The candidates themselves are scored with all of them.
 const MOST_POSTINGS: usize = 40_000;
 
+/// A document with so small a part of the best one's sum is no candidate.
+const FAR_BELOW: f32 = 0.25;
+
 /// Sums that are kept for the next search, so that none allocates for each document.
 #[derive(Default)]
 struct Sums {
@@ -23,6 +26,7 @@ struct Sums {
     clause: Vec<f32>,
     touched: Vec<u32>,
     touched_by_clause: Vec<u32>,
+    ranked: Vec<(f32, u32)>,
 }
 
 thread_local! {
@@ -61,22 +65,14 @@ fn gather<T: Clone>(
     for clause in 0..wish.clauses {
         add_clause(&lists, clause, (wish, probes), sums);
         if wish.clauses > 1 {
-            let best = Best { index, sums: &sums.clause, accept };
-            chosen.extend(best.of(&mut sums.touched_by_clause, each));
-            for slot in sums.touched_by_clause.drain(..) {
-                if let Some(sum) = sums.clause.get_mut(slot as usize) {
-                    *sum = 0.0;
-                }
-            }
+            let Sums { clause, touched_by_clause, ranked, .. } = sums;
+            take(touched_by_clause, clause, ranked);
+            Best { index, accept }.choose(ranked, each, &mut chosen);
         }
     }
-    let best = Best { index, sums: &sums.whole, accept };
-    chosen.extend(best.of(&mut sums.touched, CANDIDATES));
-    for slot in sums.touched.drain(..) {
-        if let Some(sum) = sums.whole.get_mut(slot as usize) {
-            *sum = 0.0;
-        }
-    }
+    let Sums { whole, touched, ranked, .. } = sums;
+    take(touched, whole, ranked);
+    Best { index, accept }.choose(ranked, CANDIDATES, &mut chosen);
     chosen.sort_unstable();
     chosen.dedup();
     chosen
@@ -132,42 +128,52 @@ fn add_clause(lists: &[&List<'_>], clause: usize, (wish, probes): (&Wish, &Probe
     }
 }
 
-/// Chooses the best of the documents that were touched.
+/// Takes the sums of the documents that were touched, and leaves none behind. Those far below the best are left out.
+fn take(touched: &mut Vec<u32>, sums: &mut [f32], ranked: &mut Vec<(f32, u32)>) {
+    let sum = |slot: &u32| sums.get(*slot as usize).copied().unwrap_or_default();
+    let least = touched.iter().map(sum).fold(0.0, f32::max) * FAR_BELOW;
+    ranked.clear();
+    ranked.extend(touched.drain(..).filter_map(|slot| {
+        let sum = sums.get_mut(slot as usize)?;
+        Some((std::mem::take(sum), slot)).filter(|taken| taken.0 >= least)
+    }));
+}
+
+/// Chooses the best documents.
 struct Best<'s, T: Clone> {
     index: &'s Index<T>,
-    sums: &'s [f32],
     accept: &'s (dyn Fn(&T) -> bool + Sync),
 }
 
 impl<T: Clone> Best<'_, T> {
-    /// The best that are accepted. Looks further where many are not.
-    fn of(&self, touched: &mut [u32], most: usize) -> Vec<u32> {
-        let mut chosen = Vec::with_capacity(most);
-        let mut rest = touched;
-        let mut round = most;
+    /// Chooses the best that are accepted. Looks further where many are not.
+    fn choose(&self, ranked: &mut [(f32, u32)], most: usize, chosen: &mut Vec<u32>) {
+        let most = chosen.len() + most;
+        let mut round = most - chosen.len();
+        let mut rest = ranked;
         while !rest.is_empty() && chosen.len() < most {
             let take = round.min(rest.len());
             if take < rest.len() {
                 rest.select_nth_unstable_by(take - 1, |one, another| self.order(*one, *another));
             }
             let (now, later) = rest.split_at_mut(take);
-            now.sort_unstable_by(|one, another| self.order(*one, *another));
+            let missing = most - chosen.len();
+            if take > missing {
+                now.sort_unstable_by(|one, another| self.order(*one, *another));
+            }
             let accepted = now
                 .iter()
-                .copied()
+                .map(|(_, slot)| *slot)
                 .filter(|slot| self.index.record(*slot).is_some_and(|record| (self.accept)(&record.value)));
-            let missing = most - chosen.len();
             chosen.extend(accepted.take(missing));
             rest = later;
             round = round.saturating_mul(4);
         }
-        chosen
     }
 
     /// The better first; equals by key, so that slots never matter.
-    fn order(&self, one: u32, another: u32) -> std::cmp::Ordering {
-        let sum = |slot: u32| self.sums.get(slot as usize).copied().unwrap_or_default();
+    fn order(&self, one: (f32, u32), another: (f32, u32)) -> std::cmp::Ordering {
         let key = |slot: u32| self.index.record(slot).map(|record| &record.key);
-        sum(another).total_cmp(&sum(one)).then_with(|| key(one).cmp(&key(another)))
+        another.0.total_cmp(&one.0).then_with(|| key(one.1).cmp(&key(another.1)))
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::field::Field;
 use crate::hit::Matched;
+use crate::lexicon;
 use crate::parameters::Parameters;
 use crate::probe::Probes;
 use crate::rank::Find;
@@ -13,9 +14,9 @@ const MOST_WORDS: usize = 16;
 
 /// What of the query a document has, the weightiest first.
 pub(crate) fn explain(
+    query: &str,
     wish: &Wish,
-    probes: &Probes<'_>,
-    finds: &[Find],
+    (probes, finds): (&Probes<'_>, &[Find]),
     parameters: &Parameters,
 ) -> Vec<Matched> {
     let whole: f32 = probes.worth.iter().sum::<f32>().max(0.001);
@@ -25,9 +26,15 @@ pub(crate) fn explain(
             continue;
         }
         let way = probes.all.get(usize::from(find.probe)).map_or(0, |probe| probe.way);
-        let by = (way > 0).then(|| word.ways.get(way).map(|way| way.term.to_string())).flatten();
-        let field = weightiest(find.fields, parameters).map_or("description", Field::word);
-        matched.push(Matched { word: word.word.clone(), by, field, weight: find.value / whole });
+        // What has the word itself needs no other, though another may count more.
+        let (by, fields) = match find.direct {
+            0 => (word.ways.get(way).map(|way| lexicon::spelled_out(&way.term).to_owned()), find.fields),
+            direct => (None, direct),
+        };
+        let field = weightiest(fields, parameters).map_or("description", Field::word);
+        let written = query.get(word.at.clone()).filter(|written| !written.is_empty());
+        let written = written.unwrap_or(&word.known.folded).to_owned();
+        matched.push(Matched { word: written, by, field, weight: find.value / whole });
     }
     matched.sort_by(|one, another| another.weight.total_cmp(&one.weight));
     matched.truncate(MOST_WORDS);

@@ -23,7 +23,7 @@ impl Highlighter {
     /// Reads a query.
     pub fn new(query: &str) -> Self {
         let wish = wanted::read(query, &Parameters::default());
-        let ways = wish.words.into_iter().flat_map(|word| word.ways);
+        let ways = wish.words.iter().flat_map(|word| word.ways.iter());
         Self {
             terms: ways.filter(|way| way.weight >= LEAST_WEIGHT).map(|way| way.term.to_string()).collect(),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
-use crate::analysis::{Analysed, Analyst};
+use crate::analysis::{self, Analysed};
 use crate::document::Document;
 use crate::pages::Pages;
 use crate::parameters::Parameters;
@@ -14,7 +14,7 @@ use crate::postings::Posting;
 use crate::vocabulary::Vocabulary;
 
 /// How many changes are gathered before the terms are told.
-const BATCH: usize = 2048;
+const BATCH: usize = 4096;
 
 /// Documents that can be found, each with a value, under unique keys.
 #[derive(Clone)]
@@ -113,21 +113,26 @@ impl<T: Clone> Index<T> {
     }
 
     fn apply_batch(&mut self, batch: Vec<Change<'_, T>>) {
-        let parameters = Arc::clone(&self.parameters);
-        let mut vocabulary = std::mem::take(&mut self.vocabulary);
-        let mut analyst = Analyst::new(&mut vocabulary, &parameters);
+        let documents: Vec<&Document<'_>> =
+            batch.iter().filter_map(|change| change.1.as_ref().map(|(document, _)| document)).collect();
+        let mut analysed = Vec::with_capacity(documents.len());
+        for part in analysis::analyse(&documents, &self.parameters) {
+            let number =
+                |(word, had): &(String, bool)| if *had { self.vocabulary.number(word) } else { u32::MAX };
+            let numbers: Vec<u32> = part.words.iter().map(number).collect();
+            analysed.extend(part.documents.into_iter().map(|document| document.numbered(&numbers)));
+        }
+        let mut analysed = analysed.into_iter();
         let mut pending = Pending::default();
         for (key, change) in batch {
-            match change {
-                Some((document, value)) => {
-                    let analysed = analyst.analyse(&document);
+            match change.and_then(|(_, value)| Some((analysed.next()?, value))) {
+                Some((analysed, value)) => {
                     let slot = self.place(&key, &mut pending);
                     self.put(slot, analysed, (key, value), &mut pending);
                 }
                 None => self.take_out(&key, &mut pending),
             }
         }
-        self.vocabulary = vocabulary;
         self.tell(pending);
     }
 
@@ -145,8 +150,10 @@ impl<T: Clone> Index<T> {
 
     fn put(&mut self, slot: u32, analysed: Analysed, (key, value): (Arc<str>, T), pending: &mut Pending) {
         let Analysed { terms, sequence, name, called } = analysed;
-        let ordered: HashSet<u32> = sequence.iter().copied().collect();
-        let others = terms.iter().map(|term| term.0).filter(|term| !ordered.contains(term)).collect();
+        let mut ordered = sequence.clone();
+        ordered.sort_unstable();
+        let others =
+            terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()).collect();
         let postings = terms
             .iter()
             .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
@@ -178,9 +185,11 @@ impl<T: Clone> Index<T> {
                 term.postings.remove(&slots);
             }
         }
+        let mut postings: Vec<Posting> = Vec::new();
         pending.added.sort_unstable_by_key(|(term, posting)| (*term, posting.slot));
         for same in pending.added.chunk_by(|one, another| one.0 == another.0) {
-            let postings: Vec<Posting> = same.iter().map(|(_, posting)| *posting).collect();
+            postings.clear();
+            postings.extend(same.iter().map(|(_, posting)| *posting));
             if let Some(term) = same.first().and_then(|(term, _)| self.vocabulary.get_mut(*term)) {
                 term.postings.add(&postings);
             }

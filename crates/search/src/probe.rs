@@ -1,14 +1,18 @@
 //! What is wanted against what the indexes have: the lists of documents to go through, and what a find in each is worth.
 
 use crate::index::Index;
+use crate::known::Way;
 use crate::parameters::Parameters;
 use crate::postings::Postings;
 use crate::spelling;
 use crate::text::Shape;
-use crate::wanted::{Way, Wish};
+use crate::wanted::Wish;
 
 /// The most words of one query whose spelling is corrected.
 const MOST_CORRECTED: usize = 4;
+
+/// Among fewer documents a word may stand in most by chance.
+const FEWEST_TO_COMPARE: usize = 20;
 
 /// What a word is worth that no document has, as part of one that a single document has.
 const UNKNOWN: f32 = 0.5;
@@ -41,11 +45,15 @@ pub(crate) struct Probes<'i> {
 
 /// Adds corrected spellings of words that no index knows in any way.
 pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], wish: &mut Wish, parameters: &Parameters) {
-    let known = |way: &Way| indexes.iter().any(|index| index.vocabulary.find(&way.term).is_some());
+    let known =
+        |way: &Way| indexes.iter().any(|index| index.vocabulary.find_hashed(&way.term, way.hash).is_some());
     // A word that the language data knows is spelled right, though no document has it.
     let unknown = wish.words.iter_mut().filter(|word| word.shape == Shape::Word && word.ways.len() == 1);
     for word in unknown.filter(|word| !word.ways.iter().any(known)).take(MOST_CORRECTED) {
-        word.ways.extend(spelling::corrections(indexes, &word.folded, parameters));
+        let corrections = spelling::corrections(indexes, &word.known.folded, parameters);
+        if !corrections.is_empty() {
+            word.ways = word.ways.iter().cloned().chain(corrections).collect();
+        }
     }
 }
 
@@ -87,7 +95,7 @@ impl<'i> Probes<'i> {
         let (mut frequency, mut common) = (0, 0.0);
         let probe = self.all.len();
         for (lists, index) in self.lists.iter_mut().zip(indexes) {
-            if let Some((term, found)) = index.vocabulary.find(&way.term) {
+            if let Some((term, found)) = index.vocabulary.find_hashed(&way.term, way.hash) {
                 frequency += found.postings.len();
                 common = found.common;
                 lists.push(List { probe, term, postings: &found.postings });
@@ -96,10 +104,19 @@ impl<'i> Probes<'i> {
         if frequency == 0 {
             return 0.0;
         }
-        let gain = weight * way.weight * rarity(documents, frequency, (common, parameters));
-        self.all.push(Probe { word, way: way_number, gain });
-        gain
+        let worth = weight * way.weight * rarity(documents, frequency, (common, parameters));
+        self.all.push(Probe { word, way: way_number, gain: worth * distinction(documents, frequency) });
+        worth
     }
+}
+
+/// The part of its worth that a term keeps which most documents have: it tells none of them from another.
+#[expect(clippy::cast_precision_loss, reason = "a few million at most")]
+fn distinction(documents: usize, frequency: usize) -> f32 {
+    if documents < FEWEST_TO_COMPARE {
+        return 1.0;
+    }
+    (2.0 * (1.0 - frequency as f32 / documents as f32)).clamp(0.1, 1.0)
 }
 
 /// How much a term says that so many of the documents have.

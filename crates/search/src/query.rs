@@ -7,10 +7,11 @@ use crate::candidates;
 use crate::explain;
 use crate::hit::{Hit, Matched};
 use crate::index::{Index, Record};
+use crate::judge::Judge;
 use crate::learnt::{Learnt, Lesson};
 use crate::parameters::Parameters;
 use crate::probe::{self, Probes};
-use crate::rank::{self, Finds, Judge};
+use crate::rank::{self, Finds};
 use crate::wanted::{self, Wish};
 
 /// What to look for.
@@ -85,6 +86,30 @@ struct Found<'i, T> {
     finds: Vec<Finds>,
 }
 
+/// A hit that has so small a part of the best one's score only fills the list.
+const NOTHING_TO_IT: f32 = 0.08;
+
+/// The best scores so far, as many as hits are wanted, the best first.
+struct Reached {
+    best: Vec<f32>,
+    most: usize,
+}
+
+impl Reached {
+    fn note(&mut self, score: f32) {
+        let at = self.best.partition_point(|best| *best >= score);
+        if at < self.most {
+            self.best.truncate(self.most - 1);
+            self.best.insert(at, score);
+        }
+    }
+
+    /// What is less than this is not among the best.
+    fn least(&self) -> f32 {
+        if self.best.len() < self.most { f32::MIN } else { self.best.last().copied().unwrap_or(f32::MIN) }
+    }
+}
+
 impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     fn new(indexes: &'s [&'i Index<T>], query: &'s Query<'s, T>, extras: &'s Extras<'s, T>) -> Self {
         let mut wish = wanted::read(query.text, extras.parameters);
@@ -96,28 +121,54 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
 
     fn run(&self) -> Found<'i, T> {
         let mut found = Found { best: Vec::new(), finds: Vec::new() };
+        let mut reached = Reached { best: Vec::new(), most: self.query.limit };
+        // What may come to the words of a document.
+        let parameters = self.extras.parameters;
+        let meaning = if self.extras.meaning.is_some() { parameters.meaning } else { 0.0 };
+        let other = parameters.prior + meaning;
         for (at, index) in self.indexes.iter().enumerate() {
             let mut candidates =
                 candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
             self.add_others(index, &mut candidates);
             let finds = rank::find(at, self.wish.words.len(), &self.probes, &candidates);
             let mut judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
-            let best = candidates.iter().enumerate().filter_map(|(number, slot)| {
-                let record = index.record(*slot)?;
+            for (number, slot) in candidates.iter().enumerate() {
+                let Some(record) = index.record(*slot) else { continue };
+                let finds = finds.of(number);
                 let lesson = self.lessons.get(&record.key);
-                let words = judge.score(record, finds.of(number), lesson);
-                let taught = lesson.map_or(0.0, |_| words - judge.score(record, finds.of(number), None));
-                Some(self.weigh(record, (words, taught), (at, number)))
-            });
-            found.best.extend(best.filter(|best| best.score > 0.0));
+                let Some(words) = judge.score(record, (finds, lesson), reached.least() - other) else {
+                    continue;
+                };
+                let mut untaught = || judge.score(record, (finds, None), f32::MIN).unwrap_or_default();
+                let taught = if lesson.is_some() { words - untaught() } else { 0.0 };
+                let best = self.weigh(record, (words, taught), (at, number));
+                if best.score > 0.0 {
+                    reached.note(best.score);
+                    found.best.push(best);
+                }
+            }
             found.finds.push(finds);
         }
-        let order = |one: &Best<'_, T>, another: &Best<'_, T>| {
-            another.score.total_cmp(&one.score).then_with(|| one.record.key.cmp(&another.record.key))
-        };
-        found.best.sort_unstable_by(order);
-        found.best.truncate(self.query.limit);
+        self.order(&mut found);
         found
+    }
+
+    /// The best first; of equals that which has more of the query's words, then the shorter one.
+    fn order(&self, found: &mut Found<'i, T>) {
+        let Found { best, finds } = found;
+        let words = |best: &Best<'_, T>| {
+            let finds = finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
+            finds.iter().filter(|find| find.value > 0.0).count()
+        };
+        let length = |best: &Best<'_, T>| best.record.sequence.len();
+        best.sort_unstable_by(|one, another| {
+            let by_score = another.score.total_cmp(&one.score);
+            let by_words = || words(another).cmp(&words(one)).then_with(|| length(one).cmp(&length(another)));
+            by_score.then_with(by_words).then_with(|| one.record.key.cmp(&another.record.key))
+        });
+        best.truncate(self.query.limit);
+        let least = best.first().map_or(0.0, |best| best.score * NOTHING_TO_IT);
+        best.retain(|best| best.score >= least);
     }
 
     /// Adds the documents that were learnt, or that mean what is wanted, whatever their words.
@@ -161,7 +212,8 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
 
     fn hit(&self, best: &Best<'_, T>, found: &Found<'_, T>) -> Hit<T> {
         let finds = found.finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
-        let mut matched = explain::explain(&self.wish, &self.probes, finds, self.extras.parameters);
+        let mut matched =
+            explain::explain(self.query.text, &self.wish, (&self.probes, finds), self.extras.parameters);
         let whole = || self.query.text.trim().chars().take(200).collect::<String>();
         if best.learnt > 0.0 {
             let by = self.lessons.get(&best.record.key).map(|lesson| lesson.query.to_string());

@@ -1,12 +1,11 @@
 //! Spellings of words that no document has: words one or two letters away.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::index::Index;
+use crate::known::Way;
 use crate::lexicon;
 use crate::parameters::Parameters;
-use crate::wanted::Way;
 
 /// The most corrections of one word.
 const MOST_CORRECTIONS: usize = 3;
@@ -92,7 +91,7 @@ pub(crate) fn corrections<T: Clone>(
     for (distance, _, term) in found.into_iter().take_while(|found| found.0 == nearest) {
         if ways.len() < MOST_CORRECTIONS && !ways.iter().any(|way| &*way.term == term) {
             let weight = if distance == 1 { parameters.corrected } else { parameters.corrected * 0.7 };
-            ways.push(Way { term: Rc::from(term), weight });
+            ways.push(Way::new(term, weight));
         }
     }
     ways

@@ -35,8 +35,33 @@ pub(crate) struct Token<'t> {
     pub(crate) shape: Shape,
 }
 
+/// Letters and digits, or Chinese characters, without anything between them.
+pub(crate) enum Run {
+    /// The place of the run, and that of the one before it if a hyphen joins the two.
+    Letters(Range<usize>, Option<Range<usize>>),
+    Chinese(Range<usize>),
+}
+
 /// Hands out the words of a text in order.
 pub(crate) fn tokens<'t>(text: &'t str, each: &mut dyn FnMut(Token<'t>)) {
+    runs(text, &mut |run| tokens_of(text, run, each));
+}
+
+/// Hands out the words of one run of a text.
+pub(crate) fn tokens_of<'t>(text: &'t str, run: Run, each: &mut dyn FnMut(Token<'t>)) {
+    match run {
+        Run::Chinese(at) => chinese(text, at, each),
+        Run::Letters(at, before) => {
+            identifier(text, at.clone(), each);
+            if let Some(before) = before {
+                hyphenated(text, before, at, each);
+            }
+        }
+    }
+}
+
+/// Hands out the runs of a text in order.
+pub(crate) fn runs(text: &str, each: &mut dyn FnMut(Run)) {
     let mut run: Option<(usize, Class)> = None;
     let mut before: Option<Range<usize>> = None;
     for (at, character) in text.char_indices().chain([(text.len(), ' ')]) {
@@ -47,11 +72,11 @@ pub(crate) fn tokens<'t>(text: &'t str, each: &mut dyn FnMut(Token<'t>)) {
             }
             let range = from..at;
             match kind {
-                Class::Cjk => chinese(text, range, each),
+                Class::Cjk => each(Run::Chinese(range)),
                 Class::Alphabet => {
-                    identifier(text, range.clone(), each);
-                    hyphenated(text, before.take(), range.clone(), each);
-                    before = Some(range);
+                    let joined = before.filter(|before| text.get(before.end..from) == Some("-"));
+                    before = Some(range.clone());
+                    each(Run::Letters(range, joined));
                 }
                 Class::Between => {}
             }
@@ -95,17 +120,7 @@ fn class_of(character: char) -> Class {
 }
 
 /// `e-mail` is `email` too.
-fn hyphenated<'t>(
-    text: &'t str,
-    before: Option<Range<usize>>,
-    this: Range<usize>,
-    each: &mut dyn FnMut(Token<'t>),
-) {
-    let Some(before) =
-        before.filter(|before| before.end + 1 == this.start && text.get(before.end..this.start) == Some("-"))
-    else {
-        return;
-    };
+fn hyphenated<'t>(text: &'t str, before: Range<usize>, this: Range<usize>, each: &mut dyn FnMut(Token<'t>)) {
     let (Some(one), Some(two)) = (text.get(before.clone()), text.get(this.clone())) else { return };
     if one.len() + two.len() <= LONGEST_WORD && two.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         let folded = lexicon::fold(&format!("{one}{two}")).into_owned().into();

@@ -1,16 +1,16 @@
 //! The terms of an index and where they occur. Terms have numbers, which are used again when the last document with a term
 //! is gone, so that years of changes leave nothing behind.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use crate::common;
 use crate::pages::Pages;
 use crate::postings::Postings;
+use crate::quick;
 use crate::spelling::Spellings;
 
 /// Entries to a bucket, on average, at most.
-const BUCKET: usize = 24;
+const BUCKET: usize = 12;
 
 #[derive(Clone)]
 pub(crate) struct Term {
@@ -28,7 +28,6 @@ pub(crate) struct Vocabulary {
     terms: Pages<Term>,
     /// By the low bits of the hash; always a power of two.
     buckets: Arc<Vec<Arc<Vec<Entry>>>>,
-    hasher: RandomState,
     spellings: Spellings,
     /// Numbers to use again.
     free: Arc<Vec<u32>>,
@@ -38,13 +37,18 @@ impl Default for Vocabulary {
     fn default() -> Self {
         let buckets = Arc::new(vec![Arc::default(); 16]);
         let spellings = Spellings::default();
-        Self { terms: Pages::default(), buckets, hasher: RandomState::new(), spellings, free: Arc::default() }
+        Self { terms: Pages::default(), buckets, spellings, free: Arc::default() }
     }
 }
 
 impl Vocabulary {
     pub(crate) fn find(&self, text: &str) -> Option<(u32, &Term)> {
-        let (bucket, tag) = self.place(text);
+        self.find_hashed(text, quick::hash(text))
+    }
+
+    /// [`Self::find`] for a text whose hash is known.
+    pub(crate) fn find_hashed(&self, text: &str, hash: u64) -> Option<(u32, &Term)> {
+        let (bucket, tag) = self.place(hash);
         let entries = self.buckets.get(bucket)?;
         let mut same = entries.iter().filter(|entry| entry.0 == tag);
         same.find_map(|(_, id)| {
@@ -79,7 +83,7 @@ impl Vocabulary {
         if self.terms.len() > self.buckets.len() * BUCKET {
             self.widen();
         }
-        let (bucket, tag) = self.place(text);
+        let (bucket, tag) = self.place(quick::hash(text));
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).push((tag, id));
         }
@@ -92,7 +96,7 @@ impl Vocabulary {
         let Some(term) = self.terms.get_mut(id) else { return };
         let text = std::mem::take(&mut term.text);
         term.postings = Postings::default();
-        let (bucket, _) = self.place(&text);
+        let (bucket, _) = self.place(quick::hash(&text));
         if let Some(bucket) = Arc::make_mut(&mut self.buckets).get_mut(bucket) {
             Arc::make_mut(bucket).retain(|entry| entry.1 != id);
         }
@@ -104,8 +108,7 @@ impl Vocabulary {
         &self.spellings
     }
 
-    fn place(&self, text: &str) -> (usize, u32) {
-        let hash = self.hasher.hash_one(text);
+    fn place(&self, hash: u64) -> (usize, u32) {
         #[expect(clippy::cast_possible_truncation, reason = "two halves of the hash")]
         let (low, high) = (hash as u32, (hash >> 32) as u32);
         (low as usize & (self.buckets.len() - 1), high)
@@ -116,7 +119,7 @@ impl Vocabulary {
         let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); self.buckets.len() * 2];
         for entry in self.buckets.iter().flat_map(|bucket| bucket.iter()) {
             let Some(term) = self.terms.get(entry.1) else { continue };
-            let hash = self.hasher.hash_one(&*term.text);
+            let hash = quick::hash(&term.text);
             #[expect(clippy::cast_possible_truncation, reason = "the low half of the hash")]
             let bucket = hash as u32 as usize & (buckets.len() - 1);
             if let Some(bucket) = buckets.get_mut(bucket) {

@@ -1,12 +1,10 @@
 //! Queries into what is wanted: words with weights, what else each may be called, and the clauses they stand in.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::lexicon;
+use crate::known::{self, Known, Way};
 use crate::parameters::Parameters;
 use crate::text::{self, Shape, Token};
 
@@ -20,10 +18,9 @@ const LONGEST_QUERY: usize = 8192;
 /// One word of a query.
 #[derive(Debug)]
 pub(crate) struct Wanted {
-    /// As it is written.
-    pub(crate) word: String,
-    /// Folded, not stemmed.
-    pub(crate) folded: String,
+    /// Where it stands in the query, if it does.
+    pub(crate) at: Range<usize>,
+    pub(crate) known: Rc<Known>,
     pub(crate) shape: Shape,
     pub(crate) weight: f32,
     /// The clauses it stands in, a bit each.
@@ -31,14 +28,7 @@ pub(crate) struct Wanted {
     /// Where it stands among the words.
     pub(crate) position: usize,
     /// What it may be called, the word itself first.
-    pub(crate) ways: Vec<Way>,
-}
-
-/// A term that may stand for a word.
-#[derive(Clone, Debug)]
-pub(crate) struct Way {
-    pub(crate) term: Rc<str>,
-    pub(crate) weight: f32,
+    pub(crate) ways: Rc<[Way]>,
 }
 
 /// What is wanted.
@@ -117,15 +107,16 @@ impl Reader<'_> {
         text::tokens(self.query, &mut |token| tokens.push(token));
         for token in tokens {
             self.move_to(&token.at);
-            if stops == Stops::Skipped && lexicon::is_stop_word(&token.folded) {
-                self.place.joint |=
-                    matches!(&*token.folded, "and" | "then" | "also" | "并" | "并且" | "然后" | "还" | "再");
+            let known = known::known(&token.folded, token.shape, self.parameters);
+            if stops == Stops::Skipped && known.stop {
+                self.place.joint |= known.joint;
                 continue;
             }
             if self.wish.words.len() >= MOST_WORDS {
                 return;
             }
-            self.add(token);
+            let weight = self.weight(&token, &known);
+            self.add(&token, known, weight);
         }
     }
 
@@ -157,58 +148,31 @@ impl Reader<'_> {
         }
     }
 
-    fn add(&mut self, token: Token<'_>) {
-        let weight = self.weight(&token);
-        self.add_weighted(token, weight);
-    }
-
-    fn add_weighted(&mut self, token: Token<'_>, mut weight: f32) {
+    fn add(&mut self, token: &Token<'_>, known: Rc<Known>, weight: f32) {
         let clause = 1 << self.place.clause;
         if matches!(token.shape, Shape::Word | Shape::Han) {
             self.place.words += 1;
         }
-        let known = known(&token.folded, token.shape);
-        let same = |word: &Wanted| word.ways.first().is_some_and(|way| way.term == known.stem);
-        if let Some(known) = self.wish.words.iter().position(same) {
-            let Some(word) = self.wish.words.get_mut(known) else { return };
+        let Some(itself) = known.ways.first() else { return };
+        let same = |word: &Wanted| {
+            word.ways.first().is_some_and(|way| way.hash == itself.hash && way.term == itself.term)
+        };
+        if let Some(number) = self.wish.words.iter().position(same) {
+            let Some(word) = self.wish.words.get_mut(number) else { return };
             word.clauses |= clause;
-            weight = weight.max(word.weight);
-            word.weight = weight;
-            self.wish.order.push(known);
+            word.weight = weight.max(word.weight);
+            self.wish.order.push(number);
             return;
         }
-        let number = self.wish.words.len();
-        let mut ways = vec![Way { term: Rc::clone(&known.stem), weight: 1.0 }];
-        for (kind, term, weight) in &known.ways {
-            let scale = match kind {
-                Kind::Related => self.parameters.related,
-                Kind::Gloss => self.parameters.gloss,
-            };
-            add_way(&mut ways, term, weight * scale);
-        }
-        let word = self
-            .query
-            .get(token.at.clone())
-            .filter(|word| !word.is_empty())
-            .unwrap_or(&token.folded)
-            .to_owned();
-        let folded = token.folded.into_owned();
-        let position = self.wish.order.len();
-        self.wish.words.push(Wanted {
-            word,
-            folded,
-            shape: token.shape,
-            weight,
-            clauses: clause,
-            position,
-            ways,
-        });
+        let (number, position) = (self.wish.words.len(), self.wish.order.len());
+        let (at, shape, ways) = (token.at.clone(), token.shape, Rc::clone(&known.ways));
+        self.wish.words.push(Wanted { at, known, shape, weight, clauses: clause, position, ways });
         if matches!(token.shape, Shape::Word | Shape::Han | Shape::Number) {
             self.wish.order.push(number);
         }
     }
 
-    fn weight(&mut self, token: &Token<'_>) -> f32 {
+    fn weight(&mut self, token: &Token<'_>, known: &Known) -> f32 {
         let parameters = self.parameters;
         let shape = match token.shape {
             Shape::Word | Shape::Han => 1.0,
@@ -216,7 +180,7 @@ impl Reader<'_> {
             Shape::Bigram => parameters.bigram,
             Shape::Joined => parameters.joined,
         };
-        let filler = if FILLERS.contains(&&*token.folded) { parameters.filler } else { 1.0 };
+        let filler = if known.filler { parameters.filler } else { 1.0 };
         let quoted = if self.place.quoted { parameters.quoted } else { 1.0 };
         let literal = if self.is_literal(&token.at) { parameters.literal } else { 1.0 };
         let proper = if self.is_proper(&token.at) { parameters.proper } else { 1.0 };
@@ -245,7 +209,8 @@ impl Reader<'_> {
         };
         for kind in kinds {
             let token = Token { folded: Cow::Borrowed(kind), at: 0..0, shape: Shape::Word };
-            self.add_weighted(token, self.parameters.kind);
+            let known = known::known(kind, Shape::Word, self.parameters);
+            self.add(&token, known, self.parameters.kind);
         }
     }
 
@@ -267,113 +232,3 @@ impl Reader<'_> {
         self.place.chunk.1
     }
 }
-
-/// What is known of a folded word, whatever the query.
-struct Known {
-    stem: Rc<str>,
-    /// What else it may be called: the kind, the term, and a weight before the parameters.
-    ways: Vec<(Kind, Rc<str>, f32)>,
-}
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Related,
-    Gloss,
-}
-
-/// How many words are remembered by each thread.
-const REMEMBERED: usize = 4096;
-
-thread_local! {
-    static KNOWN: RefCell<HashMap<String, Rc<Known>>> = RefCell::default();
-}
-
-/// Looks a word up in the language data, or remembers what was found there.
-fn known(folded: &str, shape: Shape) -> Rc<Known> {
-    if matches!(shape, Shape::Bigram | Shape::Number) {
-        return Rc::new(Known { stem: Rc::from(folded), ways: Vec::new() });
-    }
-    let remembered = KNOWN.with_borrow(|known| known.get(folded).cloned());
-    remembered.unwrap_or_else(|| {
-        let found = Rc::new(study(folded, shape));
-        KNOWN.with_borrow_mut(|known| {
-            if known.len() >= REMEMBERED {
-                known.clear();
-            }
-            known.insert(folded.to_owned(), Rc::clone(&found));
-        });
-        found
-    })
-}
-
-fn study(folded: &str, shape: Shape) -> Known {
-    let stem = lexicon::stem(folded);
-    let mut ways: Vec<(Kind, Rc<str>, f32)> =
-        lexicon::related(&stem).map(|(term, weight)| (Kind::Related, Rc::from(term), weight)).collect();
-    if shape == Shape::Han {
-        let glosses = lexicon::english_of(folded);
-        ways.extend(glosses.map(|(word, weight)| (Kind::Gloss, Rc::from(&*lexicon::stem(word)), weight)));
-    } else {
-        ways.extend(lexicon::chinese_of(&stem).map(|(word, weight)| (Kind::Gloss, Rc::from(word), weight)));
-    }
-    Known { stem: Rc::from(&*stem), ways }
-}
-
-fn add_way(ways: &mut Vec<Way>, term: &Rc<str>, weight: f32) {
-    match ways.iter_mut().find(|way| way.term == *term) {
-        Some(way) => way.weight = way.weight.max(weight),
-        None => ways.push(Way { term: Rc::clone(term), weight }),
-    }
-}
-
-/// Words by which people ask, whatever they ask for.
-const FILLERS: &[&str] = &[
-    "please",
-    "help",
-    "want",
-    "need",
-    "like",
-    "would",
-    "could",
-    "tell",
-    "know",
-    "let",
-    "looking",
-    "look",
-    "give",
-    "thanks",
-    "thank",
-    "hi",
-    "hello",
-    "hey",
-    "im",
-    "ive",
-    "id",
-    "going",
-    "wondering",
-    "wonder",
-    "interested",
-    "trying",
-    "try",
-    "able",
-    "use",
-    "using",
-    "make",
-    "sure",
-    "provide",
-    "assist",
-    "帮",
-    "帮我",
-    "帮忙",
-    "请",
-    "想",
-    "需要",
-    "我想",
-    "希望",
-    "可以",
-    "能",
-    "告诉",
-    "想要",
-    "知道",
-    "麻烦",
-];

@@ -1,5 +1,7 @@
 //! The search stays good on the tuning set, in each language and across them. `cargo xtask search-eval` tells more.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::Path;

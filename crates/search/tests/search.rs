@@ -245,17 +245,17 @@ fn query_for_weather() -> Query<'static, Arc<str>> {
 fn a_tool_that_was_called_after_a_query_is_found_by_it_and_by_similar_ones() {
     let index = catalogue();
     let mut learnt = Learnt::default();
-    learnt.note("create_calendar_event", "remind me about grandma's birthday", 2);
-    for text in ["remind me about grandma's birthday", "a birthday reminder for grandma"] {
+    learnt.note("create_calendar_event", "nudge me about grandma's cactus", 2);
+    for text in ["nudge me about grandma's cactus", "a cactus nudge for grandma"] {
         assert!(!found(&index, text).iter().any(|name| &**name == "create_calendar_event"), "{text}");
         let hits = search(&[&index], &Query { learnt: Some(&learnt), ..query(text) });
         let first = hits.first().unwrap();
         assert_eq!(&*first.value, "create_calendar_event", "{text}");
         let told = first.matched.iter().find(|matched| matched.field == "learnt").unwrap();
-        assert_eq!(told.by.as_deref(), Some("remind me about grandma's birthday"));
+        assert_eq!(told.by.as_deref(), Some("nudge me about grandma's cactus"));
     }
     learnt.forget("create_calendar_event");
-    let hits = search(&[&index], &Query { learnt: Some(&learnt), ..query("grandma's birthday") });
+    let hits = search(&[&index], &Query { learnt: Some(&learnt), ..query("grandma's cactus") });
     assert!(hits.is_empty());
 }
 
@@ -426,4 +426,38 @@ fn no_text_is_too_long_or_too_strange() {
     }
     index.apply([(Arc::from("strange"), None)]);
     assert_eq!(found(&index, "weather forecast"), found(&catalogue(), "weather forecast"));
+}
+
+#[test]
+fn a_tool_is_found_by_its_exact_name_whatever_word_that_is() {
+    let names = ["one", "get", "all", "list", "get_user", "list_orders", "all_users_of_one_group"];
+    let mut index: Index<Arc<str>> = Index::default();
+    index.apply(names.iter().map(|name| {
+        let document = Document { name, description: "Does what it says", ..Document::default() };
+        (Arc::from(*name), Some((document, Arc::from(*name))))
+    }));
+    for name in names {
+        assert_eq!(found(&index, name).first().map(|name| &**name), Some(name));
+    }
+}
+
+#[test]
+fn a_word_that_a_tool_has_is_told_before_its_translation() {
+    let mut index: Index<Arc<str>> = Index::default();
+    let document =
+        Document {
+            name: "echo.request", description: "返回请求，请求的内容", ..Document::default()
+        };
+    index.apply([(Arc::from("echo.request"), Some((document, Arc::from("echo.request"))))]);
+    for (text, word, by) in [
+        ("merge pull requests", "requests", None),
+        ("创建合并请求", "请求", None),
+        ("creating a query", "query", None),
+    ] {
+        let hits = search(&[&index], &query(text));
+        let told = hits.first().and_then(|hit| hit.matched.iter().find(|matched| matched.word == word));
+        if let Some(told) = told {
+            assert_eq!(told.by.as_deref(), by, "{text}");
+        }
+    }
 }

@@ -1,17 +1,22 @@
-//! Sorted text as a map from a word to weighted words. A line is `key<TAB>word percent word percent …`; lines are sorted by the
-//! bytes of their keys. The text stays where it is in the binary; only the starts of its lines are noted when it is first used.
+//! Text as a map from a word to weighted words. A line is `key<TAB>word percent word percent …`, one for each key. The text stays
+//! where it is in the binary; only where its lines begin is noted when it is first used.
 
 use std::sync::OnceLock;
+
+use crate::quick;
 
 /// A map from a word to other words with weights.
 pub(super) struct Table {
     text: &'static str,
-    starts: OnceLock<Box<[u32]>>,
+    places: OnceLock<Box<[Place]>>,
 }
+
+/// Where a line begins, counted from 1 so that 0 is no line, and a part of its key's hash.
+type Place = (u32, u32);
 
 impl Table {
     pub(super) const fn new(text: &'static str) -> Self {
-        Self { text, starts: OnceLock::new() }
+        Self { text, places: OnceLock::new() }
     }
 
     /// The words that `key` leads to, with weights in 0..=1; nothing for an unknown key.
@@ -25,15 +30,26 @@ impl Table {
     }
 
     fn line_of(&self, key: &str) -> Option<&'static str> {
-        let starts = self.starts.get_or_init(|| line_starts(self.text));
-        let found = starts.binary_search_by(|start| self.entry_at(*start).0.cmp(key)).ok()?;
-        starts.get(found).map(|start| self.entry_at(*start).1)
+        let places = self.places.get_or_init(|| places(self.text));
+        let (mut at, tag) = split(quick::hash(key), places.len());
+        while let Some((start, its_tag)) = places.get(at).filter(|place| place.0 > 0) {
+            if *its_tag == tag
+                && let Some(rest) = self.after(*start, key)
+            {
+                return Some(rest);
+            }
+            at = (at + 1) & (places.len() - 1);
+        }
+        None
     }
 
-    fn entry_at(&self, start: u32) -> (&'static str, &'static str) {
-        let rest = self.text.get(start as usize..).unwrap_or_default();
-        let line = rest.find('\n').and_then(|end| rest.get(..end)).unwrap_or(rest);
-        line.split_once('\t').unwrap_or((line, ""))
+    /// What follows a key, if the line at that place has that key.
+    fn after(&self, start: u32, key: &str) -> Option<&'static str> {
+        let rest = self.text.get(start as usize - 1..)?.strip_prefix(key)?;
+        if let Some(rest) = rest.strip_prefix('\t') {
+            return rest.find('\n').map_or(Some(rest), |end| rest.get(..end));
+        }
+        (rest.is_empty() || rest.starts_with('\n')).then_some("")
     }
 
     /// Every key, for tests of the data.
@@ -43,14 +59,30 @@ impl Table {
     }
 }
 
-/// Where each line begins; text beyond 4 GB would not be found.
-fn line_starts(text: &str) -> Box<[u32]> {
-    let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-    std::iter::once(0)
-        .chain(after_breaks)
-        .filter(|at| *at < text.len())
-        .map_while(|at| u32::try_from(at).ok())
-        .collect()
+/// A place for every line, at least as many empty ones, and as many in all as a power of two; text beyond 4 GB would not be found.
+fn places(text: &str) -> Box<[Place]> {
+    let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let mut places = vec![(0, 0); (lines * 2).next_power_of_two()];
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let key = line.split(['\t', '\n']).next().unwrap_or(line);
+        let (mut at, tag) = split(quick::hash(key), places.len());
+        while places.get(at).is_some_and(|place| place.0 > 0) {
+            at = (at + 1) & (places.len() - 1);
+        }
+        if let (Some(place), Ok(start)) = (places.get_mut(at), u32::try_from(start + 1)) {
+            *place = (start, tag);
+        }
+        start += line.len();
+    }
+    places.into()
+}
+
+/// The first place to look at, and the part of the hash to look for.
+fn split(hash: u64, places: usize) -> (usize, u32) {
+    #[expect(clippy::cast_possible_truncation, reason = "two halves of the hash")]
+    let (low, high) = (hash as u32, (hash >> 32) as u32);
+    (low as usize & (places - 1), high)
 }
 
 /// The words of one line, with their weights.
