@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
 use toolrail_registry::{
-    Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Only, SearchAnswer, SearchError, SearchMethod,
-    SearchRequest, Tool as RegistryTool,
+    Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Only, SearchAnswer, SearchError,
+    SearchMethod, SearchRequest, Tool as RegistryTool,
 };
 
 use crate::arguments::{Arguments, MOST_TOOLS};
