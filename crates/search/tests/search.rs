@@ -449,15 +449,9 @@ fn a_word_that_a_tool_has_is_told_before_its_translation() {
             name: "echo.request", description: "返回请求，请求的内容", ..Document::default()
         };
     index.apply([(Arc::from("echo.request"), Some((document, Arc::from("echo.request"))))]);
-    for (text, word, by) in [
-        ("merge pull requests", "requests", None),
-        ("创建合并请求", "请求", None),
-        ("creating a query", "query", None),
-    ] {
+    for (text, word) in [("merge pull requests", "requests"), ("创建合并请求", "请求")] {
         let hits = search(&[&index], &query(text));
-        let told = hits.first().and_then(|hit| hit.matched.iter().find(|matched| matched.word == word));
-        if let Some(told) = told {
-            assert_eq!(told.by.as_deref(), by, "{text}");
-        }
+        let told = hits.first().unwrap().matched.iter().find(|matched| matched.word == word).unwrap();
+        assert_eq!(told.by, None, "{text}");
     }
 }
