@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::compile::Compiler;
     use crate::registry::RegistryLimits;
-    use crate::search::{Among, SearchMethod, SearchRequest};
+    use crate::search::{Among, Only, SearchMethod, SearchRequest};
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_patterns_are_looked_for_at_once() {
@@ -93,6 +93,7 @@ mod tests {
             method: SearchMethod::Regex,
             limit: 5,
             among: Among::All,
+            only: Only::default(),
             tenant: None,
             conversation: None,
         };
