@@ -80,7 +80,7 @@ impl Served {
         [
             words(&["http", &self.url("/mcp")]),
             words(&["stdio", BINARY, "stdio", "--url", self.gateway.url()]),
-            words(&["stdio", BINARY, "stdio", "--data", data]),
+            words(&["stdio", BINARY, "stdio", "--data", data, "--discovery=false"]),
         ]
     }
 }

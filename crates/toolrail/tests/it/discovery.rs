@@ -209,7 +209,8 @@ async fn a_long_description_is_cut_where_tools_are_found_and_whole_where_one_is_
 async fn a_tool_that_is_switched_off_is_said_to_be() -> Result<()> {
     let gateway = started().await?;
     let acme = ("toolrail-tenant", "acme");
-    let own = json!({"name": "own", "type": "metadata", "description": "d", "enabled": false});
+    let own =
+        json!({"name": "own", "type": "metadata", "description": "d", "metadata": {}, "enabled": false});
     let registered = send(&gateway, "POST /admin/tools", &[acme], &own).await?;
     assert_eq!(registered.status, 201, "{}", registered.text());
     for (name, arguments) in

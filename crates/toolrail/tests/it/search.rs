@@ -91,20 +91,20 @@ async fn hybrid_without_a_semantic_tier_says_so() -> Result<()> {
     Ok(())
 }
 
-/// A table with two directions: whatever is about `rain` or `sky`, and the rest.
+/// A table with two directions: whatever is about `zurp`, which no lexicon knows, or `sky`, and the rest.
 fn write_table(folder: &std::path::Path) -> Result<()> {
     let letters =
-        ["<unk>", "▁", "r", "a", "i", "n", "s", "k", "y", "ra", "in", "rain", "▁rain", "sk", "sky", "▁sky"];
+        ["<unk>", "▁", "z", "u", "r", "p", "s", "k", "y", "zu", "rp", "zurp", "▁zurp", "sk", "sky", "▁sky"];
     let vocabulary: Value =
         letters.iter().enumerate().map(|(id, piece)| ((*piece).to_owned(), json!(id))).collect();
-    let merges = ["r a", "i n", "ra in", "▁ rain", "s k", "sk y", "▁ sky"];
+    let merges = ["z u", "r p", "zu rp", "▁ zurp", "s k", "sk y", "▁ sky"];
     let tokenizer = json!({
         "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},
             {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]},
         "model": {"type": "BPE", "vocab": vocabulary, "merges": merges, "unk_token": "<unk>"}});
     std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string())?;
     let numbers = letters.iter().flat_map(|piece| {
-        let about_weather = ["▁rain", "▁sky", "sky", "rain"].contains(piece);
+        let about_weather = ["▁zurp", "▁sky", "sky", "zurp"].contains(piece);
         if about_weather { [50.0_f32, 0.0] } else { [0.0, 0.1] }
     });
     let header = format!(
@@ -132,7 +132,7 @@ async fn a_table_finds_what_shares_no_word_and_a_broken_one_keeps_nothing_from_s
     with_tools(&good).await?;
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
     loop {
-        let answer = good.get("/mcp/search?q=rain").await?.json()?;
+        let answer = good.get("/mcp/search?q=zurp").await?.json()?;
         if names(&answer) == ["sky.forecast"] && answer["notes"] == json!([]) {
             ensure!(answer["method"] == "hybrid", "{answer}");
             ensure!(answer["results"][0]["explanation"][0]["field"] == "meaning", "{answer}");
