@@ -4,24 +4,27 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use rpds::HashTrieMapSync;
-
 use crate::analysis::{self, Analysed};
+use crate::buckets::Buckets;
 use crate::document::Document;
 use crate::pages::Pages;
 use crate::parameters::Parameters;
 use crate::postings::Posting;
+use crate::quick::{self, Quick};
 use crate::vocabulary::Vocabulary;
 
 /// How many changes are gathered before the terms are told.
 const BATCH: usize = 4096;
+/// Keys to a bucket.
+const BUCKET: usize = 48;
 
 /// Documents that can be found, each with a value, under unique keys.
 #[derive(Clone)]
 pub struct Index<T: Clone> {
     pub(crate) vocabulary: Vocabulary,
     pub(crate) records: Pages<Option<Arc<Record<T>>>>,
-    keys: HashTrieMapSync<Arc<str>, u32>,
+    /// The slots of the keys.
+    keys: Buckets,
     free: Arc<Vec<u32>>,
     parameters: Arc<Parameters>,
 }
@@ -33,14 +36,25 @@ pub type Change<'d, T> = (Arc<str>, Option<(Document<'d>, T)>);
 pub(crate) struct Record<T> {
     pub(crate) key: Arc<str>,
     pub(crate) value: T,
-    /// The terms of the name and of the description, in order.
-    pub(crate) sequence: Box<[u32]>,
-    /// How many of these are the name.
-    pub(crate) name: usize,
     /// What it is called, with its server and without.
     pub(crate) called: [u64; 2],
-    /// The other terms.
-    others: Box<[u32]>,
+    /// The terms of the name and of the description, in order, then the other terms.
+    terms: Box<[u32]>,
+    /// Where the name ends, and where the description does.
+    ends: [u32; 2],
+}
+
+impl<T> Record<T> {
+    /// The terms of the name and those of the description, in order.
+    pub(crate) fn sequence(&self) -> (&[u32], &[u32]) {
+        let [name, all] = self.ends.map(|end| end as usize);
+        self.terms.get(..all).and_then(|all| all.split_at_checked(name)).unwrap_or_default()
+    }
+
+    /// How many these are.
+    pub(crate) fn length(&self) -> usize {
+        self.ends[1] as usize
+    }
 }
 
 impl<T: Clone> Default for Index<T> {
@@ -62,7 +76,7 @@ impl<T: Clone> Index<T> {
         Self {
             vocabulary: Vocabulary::default(),
             records: Pages::default(),
-            keys: HashTrieMapSync::new_sync(),
+            keys: Buckets::new(BUCKET),
             free: Arc::default(),
             parameters: Arc::new(parameters),
         }
@@ -72,7 +86,7 @@ impl<T: Clone> Index<T> {
     /// cheaper than one by one.
     pub fn apply<'d>(&mut self, changes: impl IntoIterator<Item = Change<'d, T>>) {
         let mut batch = Vec::new();
-        let mut touched = HashSet::new();
+        let mut touched: HashSet<Arc<str>, Quick> = HashSet::default();
         for change in changes {
             if batch.len() >= BATCH || !touched.insert(Arc::clone(&change.0)) {
                 self.apply_batch(std::mem::take(&mut batch));
@@ -86,12 +100,12 @@ impl<T: Clone> Index<T> {
 
     /// How many documents there are.
     pub fn len(&self) -> usize {
-        self.keys.size()
+        self.keys.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
     /// The values of all documents.
@@ -105,7 +119,8 @@ impl<T: Clone> Index<T> {
     }
 
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {
-        self.keys.get(key).copied()
+        let known = |slot: &u32| self.record(*slot).is_some_and(|record| &*record.key == key);
+        self.keys.find(quick::hash(key)).find(known)
     }
 
     pub(crate) fn record(&self, slot: u32) -> Option<&Arc<Record<T>>> {
@@ -138,41 +153,45 @@ impl<T: Clone> Index<T> {
 
     /// The slot of a key; what was there before leaves its terms.
     fn place(&mut self, key: &Arc<str>, pending: &mut Pending) -> u32 {
-        if let Some(slot) = self.keys.get(key).copied() {
+        if let Some(slot) = self.slot(key) {
             self.clear(slot, pending);
             return slot;
         }
         let free = if self.free.is_empty() { None } else { Arc::make_mut(&mut self.free).pop() };
         let slot = free.unwrap_or_else(|| self.records.push(None));
-        self.keys.insert_mut(Arc::clone(key), slot);
+        let records = &self.records;
+        let hash_of =
+            |slot| records.get(slot).and_then(Option::as_ref).map_or(0, |record| quick::hash(&record.key));
+        self.keys.add(quick::hash(key), slot, hash_of);
         slot
     }
 
     fn put(&mut self, slot: u32, analysed: Analysed, (key, value): (Arc<str>, T), pending: &mut Pending) {
         let Analysed { terms, sequence, name, called } = analysed;
+        let ends = [crate::pages::index(name), crate::pages::index(sequence.len())];
         let mut ordered = sequence.clone();
         ordered.sort_unstable();
-        let others =
-            terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()).collect();
+        let others = terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err());
+        let kept: Vec<u32> = sequence.iter().copied().chain(others).collect();
         let postings = terms
             .iter()
             .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
         pending.added.extend(postings);
         if let Some(place) = self.records.get_mut(slot) {
-            *place = Some(Arc::new(Record { key, value, sequence: sequence.into(), name, called, others }));
+            *place = Some(Arc::new(Record { key, value, called, terms: kept.into(), ends }));
         }
     }
 
     fn take_out(&mut self, key: &str, pending: &mut Pending) {
-        let Some(slot) = self.keys.get(key).copied() else { return };
-        self.keys.remove_mut(key);
+        let Some(slot) = self.slot(key) else { return };
+        self.keys.remove(quick::hash(key), slot);
         self.clear(slot, pending);
         Arc::make_mut(&mut self.free).push(slot);
     }
 
     fn clear(&mut self, slot: u32, pending: &mut Pending) {
         let Some(record) = self.records.get_mut(slot).and_then(Option::take) else { return };
-        let terms: HashSet<u32> = record.sequence.iter().chain(&record.others).copied().collect();
+        let terms: HashSet<u32> = record.terms.iter().copied().collect();
         pending.removed.extend(terms.into_iter().map(|term| (term, slot)));
     }
 

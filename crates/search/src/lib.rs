@@ -2,6 +2,7 @@
 //! no knowledge of registries, tenants or protocols.
 
 mod analysis;
+mod buckets;
 mod candidates;
 mod common;
 mod document;
