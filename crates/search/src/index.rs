@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::analysis::{self, Analysed};
+use crate::analysis::{Analysed, Part, Reading};
 use crate::buckets::Buckets;
 use crate::document::Document;
 use crate::pages::Pages;
@@ -70,6 +70,38 @@ struct Pending {
     added: Vec<(u32, Posting)>,
 }
 
+/// A document that was analysed, and the numbers of its words.
+struct Read<'r> {
+    part: &'r Part,
+    analysed: &'r Analysed,
+    /// Where its terms and its sequence begin.
+    from: [usize; 2],
+    numbers: &'r [u32],
+}
+
+impl Read<'_> {
+    fn number(&self, word: u32) -> u32 {
+        self.numbers.get(word as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Each term with its impact and its fields.
+    fn terms(&self) -> impl Iterator<Item = (u32, u16, u16)> {
+        let terms = self.part.terms.get(self.from[0]..self.analysed.ends[0]).unwrap_or_default();
+        terms.iter().map(|(word, impact, fields)| (self.number(*word), *impact, *fields))
+    }
+
+    /// What a record keeps of the terms, and where the name and the description end in it.
+    fn kept(&self, terms: &[(u32, Posting)]) -> (Box<[u32]>, [u32; 2]) {
+        let sequence = self.part.sequence.get(self.from[1]..self.analysed.ends[1]).unwrap_or_default();
+        let mut kept = Vec::with_capacity(sequence.len() + terms.len());
+        kept.extend(sequence.iter().map(|word| self.number(*word)));
+        let mut ordered = kept.clone();
+        ordered.sort_unstable();
+        kept.extend(terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()));
+        (kept.into(), [self.analysed.name, sequence.len()].map(crate::pages::index))
+    }
+}
+
 impl<T: Clone> Index<T> {
     /// An empty index with other numbers than the usual ones.
     pub fn with_parameters(parameters: Parameters) -> Self {
@@ -85,17 +117,26 @@ impl<T: Clone> Index<T> {
     /// Adds or replaces the document of each key that comes with one, and removes the others. Many at once are much
     /// cheaper than one by one.
     pub fn apply<'d>(&mut self, changes: impl IntoIterator<Item = Change<'d, T>>) {
+        self.apply_with(changes, &mut Reading::default());
+    }
+
+    /// [`Self::apply`] for whoever has more than can be held at once: words that were looked up are remembered for the rest.
+    pub fn apply_with<'d>(
+        &mut self,
+        changes: impl IntoIterator<Item = Change<'d, T>>,
+        reading: &mut Reading,
+    ) {
         let mut batch = Vec::new();
         let mut touched: HashSet<Arc<str>, Quick> = HashSet::default();
         for change in changes {
             if batch.len() >= BATCH || !touched.insert(Arc::clone(&change.0)) {
-                self.apply_batch(std::mem::take(&mut batch));
+                self.apply_batch(std::mem::take(&mut batch), reading);
                 touched.clear();
                 touched.insert(Arc::clone(&change.0));
             }
             batch.push(change);
         }
-        self.apply_batch(batch);
+        self.apply_batch(batch, reading);
     }
 
     /// How many documents there are.
@@ -127,28 +168,43 @@ impl<T: Clone> Index<T> {
         self.records.get(slot).and_then(Option::as_ref)
     }
 
-    fn apply_batch(&mut self, batch: Vec<Change<'_, T>>) {
+    fn apply_batch(&mut self, batch: Vec<Change<'_, T>>, reading: &mut Reading) {
         let documents: Vec<&Document<'_>> =
             batch.iter().filter_map(|change| change.1.as_ref().map(|(document, _)| document)).collect();
-        let mut analysed = Vec::with_capacity(documents.len());
-        for part in analysis::analyse(&documents, &self.parameters) {
-            let number =
-                |(word, had): &(String, bool)| if *had { self.vocabulary.number(word) } else { u32::MAX };
-            let numbers: Vec<u32> = part.words.iter().map(number).collect();
-            analysed.extend(part.documents.into_iter().map(|document| document.numbered(&numbers)));
-        }
-        let mut analysed = analysed.into_iter();
+        let parts = reading.analyse(&documents, &self.parameters);
+        let mut changes = batch.into_iter();
         let mut pending = Pending::default();
-        for (key, change) in batch {
-            match change.and_then(|(_, value)| Some((analysed.next()?, value))) {
-                Some((analysed, value)) => {
-                    let slot = self.place(&key, &mut pending);
-                    self.put(slot, analysed, (key, value), &mut pending);
-                }
-                None => self.take_out(&key, &mut pending),
+        for (memory, part) in parts {
+            let number =
+                |(word, had): &(Arc<str>, bool)| if *had { self.vocabulary.number(word) } else { u32::MAX };
+            let numbers: Vec<u32> = memory.words.iter().map(number).collect();
+            reading.keep(memory);
+            let mut from = [0; 2];
+            for analysed in &part.documents {
+                let Some((key, value)) = self.next_document(&mut changes, &mut pending) else { break };
+                let slot = self.place(&key, &mut pending);
+                let read = Read { part: &part, analysed, from, numbers: &numbers };
+                self.put(slot, &read, (key, value), &mut pending);
+                from = analysed.ends;
             }
         }
+        while self.next_document(&mut changes, &mut pending).is_some() {}
         self.tell(pending);
+    }
+
+    /// The next change that comes with a document; those before it are taken out.
+    fn next_document(
+        &mut self,
+        changes: &mut std::vec::IntoIter<Change<'_, T>>,
+        pending: &mut Pending,
+    ) -> Option<(Arc<str>, T)> {
+        for (key, change) in changes {
+            match change {
+                Some((_, value)) => return Some((key, value)),
+                None => self.take_out(&key, pending),
+            }
+        }
+        None
     }
 
     /// The slot of a key; what was there before leaves its terms.
@@ -166,19 +222,15 @@ impl<T: Clone> Index<T> {
         slot
     }
 
-    fn put(&mut self, slot: u32, analysed: Analysed, (key, value): (Arc<str>, T), pending: &mut Pending) {
-        let Analysed { terms, sequence, name, called } = analysed;
-        let ends = [crate::pages::index(name), crate::pages::index(sequence.len())];
-        let mut ordered = sequence.clone();
-        ordered.sort_unstable();
-        let others = terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err());
-        let kept: Vec<u32> = sequence.iter().copied().chain(others).collect();
-        let postings = terms
-            .iter()
-            .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
-        pending.added.extend(postings);
+    fn put(&mut self, slot: u32, read: &Read<'_>, (key, value): (Arc<str>, T), pending: &mut Pending) {
+        let before = pending.added.len();
+        pending
+            .added
+            .extend(read.terms().map(|(term, impact, fields)| (term, Posting { slot, impact, fields })));
+        let (kept, ends) = read.kept(pending.added.get(before..).unwrap_or_default());
         if let Some(place) = self.records.get_mut(slot) {
-            *place = Some(Arc::new(Record { key, value, called, terms: kept.into(), ends }));
+            let called = read.analysed.called;
+            *place = Some(Arc::new(Record { key, value, called, terms: kept, ends }));
         }
     }
 

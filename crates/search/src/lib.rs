@@ -32,6 +32,7 @@ mod text;
 mod vocabulary;
 mod wanted;
 
+pub use analysis::Reading;
 pub use document::{Document, Parameter};
 pub use highlight::{Highlighter, highlights};
 pub use hit::{Hit, Matched};
