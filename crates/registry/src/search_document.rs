@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use toolrail_search::semantic::meaning_text;
-use toolrail_search::{Document, Index, Parameter};
+use toolrail_search::{Document, Index, Parameter, Reading};
 
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
@@ -24,7 +24,7 @@ pub(crate) fn index_tools<'s>(
     names: &[Arc<str>],
     entry: impl Fn(&str) -> Option<&'s Arc<Entry>>,
 ) {
-    let mut servers = Servers::default();
+    let (mut servers, mut reading) = (Servers::default(), Reading::default());
     for batch in names.chunks(BATCH) {
         let texts: Vec<_> = batch
             .iter()
@@ -36,10 +36,11 @@ pub(crate) fn index_tools<'s>(
                 (name, found)
             })
             .collect();
-        index.apply(texts.iter().map(|(name, texts)| {
+        let changes = texts.iter().map(|(name, texts)| {
             let put = texts.as_ref().map(|texts| (texts.document(&servers), Arc::clone(texts.tool)));
             (Arc::clone(name), put)
-        }));
+        });
+        index.apply_with(changes, &mut reading);
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use toolrail_search::{Document, Extras, Index, Learnt, Parameter, Parameters, Query, search_with};
+use toolrail_search::{Document, Extras, Index, Learnt, Parameter, Parameters, Query, Reading, search_with};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -182,6 +182,7 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
     };
     let started = Instant::now();
     let mut analysing = std::time::Duration::ZERO;
+    let mut reading = Reading::default();
     for from in (0..count).step_by(4096) {
         let documents: Vec<_> = (from..count.min(from + 4096)).map(document).collect();
         let batch = documents.iter().enumerate().map(|(at, (name, description, found))| {
@@ -191,9 +192,10 @@ fn bench(folder: &str, count: usize, parameters: &Parameters) {
             (Arc::clone(&key), Some((Document { name, description, parameters, ..Document::default() }, key)))
         });
         let now = Instant::now();
-        index.apply(batch);
+        index.apply_with(batch, &mut reading);
         analysing += now.elapsed();
     }
+    drop(reading);
     println!(
         "{count} tools: built in {analysing:?} (with making them {:?}), {} MB",
         started.elapsed(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 use std::thread;
 
 use crate::document::Document;
@@ -20,202 +21,183 @@ const MOST_READ: usize = 3000;
 /// Fewer documents are not worth another thread, and more threads are not worth their memory.
 const FEWEST_FOR_A_THREAD: usize = 256;
 const MOST_THREADS: usize = 4;
+/// The longest run whose words are remembered, in bytes, and how many runs are kept from one batch to the next.
+const LONGEST_REMEMBERED: usize = 48;
+const MOST_REMEMBERED: usize = 30_000;
 
 /// What became of a document.
-#[derive(Default)]
 pub(crate) struct Analysed {
-    /// Each term with its impact and its fields.
-    pub(crate) terms: Vec<(u32, u16, u16)>,
-    /// The terms of the name, then of the description, in order.
-    pub(crate) sequence: Vec<u32>,
+    /// Where its terms and its sequence end among those of the part.
+    pub(crate) ends: [usize; 2],
     /// How many of the sequence are the name.
     pub(crate) name: usize,
     /// What it is called, with its server and without.
     pub(crate) called: [u64; 2],
 }
 
-impl Analysed {
-    /// The same with the numbers of a vocabulary instead of those of a part.
-    pub(crate) fn numbered(mut self, numbers: &[u32]) -> Self {
-        let number = |word: u32| numbers.get(word as usize).copied().unwrap_or(u32::MAX);
-        for term in &mut self.terms {
-            term.0 = number(term.0);
-        }
-        for term in &mut self.sequence {
-            *term = number(*term);
-        }
-        self
-    }
-}
-
 /// Documents that were analysed together. Their terms are numbers of words.
+#[derive(Default)]
 pub(crate) struct Part {
-    /// Words, and whether any document has them.
-    pub(crate) words: Vec<(String, bool)>,
     pub(crate) documents: Vec<Analysed>,
+    /// Each term of each document with its impact and its fields.
+    pub(crate) terms: Vec<(u32, u16, u16)>,
+    /// The terms of the name, then of the description, in order, of each document.
+    pub(crate) sequence: Vec<u32>,
 }
 
-/// Analyses documents, many of them on several processors.
-pub(crate) fn analyse(documents: &[&Document<'_>], parameters: &Parameters) -> Vec<Part> {
-    let processors = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let threads = (documents.len() / FEWEST_FOR_A_THREAD).clamp(1, processors);
-    let size = documents.len().div_ceil(threads).max(1);
-    let mut parts = documents.chunks(size);
-    let Some(mine) = parts.next() else { return Vec::new() };
-    thread::scope(|scope| {
-        let others: Vec<_> = parts
-            .map(|part| {
-                let started =
-                    thread::Builder::new().spawn_scoped(scope, move || Analyst::new(parameters).all(part));
-                (part, started)
-            })
-            .collect();
-        let mut read = vec![Analyst::new(parameters).all(mine)];
-        for (part, started) in others {
-            // Where no thread could be had, or one ended badly, the part is read here.
-            let theirs = started.ok().and_then(|thread| thread.join().ok());
-            read.push(theirs.unwrap_or_else(|| Analyst::new(parameters).all(part)));
+/// Words that were looked up for earlier documents, so that the next batch need not. For whoever indexes many batches: it may
+/// take some megabytes, and is best dropped when they are done.
+#[derive(Default)]
+pub struct Reading {
+    /// One for each processor.
+    memories: Vec<Memory>,
+}
+
+/// What one processor has seen.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Stems, and whether any document of this batch has them.
+    pub(crate) words: Vec<(Arc<str>, bool)>,
+    stems: HashMap<Arc<str>, u32, Quick>,
+    /// The numbers of folded words, and whether they are stop words.
+    known: HashMap<Box<str>, (u32, bool), Quick>,
+    /// Where the words of a run stand among all that were read.
+    runs: HashMap<Box<str>, Range<usize>, Quick>,
+    read: Vec<(Read, bool)>,
+}
+
+impl Reading {
+    /// Analyses documents, many of them on several processors. What was remembered comes with each part, for
+    /// [`Self::keep`].
+    pub(crate) fn analyse(
+        &mut self,
+        documents: &[&Document<'_>],
+        parameters: &Parameters,
+    ) -> Vec<(Memory, Part)> {
+        let processors = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let threads = (documents.len() / FEWEST_FOR_A_THREAD).clamp(1, processors);
+        let size = documents.len().div_ceil(threads).max(1);
+        let mut parts = documents.chunks(size);
+        let Some(mine) = parts.next() else { return Vec::new() };
+        thread::scope(|scope| {
+            let memory = self.memories.pop().unwrap_or_default();
+            let others: Vec<_> = parts
+                .map(|part| {
+                    let memory = self.memories.pop().unwrap_or_default();
+                    let work = move || Analyst::new(memory, parameters).all(part);
+                    (part, thread::Builder::new().spawn_scoped(scope, work))
+                })
+                .collect();
+            let mut read = vec![Analyst::new(memory, parameters).all(mine)];
+            for (part, started) in others {
+                // Where no thread could be had, or one ended badly, the part is read here.
+                let theirs = started.ok().and_then(|thread| thread.join().ok());
+                read.push(theirs.unwrap_or_else(|| Analyst::new(Memory::default(), parameters).all(part)));
+            }
+            read
+        })
+    }
+
+    /// Keeps what was remembered for the next batch, unless it is too much.
+    pub(crate) fn keep(&mut self, mut memory: Memory) {
+        if memory.runs.len() <= MOST_REMEMBERED {
+            for word in &mut memory.words {
+                word.1 = false;
+            }
+            self.memories.push(memory);
         }
-        read
-    })
+    }
 }
 
 /// A word that was read: its number, and whether it is one that phrases are made of.
 type Read = (u32, bool);
 
 /// Analyses many documents: remembers words it has seen.
-struct Analyst<'d> {
-    parameters: &'d Parameters,
-    /// Stems, and whether any document has them.
-    words: Vec<(String, bool)>,
-    /// The numbers of folded words, and whether they are stop words.
-    known: HashMap<String, (u32, bool), Quick>,
-    stems: HashMap<String, u32, Quick>,
-    /// Where the words of a run of letters stand among all that were read.
-    runs: HashMap<&'d str, Range<usize>, Quick>,
-    read: Vec<(Read, bool)>,
+struct Analyst<'p> {
+    parameters: &'p Parameters,
+    memory: Memory,
+    part: Part,
     /// The words of the document at hand, each with its field.
     occurrences: Vec<(u32, u8)>,
 }
 
-impl<'d> Analyst<'d> {
-    fn new(parameters: &'d Parameters) -> Self {
-        Self {
-            parameters,
-            words: Vec::new(),
-            known: HashMap::default(),
-            stems: HashMap::default(),
-            runs: HashMap::default(),
-            read: Vec::new(),
-            occurrences: Vec::new(),
+impl<'p> Analyst<'p> {
+    fn new(memory: Memory, parameters: &'p Parameters) -> Self {
+        Self { parameters, memory, part: Part::default(), occurrences: Vec::new() }
+    }
+
+    fn all(mut self, documents: &[&Document<'_>]) -> (Memory, Part) {
+        for document in documents {
+            self.one(document);
         }
+        (self.memory, self.part)
     }
 
-    fn all(mut self, documents: &[&'d Document<'_>]) -> Part {
-        let documents = documents.iter().map(|document| self.one(document)).collect();
-        Part { words: self.words, documents }
-    }
-
-    fn one(&mut self, document: &'d Document<'_>) -> Analysed {
+    fn one(&mut self, document: &Document<'_>) {
         self.occurrences.clear();
-        let mut analysed = Analysed::default();
         let mut lengths = [0_usize; FIELDS];
         let (server, name) = split_name(document);
-        let mut read = |this: &mut Self, field: Field, text: &'d str, sequence: &mut Vec<u32>| {
-            lengths[field as usize] += this.field(field, text, sequence);
+        let mut read = |this: &mut Self, field: Field, text: &str| {
+            lengths[field as usize] += this.field(field, text);
         };
-        analysed.called =
-            [text::compact(&format!("{}{name}", server.unwrap_or_default())), text::compact(name)];
-        read(self, Field::Name, name, &mut analysed.sequence);
-        analysed.name = analysed.sequence.len();
-        read(self, Field::Description, document.description, &mut analysed.sequence);
-        analysed.sequence.truncate(analysed.name + LONGEST_SEQUENCE);
-        let mut none = Vec::new();
-        read(self, Field::Title, document.title.unwrap_or_default(), &mut none);
+        let alone = text::compact(name);
+        let called = [server.map_or(alone, |server| text::compact(&format!("{server}{name}"))), alone];
+        let from = self.part.sequence.len();
+        read(self, Field::Name, name);
+        let name = self.part.sequence.len() - from;
+        read(self, Field::Description, document.description);
+        self.part.sequence.truncate(from + name + LONGEST_SEQUENCE);
+        let sequence_end = self.part.sequence.len();
+        read(self, Field::Title, document.title.unwrap_or_default());
         for tag in &document.tags {
-            read(self, Field::Tags, tag, &mut none);
+            read(self, Field::Tags, tag);
         }
-        read(self, Field::Category, document.category.unwrap_or_default(), &mut none);
-        read(self, Field::Server, server.unwrap_or_default(), &mut none);
-        read(self, Field::ServerText, document.server_description.unwrap_or_default(), &mut none);
+        read(self, Field::Category, document.category.unwrap_or_default());
+        read(self, Field::Server, server.unwrap_or_default());
+        read(self, Field::ServerText, document.server_description.unwrap_or_default());
         for parameter in &document.parameters {
-            read(self, Field::Parameters, parameter.name, &mut none);
-            read(self, Field::ParameterTexts, parameter.description.unwrap_or_default(), &mut none);
+            read(self, Field::Parameters, parameter.name);
+            read(self, Field::ParameterTexts, parameter.description.unwrap_or_default());
         }
-        analysed.terms = self.impacts(&lengths);
-        analysed
+        self.part.sequence.truncate(sequence_end);
+        self.impacts(&lengths);
+        let ends = [self.part.terms.len(), sequence_end];
+        self.part.documents.push(Analysed { ends, name, called });
     }
 
     /// Notes the words of a field, adds those that make phrases to the sequence, and says how many there were.
-    fn field(&mut self, field: Field, text: &'d str, sequence: &mut Vec<u32>) -> usize {
+    fn field(&mut self, field: Field, text: &str) -> usize {
         let mut length = 0;
         text::runs(text, &mut |run| {
             if length >= LONGEST_FIELD || self.occurrences.len() >= MOST_READ {
                 return;
             }
-            let before = self.read.len();
-            let passing = !matches!(run, Run::Letters(_, None));
-            for at in self.words_of(text, run) {
-                let Some(((word, plain), stop)) = self.read.get(at).copied() else { continue };
+            let (words, remembered) = self.memory.words_of(text, run);
+            let before = words.start;
+            for at in words {
+                let Some(((word, plain), stop)) = self.memory.read.get(at).copied() else { continue };
                 // Of stop words only those of names are kept: for whoever asks for a tool by such a name.
                 if stop && field != Field::Name {
                     continue;
                 }
                 self.occurrences.push((word, field as u8));
-                if let Some(word) = self.words.get_mut(word as usize) {
+                if let Some(word) = self.memory.words.get_mut(word as usize) {
                     word.1 = true;
                 }
                 if plain && !stop {
                     length += 1;
-                    sequence.push(word);
+                    self.part.sequence.push(word);
                 }
             }
-            if passing {
-                self.read.truncate(before);
+            if !remembered {
+                self.memory.read.truncate(before);
             }
         });
         length
     }
 
-    /// Where the words of a run stand among all that were read.
-    fn words_of(&mut self, text: &'d str, run: Run) -> Range<usize> {
-        let whole = match &run {
-            Run::Letters(at, None) => text.get(at.clone()),
-            Run::Letters(_, Some(_)) | Run::Chinese(_) => None,
-        };
-        if let Some(known) = whole.and_then(|whole| self.runs.get(whole)) {
-            return known.clone();
-        }
-        let from = self.read.len();
-        text::tokens_of(text, run, &mut |token| {
-            let (word, stop) = self.word(&token.folded);
-            let plain = matches!(token.shape, Shape::Word | Shape::Han | Shape::Number);
-            self.read.push(((word, plain), stop));
-        });
-        let words = from..self.read.len();
-        if let Some(whole) = whole {
-            self.runs.insert(whole, words.clone());
-        }
-        words
-    }
-
-    fn word(&mut self, folded: &str) -> (u32, bool) {
-        if let Some(known) = self.known.get(folded) {
-            return *known;
-        }
-        let stem = lexicon::stem(folded);
-        let number = self.stems.get(&*stem).copied().unwrap_or_else(|| {
-            let number = crate::pages::index(self.words.len());
-            self.words.push((stem.to_string(), false));
-            self.stems.insert(stem.into_owned(), number);
-            number
-        });
-        let known = (number, lexicon::is_stop_word(folded));
-        self.known.insert(folded.to_owned(), known);
-        known
-    }
-
-    fn impacts(&mut self, lengths: &[usize; FIELDS]) -> Vec<(u32, u16, u16)> {
+    /// Adds the terms of the document at hand.
+    fn impacts(&mut self, lengths: &[usize; FIELDS]) {
         let scales = self.scales(lengths);
         self.occurrences.sort_unstable();
         let same = self.occurrences.chunk_by(|one, another| one.0 == another.0);
@@ -234,7 +216,7 @@ impl<'d> Analyst<'d> {
             let impact = (impact * 65535.0).clamp(1.0, 65535.0) as u16;
             (same.first().map_or(0, |first| first.0), impact, fields)
         });
-        terms.collect()
+        self.part.terms.extend(terms);
     }
 
     /// What one occurrence in each field counts, given how long the field is.
@@ -247,6 +229,48 @@ impl<'d> Analyst<'d> {
             *scale /= 1.0 - held + held * (length / usual).max(0.25);
         }
         scales
+    }
+}
+
+impl Memory {
+    /// Where the words of a run stand among all that were read, and whether they stay there.
+    fn words_of(&mut self, text: &str, run: Run) -> (Range<usize>, bool) {
+        let at = match &run {
+            Run::Letters(at, before) => before.as_ref().map_or(at.start, |before| before.start)..at.end,
+            Run::Chinese(at) => at.clone(),
+        };
+        let whole = text.get(at).filter(|whole| whole.len() <= LONGEST_REMEMBERED);
+        if let Some(known) = whole.and_then(|whole| self.runs.get(whole)) {
+            return (known.clone(), true);
+        }
+        let from = self.read.len();
+        text::tokens_of(text, run, &mut |token| {
+            let (word, stop) = self.word(&token.folded);
+            let plain = matches!(token.shape, Shape::Word | Shape::Han | Shape::Number);
+            self.read.push(((word, plain), stop));
+        });
+        let words = from..self.read.len();
+        if let Some(whole) = whole {
+            self.runs.insert(whole.into(), words.clone());
+        }
+        (words, whole.is_some())
+    }
+
+    fn word(&mut self, folded: &str) -> (u32, bool) {
+        if let Some(known) = self.known.get(folded) {
+            return *known;
+        }
+        let stem = lexicon::stem(folded);
+        let number = self.stems.get(&*stem).copied().unwrap_or_else(|| {
+            let number = crate::pages::index(self.words.len());
+            let stem: Arc<str> = Arc::from(stem);
+            self.words.push((Arc::clone(&stem), false));
+            self.stems.insert(stem, number);
+            number
+        });
+        let known = (number, lexicon::is_stop_word(folded));
+        self.known.insert(folded.into(), known);
+        known
     }
 }
 

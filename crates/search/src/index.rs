@@ -4,24 +4,27 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use rpds::HashTrieMapSync;
-
-use crate::analysis::{self, Analysed};
+use crate::analysis::{Analysed, Part, Reading};
+use crate::buckets::Buckets;
 use crate::document::Document;
 use crate::pages::Pages;
 use crate::parameters::Parameters;
 use crate::postings::Posting;
+use crate::quick::{self, Quick};
 use crate::vocabulary::Vocabulary;
 
 /// How many changes are gathered before the terms are told.
 const BATCH: usize = 4096;
+/// Keys to a bucket.
+const BUCKET: usize = 48;
 
 /// Documents that can be found, each with a value, under unique keys.
 #[derive(Clone)]
 pub struct Index<T: Clone> {
     pub(crate) vocabulary: Vocabulary,
     pub(crate) records: Pages<Option<Arc<Record<T>>>>,
-    keys: HashTrieMapSync<Arc<str>, u32>,
+    /// The slots of the keys.
+    keys: Buckets,
     free: Arc<Vec<u32>>,
     parameters: Arc<Parameters>,
 }
@@ -33,14 +36,25 @@ pub type Change<'d, T> = (Arc<str>, Option<(Document<'d>, T)>);
 pub(crate) struct Record<T> {
     pub(crate) key: Arc<str>,
     pub(crate) value: T,
-    /// The terms of the name and of the description, in order.
-    pub(crate) sequence: Box<[u32]>,
-    /// How many of these are the name.
-    pub(crate) name: usize,
     /// What it is called, with its server and without.
     pub(crate) called: [u64; 2],
-    /// The other terms.
-    others: Box<[u32]>,
+    /// The terms of the name and of the description, in order, then the other terms.
+    terms: Box<[u32]>,
+    /// Where the name ends, and where the description does.
+    ends: [u32; 2],
+}
+
+impl<T> Record<T> {
+    /// The terms of the name and those of the description, in order.
+    pub(crate) fn sequence(&self) -> (&[u32], &[u32]) {
+        let [name, all] = self.ends.map(|end| end as usize);
+        self.terms.get(..all).and_then(|all| all.split_at_checked(name)).unwrap_or_default()
+    }
+
+    /// How many these are.
+    pub(crate) fn length(&self) -> usize {
+        self.ends[1] as usize
+    }
 }
 
 impl<T: Clone> Default for Index<T> {
@@ -56,13 +70,45 @@ struct Pending {
     added: Vec<(u32, Posting)>,
 }
 
+/// A document that was analysed, and the numbers of its words.
+struct Read<'r> {
+    part: &'r Part,
+    analysed: &'r Analysed,
+    /// Where its terms and its sequence begin.
+    from: [usize; 2],
+    numbers: &'r [u32],
+}
+
+impl Read<'_> {
+    fn number(&self, word: u32) -> u32 {
+        self.numbers.get(word as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Each term with its impact and its fields.
+    fn terms(&self) -> impl Iterator<Item = (u32, u16, u16)> {
+        let terms = self.part.terms.get(self.from[0]..self.analysed.ends[0]).unwrap_or_default();
+        terms.iter().map(|(word, impact, fields)| (self.number(*word), *impact, *fields))
+    }
+
+    /// What a record keeps of the terms, and where the name and the description end in it.
+    fn kept(&self, terms: &[(u32, Posting)]) -> (Box<[u32]>, [u32; 2]) {
+        let sequence = self.part.sequence.get(self.from[1]..self.analysed.ends[1]).unwrap_or_default();
+        let mut kept = Vec::with_capacity(sequence.len() + terms.len());
+        kept.extend(sequence.iter().map(|word| self.number(*word)));
+        let mut ordered = kept.clone();
+        ordered.sort_unstable();
+        kept.extend(terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()));
+        (kept.into(), [self.analysed.name, sequence.len()].map(crate::pages::index))
+    }
+}
+
 impl<T: Clone> Index<T> {
     /// An empty index with other numbers than the usual ones.
     pub fn with_parameters(parameters: Parameters) -> Self {
         Self {
             vocabulary: Vocabulary::default(),
             records: Pages::default(),
-            keys: HashTrieMapSync::new_sync(),
+            keys: Buckets::new(BUCKET),
             free: Arc::default(),
             parameters: Arc::new(parameters),
         }
@@ -71,27 +117,36 @@ impl<T: Clone> Index<T> {
     /// Adds or replaces the document of each key that comes with one, and removes the others. Many at once are much
     /// cheaper than one by one.
     pub fn apply<'d>(&mut self, changes: impl IntoIterator<Item = Change<'d, T>>) {
+        self.apply_with(changes, &mut Reading::default());
+    }
+
+    /// [`Self::apply`] for whoever has more than can be held at once: words that were looked up are remembered for the rest.
+    pub fn apply_with<'d>(
+        &mut self,
+        changes: impl IntoIterator<Item = Change<'d, T>>,
+        reading: &mut Reading,
+    ) {
         let mut batch = Vec::new();
-        let mut touched = HashSet::new();
+        let mut touched: HashSet<Arc<str>, Quick> = HashSet::default();
         for change in changes {
             if batch.len() >= BATCH || !touched.insert(Arc::clone(&change.0)) {
-                self.apply_batch(std::mem::take(&mut batch));
+                self.apply_batch(std::mem::take(&mut batch), reading);
                 touched.clear();
                 touched.insert(Arc::clone(&change.0));
             }
             batch.push(change);
         }
-        self.apply_batch(batch);
+        self.apply_batch(batch, reading);
     }
 
     /// How many documents there are.
     pub fn len(&self) -> usize {
-        self.keys.size()
+        self.keys.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
     /// The values of all documents.
@@ -105,74 +160,90 @@ impl<T: Clone> Index<T> {
     }
 
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {
-        self.keys.get(key).copied()
+        let known = |slot: &u32| self.record(*slot).is_some_and(|record| &*record.key == key);
+        self.keys.find(quick::hash(key)).find(known)
     }
 
     pub(crate) fn record(&self, slot: u32) -> Option<&Arc<Record<T>>> {
         self.records.get(slot).and_then(Option::as_ref)
     }
 
-    fn apply_batch(&mut self, batch: Vec<Change<'_, T>>) {
+    fn apply_batch(&mut self, batch: Vec<Change<'_, T>>, reading: &mut Reading) {
         let documents: Vec<&Document<'_>> =
             batch.iter().filter_map(|change| change.1.as_ref().map(|(document, _)| document)).collect();
-        let mut analysed = Vec::with_capacity(documents.len());
-        for part in analysis::analyse(&documents, &self.parameters) {
-            let number =
-                |(word, had): &(String, bool)| if *had { self.vocabulary.number(word) } else { u32::MAX };
-            let numbers: Vec<u32> = part.words.iter().map(number).collect();
-            analysed.extend(part.documents.into_iter().map(|document| document.numbered(&numbers)));
-        }
-        let mut analysed = analysed.into_iter();
+        let parts = reading.analyse(&documents, &self.parameters);
+        let mut changes = batch.into_iter();
         let mut pending = Pending::default();
-        for (key, change) in batch {
-            match change.and_then(|(_, value)| Some((analysed.next()?, value))) {
-                Some((analysed, value)) => {
-                    let slot = self.place(&key, &mut pending);
-                    self.put(slot, analysed, (key, value), &mut pending);
-                }
-                None => self.take_out(&key, &mut pending),
+        for (memory, part) in parts {
+            let number =
+                |(word, had): &(Arc<str>, bool)| if *had { self.vocabulary.number(word) } else { u32::MAX };
+            let numbers: Vec<u32> = memory.words.iter().map(number).collect();
+            reading.keep(memory);
+            let mut from = [0; 2];
+            for analysed in &part.documents {
+                let Some((key, value)) = self.next_document(&mut changes, &mut pending) else { break };
+                let slot = self.place(&key, &mut pending);
+                let read = Read { part: &part, analysed, from, numbers: &numbers };
+                self.put(slot, &read, (key, value), &mut pending);
+                from = analysed.ends;
             }
         }
+        while self.next_document(&mut changes, &mut pending).is_some() {}
         self.tell(pending);
+    }
+
+    /// The next change that comes with a document; those before it are taken out.
+    fn next_document(
+        &mut self,
+        changes: &mut std::vec::IntoIter<Change<'_, T>>,
+        pending: &mut Pending,
+    ) -> Option<(Arc<str>, T)> {
+        for (key, change) in changes {
+            match change {
+                Some((_, value)) => return Some((key, value)),
+                None => self.take_out(&key, pending),
+            }
+        }
+        None
     }
 
     /// The slot of a key; what was there before leaves its terms.
     fn place(&mut self, key: &Arc<str>, pending: &mut Pending) -> u32 {
-        if let Some(slot) = self.keys.get(key).copied() {
+        if let Some(slot) = self.slot(key) {
             self.clear(slot, pending);
             return slot;
         }
         let free = if self.free.is_empty() { None } else { Arc::make_mut(&mut self.free).pop() };
         let slot = free.unwrap_or_else(|| self.records.push(None));
-        self.keys.insert_mut(Arc::clone(key), slot);
+        let records = &self.records;
+        let hash_of =
+            |slot| records.get(slot).and_then(Option::as_ref).map_or(0, |record| quick::hash(&record.key));
+        self.keys.add(quick::hash(key), slot, hash_of);
         slot
     }
 
-    fn put(&mut self, slot: u32, analysed: Analysed, (key, value): (Arc<str>, T), pending: &mut Pending) {
-        let Analysed { terms, sequence, name, called } = analysed;
-        let mut ordered = sequence.clone();
-        ordered.sort_unstable();
-        let others =
-            terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()).collect();
-        let postings = terms
-            .iter()
-            .map(|(term, impact, fields)| (*term, Posting { slot, impact: *impact, fields: *fields }));
-        pending.added.extend(postings);
+    fn put(&mut self, slot: u32, read: &Read<'_>, (key, value): (Arc<str>, T), pending: &mut Pending) {
+        let before = pending.added.len();
+        pending
+            .added
+            .extend(read.terms().map(|(term, impact, fields)| (term, Posting { slot, impact, fields })));
+        let (kept, ends) = read.kept(pending.added.get(before..).unwrap_or_default());
         if let Some(place) = self.records.get_mut(slot) {
-            *place = Some(Arc::new(Record { key, value, sequence: sequence.into(), name, called, others }));
+            let called = read.analysed.called;
+            *place = Some(Arc::new(Record { key, value, called, terms: kept, ends }));
         }
     }
 
     fn take_out(&mut self, key: &str, pending: &mut Pending) {
-        let Some(slot) = self.keys.get(key).copied() else { return };
-        self.keys.remove_mut(key);
+        let Some(slot) = self.slot(key) else { return };
+        self.keys.remove(quick::hash(key), slot);
         self.clear(slot, pending);
         Arc::make_mut(&mut self.free).push(slot);
     }
 
     fn clear(&mut self, slot: u32, pending: &mut Pending) {
         let Some(record) = self.records.get_mut(slot).and_then(Option::take) else { return };
-        let terms: HashSet<u32> = record.sequence.iter().chain(&record.others).copied().collect();
+        let terms: HashSet<u32> = record.terms.iter().copied().collect();
         pending.removed.extend(terms.into_iter().map(|term| (term, slot)));
     }
 

@@ -155,7 +155,7 @@ impl<'r, T: Clone> Judge<'r, T> {
 
     /// Notes neighbours if there may be any, and says how much of the name the query has.
     fn sequence(&mut self, record: &Record<T>, pairs_possible: bool) -> f32 {
-        let (name, description) = record.sequence.split_at(record.name.min(record.sequence.len()));
+        let (name, description) = record.sequence();
         self.paired.clear();
         if pairs_possible {
             self.find_pairs(name);

@@ -2,6 +2,7 @@
 //! no knowledge of registries, tenants or protocols.
 
 mod analysis;
+mod buckets;
 mod candidates;
 mod common;
 mod document;
@@ -31,6 +32,7 @@ mod text;
 mod vocabulary;
 mod wanted;
 
+pub use analysis::Reading;
 pub use document::{Document, Parameter};
 pub use highlight::{Highlighter, highlights};
 pub use hit::{Hit, Matched};

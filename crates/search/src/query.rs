@@ -160,7 +160,7 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
             let finds = finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
             finds.iter().filter(|find| find.value > 0.0).count()
         };
-        let length = |best: &Best<'_, T>| best.record.sequence.len();
+        let length = |best: &Best<'_, T>| best.record.length();
         best.sort_unstable_by(|one, another| {
             let by_score = another.score.total_cmp(&one.score);
             let by_words = || words(another).cmp(&words(one)).then_with(|| length(one).cmp(&length(another)));

@@ -87,11 +87,14 @@ pub(crate) fn runs(text: &str, each: &mut dyn FnMut(Run)) {
 
 /// A name by which a document may be called, whatever its case and the signs between its words.
 pub(crate) fn compact(name: &str) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for character in lexicon::fold(name).chars().filter(|character| character.is_alphanumeric()) {
-        hash = (hash ^ u64::from(u32::from(character))).wrapping_mul(0x0100_0000_01b3);
+    const START: u64 = 0xcbf2_9ce4_8422_2325;
+    let add =
+        |hash: u64, character: char| (hash ^ u64::from(u32::from(character))).wrapping_mul(0x0100_0000_01b3);
+    if name.is_ascii() {
+        let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+        return letters.fold(START, |hash, byte| add(hash, char::from(byte.to_ascii_lowercase())));
     }
-    hash
+    lexicon::fold(name).chars().filter(|character| character.is_alphanumeric()).fold(START, add)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
