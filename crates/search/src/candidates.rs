@@ -59,7 +59,7 @@ fn gather<T: Clone>(
         sums.clause.resize(size, 0.0);
     }
     let lists = worthwhile(at, probes);
-    let mut chosen = Vec::new();
+    let mut chosen = Vec::with_capacity(CANDIDATES);
     let each =
         (ALL_CLAUSE_CANDIDATES / wish.clauses.max(1)).clamp(FEWEST_CLAUSE_CANDIDATES, CLAUSE_CANDIDATES);
     for clause in 0..wish.clauses {

@@ -21,12 +21,27 @@ pub(crate) struct Find {
 /// What every candidate has of every word.
 pub(crate) struct Finds {
     words: usize,
+    candidates: usize,
     finds: Vec<Find>,
 }
 
 impl Finds {
     pub(crate) fn of(&self, candidate: usize) -> &[Find] {
         self.finds.get(candidate * self.words..(candidate + 1) * self.words).unwrap_or_default()
+    }
+}
+
+impl Finds {
+    /// The numbers of all candidates, so many of those before the others that will probably be the best: they show what the
+    /// others would have to reach.
+    pub(crate) fn likeliest_first(&self, many: usize) -> impl Iterator<Item = usize> + use<> {
+        let value = |finds: &[Find]| finds.iter().map(|find| find.value).sum::<f32>();
+        let mut numbers: Vec<(f32, usize)> =
+            (0..self.candidates).map(|number| (value(self.of(number)), number)).collect();
+        if many > 0 && many < numbers.len() {
+            numbers.select_nth_unstable_by(many - 1, |one, another| another.0.total_cmp(&one.0));
+        }
+        numbers.into_iter().map(|(_, number)| number)
     }
 }
 
@@ -74,7 +89,7 @@ pub(crate) fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u
             });
         }
         unmark(places, candidates);
-        Finds { words, finds }
+        Finds { words, candidates: candidates.len(), finds }
     })
 }
 
