@@ -22,12 +22,12 @@ pub(crate) struct Find {
 pub(crate) struct Finds {
     words: usize,
     candidates: usize,
-    finds: Vec<Find>,
+    all: Vec<Find>,
 }
 
 impl Finds {
     pub(crate) fn of(&self, candidate: usize) -> &[Find] {
-        self.finds.get(candidate * self.words..(candidate + 1) * self.words).unwrap_or_default()
+        self.all.get(candidate * self.words..(candidate + 1) * self.words).unwrap_or_default()
     }
 }
 
@@ -47,7 +47,7 @@ impl Finds {
 
 impl Drop for Finds {
     fn drop(&mut self) {
-        let finds = std::mem::take(&mut self.finds);
+        let finds = std::mem::take(&mut self.all);
         if finds.capacity() <= MOST_KEPT {
             // Nothing is lost where a thread ends.
             let _ = SCRATCH.try_with(|scratch| scratch.borrow_mut().finds = finds);
@@ -89,7 +89,7 @@ pub(crate) fn find(at: usize, words: usize, probes: &Probes<'_>, candidates: &[u
             });
         }
         unmark(places, candidates);
-        Finds { words, candidates: candidates.len(), finds }
+        Finds { words, candidates: candidates.len(), all: finds }
     })
 }
 
