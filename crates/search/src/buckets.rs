@@ -9,7 +9,7 @@ type Entry = (u32, u32);
 #[derive(Clone)]
 pub(crate) struct Buckets {
     /// By the low bits of the hash; always a power of two.
-    rows: Arc<Vec<Arc<Vec<Entry>>>>,
+    shared: Arc<Vec<Arc<Vec<Entry>>>>,
     count: usize,
     /// Entries to a bucket, on average, at most.
     fill: usize,
@@ -18,7 +18,7 @@ pub(crate) struct Buckets {
 impl Buckets {
     /// An empty one. Full buckets take less memory, others are found in sooner.
     pub(crate) fn new(fill: usize) -> Self {
-        Self { rows: Arc::new(vec![Arc::default(); 16]), count: 0, fill }
+        Self { shared: Arc::new(vec![Arc::default(); 16]), count: 0, fill }
     }
 
     /// How many numbers there are.
@@ -28,19 +28,19 @@ impl Buckets {
 
     /// The numbers that may be under that hash: nearly always the one or none.
     pub(crate) fn find(&self, hash: u64) -> impl Iterator<Item = u32> {
-        let (bucket, tag) = place(hash, self.rows.len());
-        let entries = self.rows.get(bucket).map_or(&[][..], |bucket| bucket.as_slice());
+        let (bucket, tag) = place(hash, self.shared.len());
+        let entries = self.shared.get(bucket).map_or(&[][..], |bucket| bucket.as_slice());
         entries.iter().filter(move |entry| entry.0 == tag).map(|entry| entry.1)
     }
 
     /// Adds a number that is not there. `hash_of` is asked for the hashes of others.
     pub(crate) fn add(&mut self, hash: u64, number: u32, hash_of: impl Fn(u32) -> u64) {
         self.count += 1;
-        if self.count > self.rows.len() * self.fill {
+        if self.count > self.shared.len() * self.fill {
             self.widen(hash_of);
         }
-        let (bucket, tag) = place(hash, self.rows.len());
-        if let Some(bucket) = Arc::make_mut(&mut self.rows).get_mut(bucket) {
+        let (bucket, tag) = place(hash, self.shared.len());
+        if let Some(bucket) = Arc::make_mut(&mut self.shared).get_mut(bucket) {
             let bucket = Arc::make_mut(bucket);
             if bucket.len() == bucket.capacity() {
                 bucket.reserve_exact((bucket.len() / 4).max(4));
@@ -50,8 +50,8 @@ impl Buckets {
     }
 
     pub(crate) fn remove(&mut self, hash: u64, number: u32) {
-        let (bucket, _) = place(hash, self.rows.len());
-        if let Some(bucket) = Arc::make_mut(&mut self.rows).get_mut(bucket) {
+        let (bucket, _) = place(hash, self.shared.len());
+        if let Some(bucket) = Arc::make_mut(&mut self.shared).get_mut(bucket) {
             let before = bucket.len();
             let bucket = Arc::make_mut(bucket);
             bucket.retain(|entry| entry.1 != number);
@@ -61,14 +61,14 @@ impl Buckets {
 
     /// Doubles the buckets.
     fn widen(&mut self, hash_of: impl Fn(u32) -> u64) {
-        let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); self.rows.len() * 2];
+        let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); self.shared.len() * 2];
         let count = buckets.len();
-        for (tag, number) in self.rows.iter().flat_map(|bucket| bucket.iter().copied()) {
+        for (tag, number) in self.shared.iter().flat_map(|bucket| bucket.iter().copied()) {
             if let Some(bucket) = buckets.get_mut(place(hash_of(number), count).0) {
                 bucket.push((tag, number));
             }
         }
-        self.rows = Arc::new(buckets.into_iter().map(Arc::new).collect());
+        self.shared = Arc::new(buckets.into_iter().map(Arc::new).collect());
     }
 }
 

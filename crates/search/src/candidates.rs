@@ -59,7 +59,7 @@ fn gather<T: Clone>(
         sums.clause.resize(size, 0.0);
     }
     let lists = worthwhile(at, probes);
-    let mut chosen = Vec::new();
+    let mut chosen = Vec::with_capacity(CANDIDATES);
     let each =
         (ALL_CLAUSE_CANDIDATES / wish.clauses.max(1)).clamp(FEWEST_CLAUSE_CANDIDATES, CLAUSE_CANDIDATES);
     for clause in 0..wish.clauses {
@@ -107,23 +107,25 @@ fn add_clause(lists: &[&List<'_>], clause: usize, (wish, probes): (&Wish, &Probe
         }
         let first = clauses.trailing_zeros() as usize == clause;
         let gain = probe.gain / 65535.0;
-        for posting in list.postings.blocks().iter().flat_map(|block| block.iter()) {
-            let slot = posting.slot as usize;
-            let value = gain * f32::from(posting.impact);
-            if first && let Some(sum) = sums.whole.get_mut(slot) {
-                if *sum == 0.0 {
-                    sums.touched.push(posting.slot);
-                }
-                *sum += value;
+        if first {
+            add_list(list, gain, (&mut sums.whole, &mut sums.touched));
+        }
+        if wish.clauses > 1 {
+            add_list(list, gain, (&mut sums.clause, &mut sums.touched_by_clause));
+        }
+    }
+}
+
+/// Adds what the documents of a list gain, and notes those that had nothing yet.
+fn add_list(list: &List<'_>, gain: f32, (sums, touched): (&mut [f32], &mut Vec<u32>)) {
+    touched.reserve(list.postings.len());
+    for block in list.postings.blocks() {
+        for posting in block.iter() {
+            let Some(sum) = sums.get_mut(posting.slot as usize) else { continue };
+            if *sum == 0.0 {
+                touched.push(posting.slot);
             }
-            if wish.clauses > 1
-                && let Some(sum) = sums.clause.get_mut(slot)
-            {
-                if *sum == 0.0 {
-                    sums.touched_by_clause.push(posting.slot);
-                }
-                *sum += value;
-            }
+            *sum += gain * f32::from(posting.impact);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::analysis::{Analysed, Part, Reading};
 use crate::buckets::Buckets;
 use crate::document::Document;
+use crate::packed;
 use crate::pages::Pages;
 use crate::parameters::Parameters;
 use crate::postings::Posting;
@@ -38,7 +39,7 @@ pub(crate) struct Record<T> {
     pub(crate) value: T,
     /// What it is called, with its server and without.
     pub(crate) called: [u64; 2],
-    /// The terms of the name and of the description, in order, then the other terms.
+    /// The terms of the name and of the description, in order, then the other terms, packed.
     terms: Box<[u32]>,
     /// Where the name ends, and where the description does.
     ends: [u32; 2],
@@ -68,6 +69,8 @@ impl<T: Clone> Default for Index<T> {
 struct Pending {
     removed: Vec<(u32, u32)>,
     added: Vec<(u32, Posting)>,
+    /// For the terms of the document at hand.
+    scratch: [Vec<u32>; 3],
 }
 
 /// A document that was analysed, and the numbers of its words.
@@ -91,14 +94,18 @@ impl Read<'_> {
     }
 
     /// What a record keeps of the terms, and where the name and the description end in it.
-    fn kept(&self, terms: &[(u32, Posting)]) -> (Box<[u32]>, [u32; 2]) {
+    fn kept(&self, terms: &[(u32, Posting)], scratch: &mut [Vec<u32>; 3]) -> (Box<[u32]>, [u32; 2]) {
+        let [kept, ordered, others] = scratch;
         let sequence = self.part.sequence.get(self.from[1]..self.analysed.ends[1]).unwrap_or_default();
-        let mut kept = Vec::with_capacity(sequence.len() + terms.len());
+        kept.clear();
         kept.extend(sequence.iter().map(|word| self.number(*word)));
-        let mut ordered = kept.clone();
+        ordered.clone_from(kept);
         ordered.sort_unstable();
-        kept.extend(terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()));
-        (kept.into(), [self.analysed.name, sequence.len()].map(crate::pages::index))
+        others.clear();
+        others.extend(terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()));
+        others.sort_unstable();
+        packed::pack(others, kept);
+        (kept.as_slice().into(), [self.analysed.name, sequence.len()].map(crate::pages::index))
     }
 }
 
@@ -227,7 +234,7 @@ impl<T: Clone> Index<T> {
         pending
             .added
             .extend(read.terms().map(|(term, impact, fields)| (term, Posting { slot, impact, fields })));
-        let (kept, ends) = read.kept(pending.added.get(before..).unwrap_or_default());
+        let (kept, ends) = read.kept(pending.added.get(before..).unwrap_or_default(), &mut pending.scratch);
         if let Some(place) = self.records.get_mut(slot) {
             let called = read.analysed.called;
             *place = Some(Arc::new(Record { key, value, called, terms: kept, ends }));
@@ -243,7 +250,8 @@ impl<T: Clone> Index<T> {
 
     fn clear(&mut self, slot: u32, pending: &mut Pending) {
         let Some(record) = self.records.get_mut(slot).and_then(Option::take) else { return };
-        let terms: HashSet<u32> = record.terms.iter().copied().collect();
+        let (sequence, others) = record.terms.split_at(record.length().min(record.terms.len()));
+        let terms: HashSet<u32> = sequence.iter().copied().chain(packed::unpack(others)).collect();
         pending.removed.extend(terms.into_iter().map(|term| (term, slot)));
     }
 

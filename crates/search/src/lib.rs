@@ -16,6 +16,7 @@ mod known;
 mod learnt;
 mod lexicon;
 mod method;
+mod packed;
 mod pages;
 mod parameters;
 mod pattern;

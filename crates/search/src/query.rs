@@ -132,8 +132,11 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
             self.add_others(index, &mut candidates);
             let finds = rank::find(at, self.wish.words.len(), &self.probes, &candidates);
             let mut judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
-            for (number, slot) in candidates.iter().enumerate() {
-                let Some(record) = index.record(*slot) else { continue };
+            found.best.reserve(candidates.len());
+            for number in finds.likeliest_first(self.query.limit) {
+                let Some(record) = candidates.get(number).and_then(|slot| index.record(*slot)) else {
+                    continue;
+                };
                 let finds = finds.of(number);
                 let lesson = self.lessons.get(&record.key);
                 let Some(words) = judge.score(record, (finds, lesson), reached.least() - other) else {

@@ -103,7 +103,7 @@ struct Reader<'q> {
 
 impl Reader<'_> {
     fn read(&mut self, stops: Stops) {
-        let mut tokens = Vec::new();
+        let mut tokens = Vec::with_capacity(16);
         text::tokens(self.query, &mut |token| tokens.push(token));
         for token in tokens {
             self.move_to(&token.at);
