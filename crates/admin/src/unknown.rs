@@ -1,8 +1,6 @@
 //! A name that no tool or definition has: what is said about it, with the name that was probably meant.
 
-use std::borrow::Cow;
-
-use toolrail_core::{ErrorCode, ToolName, closest};
+use toolrail_core::{ErrorCode, ToolName, closest, shortened};
 
 use crate::failure::Failure;
 
@@ -42,11 +40,4 @@ fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a s
         return None;
     }
     closest(name, names.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
-}
-
-fn shortened(name: &str) -> Cow<'_, str> {
-    match name.char_indices().nth(100) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &name[..end])),
-        None => Cow::Borrowed(name),
-    }
 }

@@ -40,7 +40,7 @@ pub use json::{Json, NotJson, Root, repeated_key, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
-pub use problem::{Problem, Problems, Severity, Spot, closest};
+pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
 pub use published::{publish_revision, published_revision};
 pub use schema::{SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};

@@ -1,5 +1,6 @@
 //! What is wrong with a definition or a configuration, in words a user can act on, with a JSON pointer to the place.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,16 @@ impl Problems {
         if !self.list.contains(&problem) {
             self.list.push(problem);
         }
+    }
+}
+
+/// Somebody else's text as far as it is worth repeating.
+pub fn shortened(text: &str) -> Cow<'_, str> {
+    /// The longest name of a tool that is only described.
+    const LONGEST: usize = 128;
+    match text.char_indices().nth(LONGEST) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),
     }
 }
 

@@ -2,9 +2,9 @@
 //! What is not known is refused with what was probably meant.
 
 use serde_json::{Map, Value};
-use toolrail_core::{Call, CallError, closest};
+use toolrail_core::{Call, CallError, closest, shortened};
 
-use crate::failure::{invalid, shortened};
+use crate::failure::invalid;
 
 /// The most tools that one answer has (15.3 of the requirements).
 pub(crate) const MOST_TOOLS: usize = 100;

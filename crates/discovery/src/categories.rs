@@ -1,12 +1,11 @@
 //! `list_tools_by_category` (R67): the tools of a category, or the categories there are.
 
 use serde_json::{Value, json};
-use toolrail_core::{METADATA, Outcome};
+use toolrail_core::{METADATA, Outcome, shortened};
 use toolrail_registry::Snapshot;
 
 use crate::arguments::{Arguments, MOST_TOOLS};
 use crate::asked::{Asked, good};
-use crate::failure::shortened;
 use crate::{only_looks, takes};
 
 /// How many tools are listed unless something else is said.

@@ -1,7 +1,7 @@
 //! What is told when something goes wrong: the documents' own words first, which clients may look for, and what to do about
 //! it in the next line.
 
-use toolrail_core::{CallError, ErrorCode, StoreError};
+use toolrail_core::{CallError, ErrorCode, StoreError, shortened};
 use toolrail_registry::WriteError;
 
 use crate::asked::Asked;
@@ -64,14 +64,4 @@ pub(crate) fn not_written(error: &WriteError) -> CallError {
         }
     };
     CallError::new(code, error.to_string())
-}
-
-/// A client's text as far as it is worth repeating.
-pub(crate) fn shortened(text: &str) -> String {
-    const LONGEST: usize = 128;
-    if text.chars().count() <= LONGEST {
-        text.to_owned()
-    } else {
-        text.chars().take(LONGEST).chain(['…']).collect()
-    }
 }

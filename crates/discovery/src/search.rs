@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, METADATA, Outcome};
+use toolrail_core::{CallError, ErrorCode, METADATA, Outcome, shortened};
 use toolrail_registry::{
     Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Only, SearchAnswer, SearchError,
     SearchMethod, SearchRequest, Tool as RegistryTool,
@@ -12,7 +12,7 @@ use toolrail_registry::{
 
 use crate::arguments::{Arguments, MOST_TOOLS};
 use crate::asked::{Asked, good};
-use crate::failure::{invalid, shortened};
+use crate::failure::invalid;
 use crate::{only_looks, takes};
 
 /// How many hits there are unless something else is said (R59).

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolrail_core::shortened;
 use toolrail_registry::Registry;
 
 use crate::batch;
@@ -253,14 +254,4 @@ fn check_method_headers(method: &Method, request: &Request<'_>, claims: &Claims<
         Code::HeaderMismatch,
         format!("the header Mcp-Name must repeat params.{field}, {:?}", shortened(&name)),
     ))
-}
-
-/// A client's text as far as it is worth repeating.
-pub(crate) fn shortened(text: &str) -> String {
-    const LONGEST: usize = 100;
-    if text.chars().count() <= LONGEST {
-        text.to_owned()
-    } else {
-        text.chars().take(LONGEST).chain(['…']).collect()
-    }
 }

@@ -4,10 +4,10 @@
 //! Vendors put the JSON of tools into the prompt in ways that are not public, so these are the tokens of that JSON.
 
 use serde::Serialize;
+use toolrail_search::raw_members;
 
 use crate::built_in::CALL_TOOL;
 use crate::listed::is_callable;
-use crate::search_parameters::raw_members;
 use crate::snapshot::Snapshot;
 use crate::tokens::{ANTHROPIC, LARGE_VOCABULARY, Pieces, Weights};
 use crate::tool::Tool;

@@ -53,7 +53,6 @@ mod rollback;
 mod schema_lint;
 mod search;
 mod search_document;
-mod search_parameters;
 mod search_pattern;
 mod shelf;
 mod snapshot;

@@ -8,22 +8,12 @@ use arc_swap::ArcSwap;
 use rpds::RedBlackTreeMapSync;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use toolrail_core::{Embedder, Embedding, ToolName};
-use toolrail_search::semantic::Vectors;
+use toolrail_search::semantic::{Closeness, Vectors};
 
 use crate::entry_key::EntryKey;
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 use crate::tool::Tool;
-
-/// The most tools that are found without a word in common.
-const MOST_CANDIDATES: usize = 100;
-/// How much nearer than usual those are.
-const ALONE: f32 = 0.3;
-/// How much nearness counts, before the ranking weighs it.
-const SHARE: f32 = 0.6;
-/// So many tools with nothing to do with the query are added in thought where the usual cosine is reckoned: of a few tools
-/// all may be near.
-const IMAGINED: usize = 20;
 
 /// The semantic tier of a registry.
 pub(crate) enum Meaning {
@@ -59,8 +49,7 @@ pub(crate) struct Meant {
 /// What a query means, and what is near to it.
 pub(crate) struct Near<'m> {
     meant: &'m Meant,
-    /// The cosine of any tool and this query.
-    usual: f32,
+    closeness: Closeness,
     /// The folded names of tools that are near enough to be found without a word in common.
     pub(crate) candidates: Vec<Arc<str>>,
 }
@@ -174,19 +163,15 @@ impl Meant {
         let seen = own.into_iter().chain([None]).filter_map(|tenant| self.board.0.get(&tenant));
         let (mut best, mut total, mut count) = (Vec::new(), 0.0, 0);
         for vectors in seen {
-            let nearest = vectors.nearest(&self.vector, MOST_CANDIDATES, accept);
+            let nearest = vectors.nearest(&self.vector, Closeness::MOST_CANDIDATES, accept);
             best.extend(nearest.best);
             total += nearest.total;
             count += vectors.len();
         }
-        #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean of cosines")]
-        let usual = ((total / (count + IMAGINED) as f64) as f32).clamp(0.0, 0.95);
-        let mut near = Near { meant: self, usual, candidates: Vec::new() };
-        let is_near = |(tool, cosine): &(Arc<Tool>, f32)| {
-            (near.beyond_usual(*cosine) >= ALONE).then(|| Arc::from(ToolName::fold(tool.name.as_str())))
-        };
-        near.candidates = best.iter().filter_map(is_near).collect();
-        near
+        let closeness = Closeness::new(total, count);
+        let near = best.iter().filter(|(_, cosine)| closeness.is_near(*cosine));
+        let candidates = near.map(|(tool, _)| Arc::from(ToolName::fold(tool.name.as_str()))).collect();
+        Near { meant: self, closeness, candidates }
     }
 }
 
@@ -196,11 +181,6 @@ impl Near<'_> {
         let vectors = self.meant.board.0.get(&tool.tenant);
         let key = ToolName::fold(tool.name.as_str());
         let cosine = vectors.and_then(|vectors| vectors.nearness(&key, &self.meant.vector));
-        cosine.map_or(0.0, |cosine| SHARE * self.beyond_usual(cosine))
-    }
-
-    /// How much nearer than usual something is: models differ in what is near. From 0 to 1.
-    fn beyond_usual(&self, cosine: f32) -> f32 {
-        ((cosine - self.usual) / (1.0 - self.usual)).clamp(0.0, 1.0)
+        cosine.map_or(0.0, |cosine| self.closeness.score(cosine))
     }
 }

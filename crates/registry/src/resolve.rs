@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolrail_core::{CallError, ErrorCode, closest};
+use toolrail_core::{CallError, ErrorCode, closest, shortened};
 
 use crate::built_in::{CALL_TOOL, DISCOVERY};
 use crate::item::Item;
@@ -67,7 +67,9 @@ impl Registry {
             None => {
                 let name = shortened(&inner.name);
                 tracing::debug!(%name, revision = snapshot.revision, "call_tool of a tool that is not there");
-                Err(Unresolved::Failed(self.no_such_tool(snapshot, &inner.name).await))
+                // In a box: calls that go well should not have to carry the room for this.
+                let failure = Box::pin(self.no_such_tool(snapshot, &inner.name)).await;
+                Err(Unresolved::Failed(failure))
             }
         }
     }
@@ -191,14 +193,4 @@ fn invalid(message: impl Into<String>) -> CallError {
 
 fn wrong(message: &str) -> Unresolved {
     Unresolved::Failed(invalid(message))
-}
-
-/// A name as far as it is worth repeating.
-fn shortened(name: &str) -> String {
-    const LONGEST: usize = 128;
-    if name.chars().count() <= LONGEST {
-        name.to_owned()
-    } else {
-        name.chars().take(LONGEST).chain(['…']).collect()
-    }
 }

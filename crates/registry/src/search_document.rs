@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use toolrail_search::semantic::meaning_text;
-use toolrail_search::{Document, Index, Parameter, Reading};
+use toolrail_search::{Document, Index, Parameter, ReadEntry, Reading, read_entry};
 
 use crate::entry::{Entry, SourceId};
 use crate::item::Item;
-use crate::search_parameters::{ReadEntry, read_entry};
 use crate::tool::Tool;
 
 /// How many tools are read at once; what was read of them is held until they are in the index.

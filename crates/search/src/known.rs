@@ -9,8 +9,8 @@ use crate::parameters::Parameters;
 use crate::quick::{self, Quick};
 use crate::text::Shape;
 
-/// How many words each thread remembers.
-const REMEMBERED: usize = 8192;
+/// How many words each thread remembers, and how many pairs of characters: about a kilobyte each.
+const REMEMBERED: usize = 1024;
 
 /// A word of a query, whatever the query.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ mod buckets;
 mod candidates;
 mod common;
 mod document;
+mod entry;
 mod explain;
 mod field;
 mod highlight;
@@ -35,6 +36,7 @@ mod wanted;
 
 pub use analysis::Reading;
 pub use document::{Document, Parameter};
+pub use entry::{NamedText, ReadEntry, raw_members, read_entry};
 pub use highlight::{Highlighter, highlights};
 pub use hit::{Hit, Matched};
 pub use index::{Change, Index};

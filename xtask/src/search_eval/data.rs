@@ -7,12 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
-use serde_json::Value;
-use toolrail_search::{Document, Index, Parameter, Parameters};
+use serde_json::{Value, json};
+use toolrail_search::{Document, Index, NamedText, Parameter, Parameters, read_entry};
 
 const TOOLS: &str = "tools.jsonl";
-/// How deep arguments of arguments are followed.
-const DEEPEST: usize = 8;
 
 /// How much of a tool gets into the index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -125,8 +123,10 @@ impl Tool {
     fn read(line: &Value) -> Result<Self> {
         let text = |key: &str| line[key].as_str().map(str::to_owned).filter(|text| !text.is_empty());
         let id = text("id").or_else(|| text("name")).with_context(|| format!("no id in {line}"))?;
-        let mut parameters = Vec::new();
-        gather_parameters(&line["input_schema"], DEEPEST, &mut parameters);
+        // As the gateway reads them, out of a list entry.
+        let entry = json!({"inputSchema": line["input_schema"]}).to_string();
+        let owned = |(name, text): &NamedText<'_>| (name.to_string(), text.as_deref().map(str::to_owned));
+        let parameters = read_entry(entry.as_bytes()).parameters.iter().map(owned).collect();
         let tags = line["tags"].as_array().into_iter().flatten();
         Ok(Self {
             name: text("name").unwrap_or_else(|| id.clone()),
@@ -176,25 +176,6 @@ fn parameter((name, description): &(String, Option<String>)) -> Parameter<'_> {
     Parameter { name, description: description.as_deref() }
 }
 
-/// Takes the arguments of a schema in their order, and those of objects and lists among them.
-fn gather_parameters(schema: &Value, depth: usize, found: &mut Vec<(String, Option<String>)>) {
-    if depth == 0 {
-        return;
-    }
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        found.push((name.clone(), property["description"].as_str().map(str::to_owned)));
-        gather_parameters(property, depth - 1, found);
-    }
-    if schema["items"].is_object() {
-        gather_parameters(&schema["items"], depth - 1, found);
-    }
-    for choices in ["anyOf", "oneOf", "allOf"] {
-        for choice in schema[choices].as_array().into_iter().flatten() {
-            gather_parameters(choice, depth - 1, found);
-        }
-    }
-}
-
 impl Query {
     fn read(line: &Value, places: &HashMap<&str, usize>) -> Result<Self> {
         let text = line["text"].as_str().with_context(|| format!("no text in {line}"))?;
@@ -223,8 +204,6 @@ fn lines(path: &Path) -> Result<Vec<Value>> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use serde_json::json;
-
     use super::*;
 
     /// Writes a set of two tools into a new folder.
@@ -266,7 +245,7 @@ pub(super) mod tests {
         let sets = read_all(folder.path(), None, &[]).unwrap();
         let document = sets[0].tools[0].document(Form::Whole);
         let names: Vec<&str> = document.parameters.iter().map(|parameter| parameter.name).collect();
-        assert_eq!(names, ["place", "city", "days", "day"]);
+        assert_eq!(names, ["place", "days", "city", "day"]);
     }
 
     #[test]

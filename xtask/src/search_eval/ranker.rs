@@ -5,17 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use toolrail_search::semantic::{Embedding, Reach, StaticTable, Vectors, meaning_text};
+use toolrail_search::semantic::{Closeness, Embedding, Reach, StaticTable, Vectors, meaning_text};
 use toolrail_search::{Extras, Index, Learnt, Meaning, Parameters, Query, search_with};
 
 use super::data::{Form, Set};
 use super::metrics::DEPTH;
 
-// The same numbers as in the registry (`meaning.rs`), which is out of sight here.
-const MOST_CANDIDATES: usize = 100;
-const ALONE: f32 = 0.3;
-const SHARE: f32 = 0.6;
-const IMAGINED: usize = 20;
 /// An English table.
 const REACH: Reach = Reach::Latin;
 
@@ -38,8 +33,7 @@ pub(super) struct Prepared<'a> {
 /// What a query means, and what is near to it.
 struct Near {
     vector: Embedding,
-    /// The mean cosine of all tools.
-    usual: f32,
+    closeness: Closeness,
     candidates: Vec<Arc<str>>,
 }
 
@@ -70,26 +64,22 @@ impl Prepared<'_> {
         let query = Query { text, limit: DEPTH, accept: &|_| true, prior: &|_| 0.0, learnt };
         let table = self.ranker.table.as_ref().filter(|_| REACH.covers(text));
         let near = table.and_then(|table| table.vector(text)).map(|vector| self.near(vector));
-        let score = |place: &usize| near.as_ref().map_or(0.0, |near| SHARE * self.beyond_usual(near, *place));
+        let score = |place: &usize| near.as_ref().map_or(0.0, |near| self.score(near, *place));
         let meaning = near.as_ref().map(|near| Meaning { score: &score, candidates: &near.candidates });
         let extras = Extras { parameters: &self.ranker.parameters, meaning };
         search_with(&[&self.index], &query, &extras).iter().map(|hit| hit.value).collect()
     }
 
-    #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a mean of cosines")]
     fn near(&self, vector: Embedding) -> Near {
-        let nearest = self.vectors.nearest(&vector, MOST_CANDIDATES, &|_| true);
-        let usual = ((nearest.total / (self.vectors.len() + IMAGINED) as f64) as f32).clamp(0.0, 0.95);
-        let mut near = Near { vector, usual, candidates: Vec::new() };
-        let best = nearest.best.iter().map(|(place, _)| *place);
-        let best = best.filter(|place| self.beyond_usual(&near, *place) >= ALONE);
-        near.candidates = best.map(|place| Arc::clone(&self.set.tools[place].id)).collect();
-        near
+        let nearest = self.vectors.nearest(&vector, Closeness::MOST_CANDIDATES, &|_| true);
+        let closeness = Closeness::new(nearest.total, self.vectors.len());
+        let best = nearest.best.iter().filter(|(_, cosine)| closeness.is_near(*cosine));
+        let candidates = best.map(|(place, _)| Arc::clone(&self.set.tools[*place].id)).collect();
+        Near { vector, closeness, candidates }
     }
 
-    /// How much nearer to the query than usual a tool is, from 0 to 1.
-    fn beyond_usual(&self, near: &Near, place: usize) -> f32 {
+    fn score(&self, near: &Near, place: usize) -> f32 {
         let cosine = self.vectors.nearness(&self.set.tools[place].id, &near.vector);
-        cosine.map_or(0.0, |cosine| ((cosine - near.usual) / (1.0 - near.usual)).clamp(0.0, 1.0))
+        cosine.map_or(0.0, |cosine| near.closeness.score(cosine))
     }
 }

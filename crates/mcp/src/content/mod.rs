@@ -7,13 +7,12 @@ pub(crate) mod whole;
 use serde_json::Value;
 use toolrail_core::{
     ErrorCode, InputRequired, Json, Outcome as CallOutcome, Payload, PlainAnswer, Root, ToolResult,
-    write_json_string, write_text_block,
+    shortened, write_json_string, write_text_block,
 };
 use toolrail_registry::Era;
 
 use crate::finish::Finish;
 use crate::reply::{Code, Fault, Outcome, Reply};
-use crate::server::shortened;
 
 /// Writes a `tools/call` result up to, but not including, its last brace. A call that produced no result becomes an
 /// error result, so that the model can read what went wrong (C7); its code comes back.

@@ -4,12 +4,11 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolrail_core::{CallError, Completing, Completion};
+use toolrail_core::{CallError, Completing, Completion, shortened};
 
 use super::prompts_get::unknown_prompt;
 use super::{Context, fault_of};
 use crate::reply::{Code, Fault, Reply};
-use crate::server::shortened;
 
 /// The most values one answer may have.
 const MOST_VALUES: usize = 100;

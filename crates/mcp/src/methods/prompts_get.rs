@@ -1,11 +1,12 @@
 //! `prompts/get`: the messages of a prompt for some arguments.
 
+use toolrail_core::shortened;
+
 use super::Context;
 use crate::content;
 use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::reply::{Code, Fault, Reply};
-use crate::server::shortened;
 
 pub(super) async fn handle(context: Context<'_>) -> Reply {
     let Some(name) = Params::text("name", context.params.name)? else {

@@ -1,7 +1,7 @@
 //! `resources/read`: the content of a resource.
 
 use serde_json::json;
-use toolrail_core::{CallError, ErrorCode};
+use toolrail_core::{CallError, ErrorCode, shortened};
 
 use super::Context;
 use crate::content;
@@ -9,7 +9,6 @@ use crate::dialect::Dialect;
 use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::reply::{Code, Fault, Reply};
-use crate::server::shortened;
 
 pub(super) async fn handle(context: Context<'_>) -> Reply {
     let Some(uri) = Params::text("uri", context.params.uri)? else {

@@ -10,7 +10,7 @@ pub(super) fn subscribe(context: Context<'_>) -> Reply {
     let uri = uri_of(&context)?;
     let snapshot = context.snapshot();
     let Some(resource) = snapshot.resource(&uri) else {
-        let message = format!("unknown resource {:?}", crate::server::shortened(&uri));
+        let message = format!("unknown resource {:?}", toolrail_core::shortened(&uri));
         return Err(Fault::new(Code::ResourceNotFound, message).with_data(json!({"uri": uri})));
     };
     let Some(live) = &context.peer.session.live else {

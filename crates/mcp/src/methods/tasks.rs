@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolrail_core::TaskRequest;
+use toolrail_core::{TaskRequest, shortened};
 use toolrail_registry::Item;
 
 use super::Context;
@@ -11,7 +11,6 @@ use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::relay::Heard;
 use crate::reply::{Code, Fault, Outcome, Reply};
-use crate::server::shortened;
 use crate::tasks::{self, Errand};
 
 pub(super) async fn get(context: Context<'_>) -> Reply {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_core::{CallError, Outcome as CallOutcome, TaskSupport, ToolResult, closest};
+use toolrail_core::{CallError, Outcome as CallOutcome, TaskSupport, ToolResult, closest, shortened};
 use toolrail_registry::{HeaderParam, Named, Resolved, Snapshot, Tool, Unresolved};
 
 use super::{Context, as_task};
@@ -14,7 +14,6 @@ use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::headers::{Claim, Claims};
 use crate::reply::{Code, Fault, Outcome, Reply};
-use crate::server::shortened;
 
 pub(super) async fn handle(context: Context<'_>) -> Reply {
     let name = tool_name(&context)?;

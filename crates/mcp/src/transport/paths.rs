@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use toolrail_core::shortened;
 use toolrail_registry::Endpoint;
 
 use crate::reply::{Code, Fault};
-use crate::server::{Server, shortened};
+use crate::server::Server;
 
 /// The path of Streamable HTTP. That of a group is below it.
 pub const ENDPOINT: &str = "/mcp";

@@ -3,12 +3,14 @@
 //! the nearest, which the search adds to what the words say. Other embedders stand behind the same trait,
 //! `toolrail_core::Embedder`.
 
+mod closeness;
 mod table;
 mod tensors;
 mod text;
 mod tokenizer;
 mod vectors;
 
+pub use closeness::Closeness;
 pub use table::StaticTable;
 pub use text::meaning_text;
 // Whoever reads a table needs these two, and not the rest of core.

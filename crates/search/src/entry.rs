@@ -1,5 +1,5 @@
-//! The title and the arguments of a tool as the search sees them: read out of its list entry, nested arguments too, the
-//! outermost first, bounded in depth and number.
+//! What a tool's entry in `tools/list` says that can be found: its title and its arguments, nested ones too, the outermost
+//! first, bounded in depth and number.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,31 +15,33 @@ const MOST_SCHEMAS: usize = 256;
 /// How deep arguments may be nested in arguments.
 const MOST_DEPTH: u8 = 5;
 
-/// What of a list entry is not in its [`Tool`](crate::tool::Tool).
+/// The title and the arguments of a tool.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ReadEntry<'e> {
-    pub(crate) title: Option<Cow<'e, str>>,
-    /// Names and descriptions.
-    pub(crate) parameters: Vec<Parameter<'e>>,
+pub struct ReadEntry<'e> {
+    /// Its name for people.
+    pub title: Option<Cow<'e, str>>,
+    /// The names and descriptions of its arguments.
+    pub parameters: Vec<NamedText<'e>>,
 }
 
 /// Reads a list entry. What is not as it should be is left out.
-pub(crate) fn read_entry(entry: &[u8]) -> ReadEntry<'_> {
+pub fn read_entry(entry: &[u8]) -> ReadEntry<'_> {
     let Members(members) = serde_json::from_slice(entry).unwrap_or_default();
     let parameters = find(&members, "inputSchema").map(|schema| parameters_of(schema)).unwrap_or_default();
     ReadEntry { title: text_of(&members, "title"), parameters }
 }
 
 /// The JSON texts of those members of an entry; empty where there are none.
-pub(crate) fn raw_members<'e, const N: usize>(entry: &'e [u8], keys: [&str; N]) -> [&'e str; N] {
+pub fn raw_members<'e, const N: usize>(entry: &'e [u8], keys: [&str; N]) -> [&'e str; N] {
     let Members(members) = serde_json::from_slice(entry).unwrap_or_default();
     keys.map(|key| find(&members, key).map(RawValue::get).unwrap_or_default())
 }
 
-type Parameter<'e> = (Cow<'e, str>, Option<Cow<'e, str>>);
+/// A name and what is said of it.
+pub type NamedText<'e> = (Cow<'e, str>, Option<Cow<'e, str>>);
 type Schema<'e> = Vec<(Text<'e>, &'e RawValue)>;
 
-fn parameters_of(schema: &RawValue) -> Vec<Parameter<'_>> {
+fn parameters_of(schema: &RawValue) -> Vec<NamedText<'_>> {
     let mut parameters = Vec::new();
     let mut waiting = VecDeque::from([(members_of(schema), 0)]);
     for _ in 0..MOST_SCHEMAS {
@@ -57,7 +59,7 @@ fn parameters_of(schema: &RawValue) -> Vec<Parameter<'_>> {
 }
 
 /// Notes the arguments that stand under a keyword of a schema, and gives the schemas in which there may be more.
-fn look_into<'e>(keyword: &str, value: &'e RawValue, parameters: &mut Vec<Parameter<'e>>) -> Vec<Schema<'e>> {
+fn look_into<'e>(keyword: &str, value: &'e RawValue, parameters: &mut Vec<NamedText<'e>>) -> Vec<Schema<'e>> {
     match keyword {
         "properties" => {
             let room = MOST_PARAMETERS.saturating_sub(parameters.len());
