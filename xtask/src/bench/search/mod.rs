@@ -141,6 +141,8 @@ fn measured(shown_as: &str, engine: &str, size: &Size, queries: usize) -> Result
 
 fn answer(program: &Path, arguments: &[&str]) -> Result<Value> {
     let mut command = Command::new(program);
+    // The gateway takes memory in small pages only.
+    command.env("MIMALLOC_ALLOW_THP", "0");
     let output =
         command.args(arguments).stderr(Stdio::inherit()).output().context("cannot start the measuring")?;
     ensure!(output.status.success(), "`{}` failed ({})", shown(&command), output.status);
