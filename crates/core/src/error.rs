@@ -36,6 +36,8 @@ pub enum ErrorCode {
     ToolFailed,
     /// A secret the definition names has no value here.
     SecretMissing,
+    /// A variable the definition names has no value here.
+    VarMissing,
     /// The store cannot be reached, or fails.
     StoreUnavailable,
     /// A fault of ours.
@@ -44,7 +46,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -59,6 +61,7 @@ impl ErrorCode {
         Self::UpstreamInvalid,
         Self::ToolFailed,
         Self::SecretMissing,
+        Self::VarMissing,
         Self::StoreUnavailable,
         Self::Internal,
     ];
@@ -88,6 +91,7 @@ impl ErrorCode {
             Self::UpstreamInvalid => "UPSTREAM_INVALID",
             Self::ToolFailed => "TOOL_FAILED",
             Self::SecretMissing => "SECRET_MISSING",
+            Self::VarMissing => "VAR_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
             Self::Internal => "INTERNAL",
         }
@@ -106,7 +110,7 @@ impl ErrorCode {
             Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid | Self::ToolFailed => {
                 502
             }
-            Self::SecretMissing | Self::Internal => 500,
+            Self::SecretMissing | Self::VarMissing | Self::Internal => 500,
             Self::StoreUnavailable => 503,
         }
     }

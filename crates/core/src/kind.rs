@@ -21,8 +21,8 @@ pub trait Kind: Send + Sync + 'static {
     /// The block; its doc comments are the user's documentation. Must be `deny_unknown_fields`.
     type Settings: DeserializeOwned + JsonSchema;
 
-    /// Fields that a later release brings; naming one is refused as not supported yet.
-    const NOT_YET: &'static [&'static str] = &[];
+    /// Policies that may stand in the block although nothing applies them yet: `retry`, `circuitBreaker`, `rateLimit`.
+    const UNAPPLIED: &'static [&'static str] = &[];
 
     /// Adds to the published schema of the block what the check of the form leaves to `compile`, which has better words
     /// for it.
@@ -65,20 +65,20 @@ pub struct Need {
 pub enum Permission {
     /// Start programs on the machine of the gateway.
     StartPrograms,
+    /// Send secrets that the operator gave to the gateway.
+    UseSecrets,
 }
 
 impl Permission {
-    /// What it is about, as the subject of a sentence.
-    pub const fn words(self) -> &'static str {
+    /// Why it is not given, and what to do about it.
+    pub const fn refusal(self) -> &'static str {
         match self {
-            Self::StartPrograms => "starting programs",
-        }
-    }
-
-    /// The flag by which an operator gives it to every definition.
-    pub const fn flag(self) -> &'static str {
-        match self {
-            Self::StartPrograms => "--allow-commands",
+            Self::StartPrograms => {
+                "starting programs is not allowed for definitions in the store; put the definition into a folder of --tools, or start the gateway with --allow-commands"
+            }
+            Self::UseSecrets => {
+                "using secrets is not allowed for a definition that an agent registered; an operator who trusts it registers it again without \"registeredBy\", or starts the gateway with --allow-agent-secrets"
+            }
         }
     }
 }
@@ -120,8 +120,8 @@ pub trait AnyKind: Send + Sync {
     /// JSON Schema of the block for editors; see [`Kind::publish`].
     fn published_schema(&self) -> Value;
 
-    /// Fields that a later release brings.
-    fn not_yet(&self) -> &'static [&'static str];
+    /// Policies that may stand in the block although nothing applies them yet.
+    fn unapplied(&self) -> &'static [&'static str];
 
     /// Compiles the definition; see [`Kind::compile`].
     fn compile(&self, definition: &Definition, problems: &mut Problems) -> Option<Compiled>;
@@ -142,8 +142,8 @@ impl<K: Kind> AnyKind for K {
         schema
     }
 
-    fn not_yet(&self) -> &'static [&'static str] {
-        K::NOT_YET
+    fn unapplied(&self) -> &'static [&'static str] {
+        K::UNAPPLIED
     }
 
     fn compile(&self, definition: &Definition, problems: &mut Problems) -> Option<Compiled> {

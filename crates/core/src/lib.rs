@@ -19,6 +19,7 @@ mod schema;
 mod secret;
 mod store;
 mod upstream;
+mod variable;
 
 pub use block::{Block, write_base64, write_text_block};
 pub use caller::{
@@ -27,7 +28,8 @@ pub use caller::{
 };
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
-    Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, Policy, ResponseMapping,
+    Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, OAuth2, Policy, RegisteredBy,
+    ResponseMapping,
 };
 pub use difference::{Difference, differences};
 pub use embedder::{EmbedError, Embedder, Embedding, Reach};
@@ -43,7 +45,7 @@ pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
 pub use published::{publish_revision, published_revision};
 pub use schema::{SchemaCompiler, Validator, Violation};
-pub use secret::{MASK, Secret, Secrets};
+pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
     Forget, HistoryQuery, LearntLimits, LearntQuery, MailLimits, News, NewsKind, PastQuery, PeerAddress,
@@ -53,6 +55,8 @@ pub use store::{
 pub use upstream::{
     ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
 };
+
+pub use variable::Variables;
 
 /// Re-exported so that implementors of the traits here agree on one version.
 pub use async_trait::async_trait;

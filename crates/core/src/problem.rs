@@ -93,6 +93,11 @@ impl Problems {
         }
     }
 
+    /// Looks at everything noted so far again.
+    pub fn revise(&mut self, revise: impl FnMut(&mut Problem)) {
+        self.list.iter_mut().for_each(revise);
+    }
+
     /// Whether anything noted so far keeps the definition from going live.
     pub fn any_error(&self) -> bool {
         self.list.iter().any(|problem| problem.severity == Severity::Error)

@@ -1,7 +1,11 @@
-//! Secrets: values that may leave the process in an outgoing request and in no other way.
+//! Secrets: values that may leave the process in an outgoing request and in no other way, and where they may go.
 
-use std::collections::HashMap;
+mod binding;
+
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+
+pub use binding::{Binding, HostPattern, WrongHost};
 
 /// What is shown where a secret would stand.
 pub const MASK: &str = "***";
@@ -32,6 +36,9 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Debug, Default)]
 pub struct Secrets {
     values: HashMap<String, Secret>,
+    bindings: HashMap<String, Binding>,
+    /// Variables of the environment that are no secrets because nobody listed them: their names.
+    unlisted: HashSet<String>,
 }
 
 impl Secrets {
@@ -44,17 +51,25 @@ impl Secrets {
         environment: impl IntoIterator<Item = (String, String)>,
         listed: &[String],
     ) -> Self {
-        let mut values = HashMap::new();
-        let mut prefixed = HashMap::new();
+        let (mut values, mut prefixed, mut unlisted) = (HashMap::new(), HashMap::new(), HashSet::new());
         for (name, value) in environment {
             if let Some(key) = name.strip_prefix(Self::PREFIX) {
                 prefixed.insert(key.to_owned(), Secret::new(value));
             } else if listed.contains(&name) {
                 values.insert(name, Secret::new(value));
+            } else {
+                unlisted.insert(name);
             }
         }
         values.extend(prefixed);
-        Self { values }
+        Self { values, bindings: HashMap::new(), unlisted }
+    }
+
+    /// The same, some of them bound to where they may go.
+    #[must_use]
+    pub fn bound(mut self, bindings: impl IntoIterator<Item = (String, Binding)>) -> Self {
+        self.bindings.extend(bindings);
+        self
     }
 
     /// The secret of that name, if it is on the list and has a value.
@@ -62,10 +77,20 @@ impl Secrets {
         self.values.get(key)
     }
 
+    /// Where the secret of that name may go; anywhere, if nothing.
+    pub fn binding(&self, key: &str) -> Option<&Binding> {
+        self.bindings.get(key)
+    }
+
     /// How to give the secret `key` a value, for error messages.
-    pub fn how_to_set(key: &str) -> String {
+    pub fn how_to_set(&self, key: &str) -> String {
+        if self.unlisted.contains(key) {
+            return format!(
+                "the environment variable {key} is there but not listed; restart with --secret {key}, or list {key} under `secrets` in the configuration"
+            );
+        }
         format!(
-            "set the environment variable {}{key} and restart, or list {key} under `secrets` in the configuration",
+            "set the environment variable {}{key} and restart; or set {key} and restart with --secret {key}",
             Self::PREFIX
         )
     }
@@ -75,14 +100,29 @@ impl Secrets {
 mod tests {
     use super::*;
 
+    fn environment() -> impl Iterator<Item = (String, String)> {
+        let variables = [("TOOLRAIL_SECRET_WEATHER", "w"), ("GITHUB_TOKEN", "g"), ("PATH", "/bin")];
+        variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into_iter()
+    }
+
     #[test]
     fn only_listed_and_prefixed_variables_become_secrets() {
-        let environment = [("TOOLRAIL_SECRET_WEATHER", "w"), ("GITHUB_TOKEN", "g"), ("PATH", "/bin")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let secrets = Secrets::from_environment(environment, &["GITHUB_TOKEN".into()]);
+        let secrets = Secrets::from_environment(environment(), &["GITHUB_TOKEN".into()]);
         assert_eq!(secrets.find("WEATHER").unwrap().reveal(), "w");
         assert_eq!(secrets.find("GITHUB_TOKEN").unwrap().reveal(), "g");
         assert_eq!(secrets.find("PATH"), None);
+    }
+
+    /// C35.
+    #[test]
+    fn what_would_supply_a_secret_is_named_exactly() {
+        let secrets = Secrets::from_environment(environment(), &[]);
+        let told = secrets.how_to_set("GITHUB_TOKEN");
+        assert!(told.starts_with("the environment variable GITHUB_TOKEN is there but not listed"), "{told}");
+        assert!(told.contains("--secret GITHUB_TOKEN"), "{told}");
+        let told = secrets.how_to_set("SHOP_KEY");
+        assert!(told.contains("set the environment variable TOOLRAIL_SECRET_SHOP_KEY"), "{told}");
+        assert!(told.contains("--secret SHOP_KEY"), "{told}");
     }
 
     #[test]

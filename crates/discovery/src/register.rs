@@ -2,7 +2,9 @@
 //! noted in the audit record, and published before the answer goes out.
 
 use serde_json::{Map, Value, json};
-use toolrail_core::{Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, Severity};
+use toolrail_core::{
+    Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, RegisteredBy, Severity,
+};
 use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, Written, is_discovery_tool};
 
 use crate::arguments::Arguments;
@@ -218,6 +220,9 @@ fn whole(
     if document.get("name").and_then(Value::as_str).unwrap_or_default().trim().is_empty() {
         return Err(no_name());
     }
+    // Written into the definition, so that it stays true wherever that goes: after a restart, on other replicas, in exports,
+    // and when somebody goes back to this version.
+    document.insert(RegisteredBy::FIELD.to_owned(), RegisteredBy::Agent.word().into());
     Ok(Proposed { document: Value::Object(document), base: "/definition" })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolrail_core::{AnyKind, Secrets};
+use toolrail_core::{AnyKind, Secrets, Variables};
 
 use crate::feign::Feign;
 use crate::http::Http;
@@ -11,6 +11,7 @@ use crate::metadata::Metadata;
 use crate::outbound::Client;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
+use crate::service::Services;
 
 /// What the kinds need to run.
 #[derive(Clone, Debug)]
@@ -19,6 +20,10 @@ pub struct Runtime {
     pub client: Arc<Client>,
     /// The secrets that templates may name.
     pub secrets: Arc<Secrets>,
+    /// The variables that templates may name.
+    pub variables: Arc<Variables>,
+    /// What several definitions share about a service.
+    pub services: Arc<Services>,
 }
 
 /// Every kind there is.

@@ -1,7 +1,7 @@
 //! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them; one folder each,
 //! beside what they share: `template` (request templates), `request` (HTTP requests made from them), `outbound` (the one
 //! guarded client), `answer` (from an upstream's answer to a result) and `offered` (what is the same for prompts and
-//! resources). `embeddings` asks a server for the vectors of texts, for the semantic tier of search.
+//! resources) and `service` (what several definitions share). `embeddings` asks a server for the vectors of texts, for the semantic tier of search.
 
 pub mod answer;
 pub mod embeddings;
@@ -15,7 +15,9 @@ pub mod outbound;
 mod prompt;
 mod request;
 mod resource;
+mod service;
 mod template;
 
 pub use kinds::{Runtime, kinds};
 pub use mcp::end_programs;
+pub use service::{Service, Services};

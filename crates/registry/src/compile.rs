@@ -37,7 +37,7 @@ pub(crate) struct Finished {
 pub struct Compiler {
     form: DefinitionForm,
     wrap: Wrap,
-    /// What definitions in the store are permitted.
+    /// What the operator permits to every definition.
     permitted: Vec<Permission>,
     /// Hears which tools are called.
     pub(crate) uses: Arc<UseLog>,
@@ -49,7 +49,7 @@ impl Compiler {
         Self { form, wrap, permitted: Vec::new(), uses: Arc::default() }
     }
 
-    /// The same, with this permitted to definitions in the store too.
+    /// The same, with this permitted to every definition.
     #[must_use]
     pub fn permitting(mut self, permission: Permission) -> Self {
         self.permitted.push(permission);
@@ -70,7 +70,7 @@ impl Compiler {
         source: SourceId,
     ) -> (Option<Finished>, Vec<Problem>) {
         self.form.check(document, |definition, compiled, problems| {
-            self.refuse_unpermitted(compiled.as_ref(), source, problems);
+            self.refuse_unpermitted(compiled.as_ref(), (&definition, source), problems);
             let (name, enabled) = (definition.name.clone(), definition.enabled);
             let item = self.item_of(definition, compiled, text, problems)?;
             Some(Finished { item, name, enabled })
@@ -108,21 +108,24 @@ impl Compiler {
         Some(item)
     }
 
-    /// Notes what the definition needs and may not have.
-    fn refuse_unpermitted(&self, compiled: Option<&Compiled>, source: SourceId, problems: &mut Problems) {
+    /// Notes what the definition needs and may not have, because of where it came from.
+    fn refuse_unpermitted(
+        &self,
+        compiled: Option<&Compiled>,
+        (definition, source): (&Definition, SourceId),
+        problems: &mut Problems,
+    ) {
         for need in compiled.into_iter().flat_map(|compiled| &compiled.needs) {
-            let permitted = match source {
-                // Whoever writes these is the operator, or has an account on the machine.
-                SourceId::Files | SourceId::Native | SourceId::Demo => true,
-                SourceId::Store | SourceId::Upstream => self.permitted.contains(&need.permission),
+            let trusted = match need.permission {
+                Permission::StartPrograms => match source {
+                    // Whoever writes these is the operator, or has an account on the machine.
+                    SourceId::Files | SourceId::Native | SourceId::Demo => true,
+                    SourceId::Store | SourceId::Upstream => false,
+                },
+                Permission::UseSecrets => definition.registered_by.is_none(),
             };
-            if !permitted {
-                let message = format!(
-                    "{} is not allowed for definitions in the store; put the definition into a folder of --tools, or start the gateway with {}",
-                    need.permission.words(),
-                    need.permission.flag()
-                );
-                problems.error(&need.pointer, message);
+            if !trusted && !self.permitted.contains(&need.permission) {
+                problems.error(&need.pointer, need.permission.refusal());
             }
         }
     }

@@ -46,10 +46,11 @@ impl Default for Endpoint {
 pub enum Discovery {
     /// None.
     Off,
-    /// Those that find and call tools, but neither register nor remove any.
+    /// Those that find and call tools, but neither register nor remove any. More is for an operator to say: whoever reaches
+    /// an endpoint, and every text that a model reads there, could register tools otherwise.
+    #[default]
     ReadOnly,
     /// All of them.
-    #[default]
     On,
 }
 

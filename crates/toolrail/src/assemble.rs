@@ -8,11 +8,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
-    ToolName, Tools, async_trait,
+    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Problem, Retention,
+    Secrets, Severity, Store, ToolName, Tools, async_trait,
 };
-use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
+use toolrail_executors::{Runtime, Services};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
     Compiler, FileSource, FixedSource, Learning, Registry, RegistryLimits, Resolved, Source, SourceId,
@@ -20,7 +20,7 @@ use toolrail_registry::{
 };
 use toolrail_tool::Offering;
 
-use crate::config::Settings;
+use crate::config::{self, Settings};
 use crate::identity;
 use crate::progress::LoadingBar;
 use crate::semantic;
@@ -85,10 +85,13 @@ async fn put_together(
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
-    let runtime = runtime(&settings.secrets, secrets);
+    let runtime = runtime(settings, secrets)?;
     let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
+    }
+    if settings.allow_agent_secrets {
+        compiler = compiler.permitting(Permission::UseSecrets);
     }
     let bar = LoadingBar::new();
     let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
@@ -151,10 +154,9 @@ impl Tools for OwnTools {
     }
 }
 
-/// Compiles definitions of every kind; `listed` environment variables are secrets, and so are `given` ones unless the
-/// environment has them too.
-pub(crate) fn compiler(listed: &[String], given: Vec<(String, String)>) -> Compiler {
-    compiler_on(&runtime(listed, given))
+/// Compiles definitions of every kind with what the settings supply: secrets, variables and services.
+pub(crate) fn compiler(settings: &Settings) -> anyhow::Result<Compiler> {
+    Ok(compiler_on(&runtime(settings, Vec::new())?))
 }
 
 fn compiler_on(runtime: &Runtime) -> Compiler {
@@ -162,15 +164,36 @@ fn compiler_on(runtime: &Runtime) -> Compiler {
     Compiler::new(form, Box::new(toolrail_policies::wrap))
 }
 
-fn runtime(listed: &[String], given: Vec<(String, String)>) -> Runtime {
+/// What kinds run with. `given` secrets hold unless the environment has them too.
+fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<Runtime> {
     let given = given.into_iter().map(|(key, value)| (format!("{}{key}", Secrets::PREFIX), value));
-    // Not `vars`: that one panics over a variable that is not Unicode.
-    let environment = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    Runtime {
+    let listed: Vec<String> = settings.secrets.iter().map(|secret| secret.name.clone()).collect();
+    let bindings = settings.secrets.iter();
+    let bindings = bindings.filter_map(|secret| Some((secret.name.clone(), secret.binding.clone()?)));
+    let secrets = Secrets::from_environment(given.chain(config::environment()), &listed).bound(bindings);
+    let runtime = Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
-        secrets: Arc::new(Secrets::from_environment(given.chain(environment), listed)),
+        secrets: Arc::new(secrets),
+        variables: Arc::new(settings.variables.clone()),
+        services: Arc::new(settings.services.clone()),
+    };
+    check_services(&runtime)?;
+    Ok(runtime)
+}
+
+/// A service with a fault would break every definition that uses it.
+fn check_services(runtime: &Runtime) -> anyhow::Result<()> {
+    let mut faults = Vec::new();
+    for Problem { severity, pointer, message, .. } in Services::check(runtime) {
+        match severity {
+            Severity::Error => faults.push(format!("{pointer}: {message}")),
+            Severity::Warning => tracing::warn!(pointer, problem = message, "a service of the configuration"),
+        }
     }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    anyhow::bail!("the configuration has problems:\n  {}", faults.join("\n  "))
 }
 
 /// The MCP face of a gateway.

@@ -6,29 +6,28 @@ use std::sync::Arc;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value, json};
 
-use super::document::{AuthDocument, Document, MappingDocument};
-use super::published;
+use super::document::Document;
+use super::parts::{auth_of, mapping_of};
 use super::split_form::{self, Spelling};
-use super::{ApiKeyPlace, Auth, Definition, Policy, ResponseMapping};
+use super::{Definition, Policy, ResponseMapping};
+use super::{published, unapplied};
 use crate::difference::step;
 use crate::kind::schema_of;
 use crate::problem::{Problem, Problems, closest};
 use crate::{AnyKind, Compiled, METADATA, ToolName};
 
-/// Fields and values that a later release brings; refused so that nothing is stored and ignored.
+/// Fields and values that a later release brings; refused so that nothing is stored and ignored. What the documents name is in `unapplied`.
 const NOT_YET: &[(&str, &[&str])] = &[
     ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "script", "mcp_server", "mcpServer"]),
-    ("/auth", &["clientId", "clientSecret", "tokenUrl", "scopes"]),
-    (
-        "/policy",
-        &["retry", "circuitBreaker", "rateLimit", "concurrency", "quota", "cache", "allow", "deny", "redact"],
-    ),
+    ("/policy", &["allow", "deny", "redact"]),
 ];
 const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "script", "native"];
 
 /// The form definitions must have, given the kinds there are.
 pub struct DefinitionForm {
     kinds: Vec<Arc<dyn AnyKind>>,
+    /// What may be said although nothing applies it yet, and where.
+    unapplied: Vec<(String, &'static [&'static str])>,
     /// By which the form is checked.
     checked: Value,
     schema: Value,
@@ -38,10 +37,15 @@ pub struct DefinitionForm {
 impl DefinitionForm {
     /// The form for these kinds.
     pub fn new(kinds: Vec<Arc<dyn AnyKind>>) -> Self {
-        let checked = definition_schema(&kinds);
+        let unapplied = unapplied::places(&kinds);
+        let mut checked = definition_schema(&kinds);
+        unapplied::extend(&mut checked, &unapplied);
         let validator = jsonschema::validator_for(&checked).ok();
-        let schema = published::file_schema(&checked, &kinds);
-        Self { kinds, checked, schema, validator }
+        let mut schema = published::file_schema(&checked, &kinds);
+        if let Some(definition) = schema.pointer_mut("/$defs/definition") {
+            unapplied::extend(definition, &unapplied);
+        }
+        Self { kinds, unapplied, checked, schema, validator }
     }
 
     /// The published JSON Schema of a file of definitions.
@@ -84,6 +88,9 @@ impl DefinitionForm {
         let mut document = Value::Object(members);
         for pointer in self.structural_faults(&document, problems) {
             remove(&mut document, &pointer);
+        }
+        if let Some(members) = document.as_object_mut() {
+            unapplied::take_out(members, &self.unapplied, problems);
         }
         if document.get("type").is_none() && !problems.any_error() {
             problems.error("", "the field \"type\" is missing; add it");
@@ -164,11 +171,7 @@ impl DefinitionForm {
 
     fn unknown_field(&self, base: &str, field: &str, known: &[String]) -> String {
         let listed = NOT_YET.iter().any(|(place, fields)| *place == base && fields.contains(&field));
-        let by_kind = self
-            .kinds
-            .iter()
-            .any(|kind| base == format!("/{}", kind.name()) && kind.not_yet().contains(&field));
-        if listed || by_kind {
+        if listed {
             return format!("{field:?} is not supported yet; remove it");
         }
         match closest(field, known.iter().map(String::as_str)) {
@@ -186,7 +189,7 @@ impl DefinitionForm {
         let name = checked_name(members, &kind, problems);
         // Structural faults were told in better words than serde's; here they only mean that there is no definition.
         let document: Document = serde_json::from_value(document).ok()?;
-        let auth = document.auth.map_or(Some(Auth::None), |auth| auth_of(auth, problems));
+        let auth = document.auth.and_then(|auth| auth_of(auth, "/auth", problems));
         let response_mapping = document
             .response_mapping
             .map_or(Some(ResponseMapping::Passthrough), |mapping| mapping_of(mapping, problems));
@@ -204,10 +207,11 @@ impl DefinitionForm {
             tags: document.tags.unwrap_or_default(),
             defer_loading: document.defer_loading,
             settings: settings.unwrap_or_default(),
-            auth: auth.unwrap_or_default(),
+            auth,
             response_mapping: response_mapping.unwrap_or_default(),
             policy: Policy { timeout_ms: document.policy.and_then(|policy| policy.timeout_ms) },
             enabled: document.enabled.unwrap_or(true),
+            registered_by: document.registered_by,
         };
         Some((definition, has_block))
     }
@@ -316,83 +320,6 @@ fn object_root(mut schema: Value, kind: &str, problems: &mut Problems) -> Value 
     schema
 }
 
-fn auth_of(document: AuthDocument, problems: &mut Problems) -> Option<Auth> {
-    let AuthDocument { kind, place, name, value, username, password, token } = document;
-    let kind = kind?;
-    let fits = |field: &str| match kind.as_str() {
-        "apiKey" => matches!(field, "in" | "name" | "value"),
-        "basic" => matches!(field, "username" | "password"),
-        "bearer" => field == "token",
-        _ => false,
-    };
-    let present = [
-        ("in", place.is_some()),
-        ("name", name.is_some()),
-        ("value", value.is_some()),
-        ("username", username.is_some()),
-        ("password", password.is_some()),
-        ("token", token.is_some()),
-    ];
-    for (field, there) in present {
-        if there && !fits(field) {
-            problems.error(
-                format!("/auth/{field}"),
-                format!("has no effect with auth of type {kind:?}; remove it"),
-            );
-        }
-    }
-    let mut needed = |field: &str, given: Option<String>| {
-        if given.is_none() {
-            problems.error(
-                "/auth",
-                format!("auth of type {kind:?} needs {field:?}; add it, for example \"{{{{secrets.KEY}}}}\""),
-            );
-        }
-        given
-    };
-    match kind.as_str() {
-        "none" => Some(Auth::None),
-        "apiKey" => Some(Auth::ApiKey {
-            place: place.unwrap_or(ApiKeyPlace::Header),
-            name: name.unwrap_or_else(|| "X-API-Key".into()),
-            value: needed("value", value)?,
-        }),
-        "basic" => {
-            let (username, password) = (needed("username", username), needed("password", password));
-            Some(Auth::Basic { username: username?, password: password? })
-        }
-        "bearer" => Some(Auth::Bearer { token: needed("token", token)? }),
-        _ => None,
-    }
-}
-
-fn mapping_of(document: MappingDocument, problems: &mut Problems) -> Option<ResponseMapping> {
-    let MappingDocument { kind, path, template } = document;
-    let kind = kind?;
-    for (field, there, wanted) in
-        [("path", path.is_some(), "jsonPath"), ("template", template.is_some(), "template")]
-    {
-        if there && kind != wanted {
-            problems.error(
-                format!("/responseMapping/{field}"),
-                format!("has no effect with a mapping of type {kind:?}; remove it"),
-            );
-        }
-    }
-    let mut needed = |field: &str, given: Option<String>| {
-        if given.is_none() {
-            problems.error("/responseMapping", format!("a mapping of type {kind:?} needs {field:?}; add it"));
-        }
-        given
-    };
-    match kind.as_str() {
-        "passthrough" => Some(ResponseMapping::Passthrough),
-        "jsonPath" => Some(ResponseMapping::JsonPath { path: needed("path", path)? }),
-        "template" => Some(ResponseMapping::Template { template: needed("template", template)? }),
-        _ => None,
-    }
-}
-
 fn wrong_type(kind: &TypeKind, found: &Value) -> String {
     let expected: Vec<String> = match kind {
         TypeKind::Single(one) => vec![one.to_string()],
@@ -411,9 +338,7 @@ fn unknown_value(pointer: &str, found: &Value, options: &Value) -> String {
     let Some(word) = found.as_str() else {
         return format!("must be one of {}, not {}", options.join(", "), type_name(found));
     };
-    let later = (pointer == "/type" && KINDS_NOT_YET.contains(&word))
-        || (pointer == "/auth/type" && word == "oauth2");
-    if later {
+    if pointer == "/type" && KINDS_NOT_YET.contains(&word) {
         return format!("{word:?} is not supported yet; use one of {}", options.join(", "));
     }
     match closest(word, options.iter().copied()) {

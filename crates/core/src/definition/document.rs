@@ -55,6 +55,32 @@ pub struct Document {
     /// Whether the tool may be called; true when left out.
     #[serde(default)]
     pub enabled: Option<bool>,
+    /// `agent` in what came in by `register_tool`, which writes it: such a definition may not use secrets. An operator who
+    /// registers the definition without this vouches for it.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["agent"]))]
+    pub registered_by: Option<RegisteredBy>,
+}
+
+/// Who registered a definition, if not an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub enum RegisteredBy {
+    #[expect(missing_docs, reason = "a doc comment would turn the enum into a oneOf, which reports poorly")]
+    Agent,
+}
+
+impl RegisteredBy {
+    /// The field of a definition that says so.
+    pub const FIELD: &'static str = "registeredBy";
+
+    /// Its word there.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+        }
+    }
 }
 
 /// Hints for clients about what a call does. None of them is enforced.
@@ -82,9 +108,9 @@ pub struct Annotations {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuthDocument {
-    /// `none`, `apiKey`, `basic` or `bearer`.
+    /// `none`, `apiKey`, `basic`, `bearer` or `oauth2`.
     #[serde(rename = "type", default)]
-    #[schemars(required, extend("enum" = ["none", "apiKey", "basic", "bearer"]))]
+    #[schemars(required, extend("enum" = ["none", "apiKey", "basic", "bearer", "oauth2"]))]
     pub kind: Option<String>,
     /// With `apiKey`: where the key goes; a header when left out.
     #[serde(rename = "in", default)]
@@ -105,6 +131,26 @@ pub struct AuthDocument {
     /// With `bearer`: the token, such as `{{secrets.TOKEN}}`.
     #[serde(default)]
     pub token: Option<String>,
+    /// With `oauth2`: where the token is given.
+    #[serde(default)]
+    pub token_url: Option<String>,
+    /// With `oauth2`: who asks for the token.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// With `oauth2`: the proof of that, such as `{{secrets.CLIENT_SECRET}}`.
+    #[serde(default)]
+    pub client_secret: Option<String>,
+    /// With `oauth2`: what the token shall be good for, a list or a text with spaces.
+    #[serde(default)]
+    #[schemars(extend("type" = ["string", "array", "null"], "items" = {"type": "string"}))]
+    pub scopes: Option<Value>,
+    /// With `oauth2`: whom the token shall be shown to.
+    #[serde(default)]
+    pub audience: Option<String>,
+    /// With `oauth2`: the way of getting the token; `client_credentials` when left out.
+    #[serde(default)]
+    #[schemars(extend("enum" = ["client_credentials", null]))]
+    pub grant: Option<String>,
 }
 
 /// Where an API key goes.

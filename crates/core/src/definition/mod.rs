@@ -3,13 +3,17 @@
 
 mod check;
 mod document;
+mod parts;
 mod published;
 mod split_form;
+mod unapplied;
 
 use serde_json::Value;
 
 pub use check::DefinitionForm;
-pub use document::{Annotations, ApiKeyPlace, Document};
+pub use document::{Annotations, ApiKeyPlace, Document, RegisteredBy};
+
+use crate::Problems;
 
 use crate::ToolName;
 
@@ -38,14 +42,16 @@ pub struct Definition {
     pub defer_loading: Option<bool>,
     /// The kind's block.
     pub settings: Value,
-    /// How it proves itself to the upstream.
-    pub auth: Auth,
+    /// How it proves itself to the upstream, if it says so.
+    pub auth: Option<Auth>,
     /// What becomes of the upstream's answer.
     pub response_mapping: ResponseMapping,
     /// What wraps its executor.
     pub policy: Policy,
     /// Whether it may be called.
     pub enabled: bool,
+    /// Who registered it, if not an operator.
+    pub registered_by: Option<RegisteredBy>,
 }
 
 /// How a tool proves itself to its upstream. The texts are templates.
@@ -75,6 +81,32 @@ pub enum Auth {
         /// A template.
         token: String,
     },
+    /// A token that an authorisation server gives (RFC 6749).
+    OAuth2(Box<OAuth2>),
+}
+
+/// How to get a token.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct OAuth2 {
+    /// Where the token is given.
+    pub token_url: Option<String>,
+    /// Who asks for it.
+    pub client_id: Option<String>,
+    /// The proof of that.
+    pub client_secret: Option<String>,
+    /// What the token shall be good for.
+    pub scopes: Vec<String>,
+    /// Whom it shall be shown to.
+    pub audience: Option<String>,
+    /// The way of getting it; `client_credentials` if absent.
+    pub grant: Option<String>,
+}
+
+impl Auth {
+    /// Reads what stands elsewhere than in a definition, at `place`, in the same form.
+    pub fn read(value: &Value, place: &str, problems: &mut Problems) -> Option<Self> {
+        parts::read_auth(value, place, problems)
+    }
 }
 
 /// What becomes of the upstream's answer.

@@ -89,7 +89,7 @@ pub(super) fn unite(document: &mut Map<String, Value>) -> Spelling {
 }
 
 /// `{type, config: {…}}` means the same as `{type, …}`.
-fn lift_config(auth: &mut Map<String, Value>, spelling: &mut Spelling) {
+pub(super) fn lift_config(auth: &mut Map<String, Value>, spelling: &mut Spelling) {
     let Some(Value::Object(config)) = auth.get("config") else {
         return;
     };

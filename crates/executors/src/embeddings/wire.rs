@@ -7,11 +7,11 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
-use toolrail_core::{CallError, Embedding, ErrorCode, Secrets};
+use toolrail_core::{CallError, Embedding, ErrorCode};
 
 use super::EmbeddingsSettings;
 use crate::kinds::Runtime;
-use crate::outbound::{Client, Incoming, Outgoing, SendLimits, Sensitive};
+use crate::outbound::{Bound, Client, Incoming, Outgoing, SendLimits, Sensitive};
 
 /// About the most bytes that one number takes in JSON.
 const BYTES_PER_NUMBER: usize = 26;
@@ -68,8 +68,9 @@ impl Endpoint {
         let mut sensitive = Sensitive::default();
         if let Some(name) = &settings.api_key {
             let secret = runtime.secrets.find(name);
-            let secret = secret
-                .ok_or_else(|| format!("the secret {name} has no value; {}", Secrets::how_to_set(name)))?;
+            let secret = secret.ok_or_else(|| {
+                format!("the secret {name} has no value; {}", runtime.secrets.how_to_set(name))
+            })?;
             let value = HeaderValue::try_from(format!("Bearer {}", secret.reveal()))
                 .map_err(|_| format!("the secret {name} cannot stand in a header; remove its line breaks"))?;
             headers.insert(AUTHORIZATION, value);
@@ -107,6 +108,7 @@ impl Endpoint {
                 redirects: 0,
             },
             sensitive: self.sensitive.clone(),
+            bound: Bound::default(),
         };
         let answer = self.client.send(request).await.map_err(|failure| self.not_reached(&failure.error))?;
         if answer.status != StatusCode::OK {

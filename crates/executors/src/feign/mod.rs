@@ -15,7 +15,10 @@ use toolrail_core::{
 use crate::answer::Answer;
 use crate::kinds::Runtime;
 use crate::outbound::{Incoming, Outgoing};
-use crate::request::{Base, Request, Target, Written, arguments_of, publish, shown, split_path};
+use crate::request::{
+    Base, Proof, Request, Target, Written, arguments_of, publish, reach, shown, split_path,
+};
+use crate::service::Shared;
 use crate::template::{Braces, Compiler, Rendering, scan};
 use instances::{Instance, Instances};
 use settings::FeignSettings;
@@ -35,7 +38,7 @@ impl Feign {
 
 impl Kind for Feign {
     const NAME: &'static str = "feign";
-    const NOT_YET: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
+    const UNAPPLIED: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
     type Settings = FeignSettings;
 
     fn publish(schema: &mut Value) {
@@ -49,12 +52,16 @@ impl Kind for Feign {
         problems: &mut Problems,
     ) -> Option<Compiled> {
         let answer = Answer::compile(&definition.response_mapping, problems);
-        let mut compiler = Compiler::of(definition, problems, &self.runtime.secrets);
-        let bases = compile_bases(&settings, &mut compiler);
+        let mut compiler = Compiler::of(definition, problems, &self.runtime);
+        let service = settings.shared(&compiler);
+        let bases = compile_bases(&settings, service, &mut compiler);
         let written = written_path(settings.path.as_deref().unwrap_or_default(), &mut compiler);
-        let request = written.and_then(|written| {
-            Request::compile(&written, &settings.request(), &definition.auth, &mut compiler)
-        });
+        let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
+        let request = written
+            .and_then(|written| Request::compile(&written, &settings.request(service), proof, &mut compiler));
+        reach::check(bases.as_deref().unwrap_or_default(), &mut compiler);
+        compiler.settle_service("/feign/service");
+        let needs = compiler.needs();
         let (arguments, uses_other_arguments) = arguments_of(compiler, answer.as_ref());
         let request = request?;
         let targets = bases?.into_iter().map(|base| Target::new(base, request.fixed())).collect();
@@ -65,12 +72,7 @@ impl Kind for Feign {
             service: settings.service,
             answer: answer?,
         };
-        Some(Compiled {
-            made: Made::Tool(Arc::new(executor)),
-            arguments,
-            uses_other_arguments,
-            needs: Vec::new(),
-        })
+        Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments, needs })
     }
 }
 
@@ -99,7 +101,14 @@ fn written_path<'p>(path: &'p str, compiler: &mut Compiler<'_>) -> Option<Writte
     Some(Written { path: split.path, query: split.query, pointer: PATH.to_owned() })
 }
 
-fn compile_bases(settings: &FeignSettings, compiler: &mut Compiler<'_>) -> Option<Vec<Base>> {
+fn compile_bases(
+    settings: &FeignSettings,
+    service: Option<&Shared>,
+    compiler: &mut Compiler<'_>,
+) -> Option<Vec<Base>> {
+    if let Some(service) = service {
+        return service.base(compiler).map(|base| vec![base]);
+    }
     match (&settings.base_url, &settings.instances) {
         (Some(url), None) => Base::compile_text(url, "/feign/baseUrl", compiler).map(|base| vec![base]),
         (None, Some(urls)) => {
@@ -125,7 +134,8 @@ fn compile_bases(settings: &FeignSettings, compiler: &mut Compiler<'_>) -> Optio
                 Some(service) => (
                     "/feign/service",
                     format!(
-                        "finding the instances of {service:?} by its name is not supported yet; list their base URLs in instances"
+                        "{}; or list the base URLs of its instances in instances",
+                        compiler.services.find(service).err().unwrap_or_default()
                     ),
                 ),
                 None => ("/feign", "needs baseUrl, or service with instances; add it".to_owned()),

@@ -5,17 +5,20 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::request::{BodyType, RequestSettings};
+use crate::service::Shared;
+use crate::template::Compiler;
 
 /// A request to a service, in the manner of a Feign client: a base URL or a list of instances, and a path. Texts may hold
-/// templates: `{{args.name}}` for an argument, `{{secrets.KEY}}` or `${secrets.KEY}` for a secret, with filters such as
-/// `{{args.name|default('x')}}`. What an absent argument would fill is left out.
+/// templates: `{{args.name}}` for an argument, `{{secrets.KEY}}` or `${secrets.KEY}` for a secret, `{{vars.NAME}}` for a
+/// variable, with filters such as `{{args.name|default('x')}}`. What an absent argument would fill is left out.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct FeignSettings {
-    /// Where the service is, such as `http://users:8080/api`. May come from secrets but not from arguments.
+    /// Where the service is, such as `http://users:8080/api`. May come from variables and secrets but not from arguments.
     #[serde(default)]
     pub(super) base_url: Option<String>,
-    /// The name of the service, for people and messages.
+    /// The name of the service, for people and messages; without `baseUrl` and `instances` that of one in the configuration
+    /// (`services`), whose address, headers, credential and time limits hold unless they stand here.
     #[serde(default)]
     pub(super) service: Option<String>,
     /// The base URLs of the service's instances. Calls go to them in turn; one that cannot be reached is avoided for a
@@ -66,9 +69,16 @@ pub(crate) struct FeignSettings {
 }
 
 impl FeignSettings {
-    pub(super) fn request(&self) -> RequestSettings<'_> {
+    /// The service of the configuration that it uses: one that it names without saying itself where that is.
+    pub(super) fn shared<'c>(&self, compiler: &Compiler<'c>) -> Option<&'c Shared> {
+        let name = self.service.as_deref().filter(|_| self.base_url.is_none() && self.instances.is_none())?;
+        compiler.services.find(name).ok()
+    }
+
+    pub(super) fn request<'s>(&'s self, service: Option<&'s Shared>) -> RequestSettings<'s> {
         RequestSettings {
             block: "feign",
+            service,
             method: self.method.as_deref(),
             query: self.query.as_ref(),
             headers: self.headers.as_ref(),

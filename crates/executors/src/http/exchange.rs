@@ -6,7 +6,8 @@ use super::settings::HttpSettings;
 use crate::answer::Answer;
 use crate::kinds::Runtime;
 use crate::outbound::Incoming;
-use crate::request::{Base, Request, Target, Written, shown, split_url};
+use crate::request::{Base, Proof, Request, SplitUrl, Target, Written, reach, shown, split_path, split_url};
+use crate::service::Shared;
 use crate::template::{Braces, Compiler, Piece, Rendering, scan};
 
 /// A compiled exchange.
@@ -33,13 +34,43 @@ impl Exchange {
         definition: &Definition,
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
+        let exchange = Self::compile_parts(block, definition, compiler);
+        compiler.settle_service(&format!("/{}/service", block.place));
+        exchange
+    }
+
+    fn compile_parts(
+        block: &HttpBlock<'_>,
+        definition: &Definition,
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Self> {
         let HttpBlock { settings, place } = *block;
-        let pointer = format!("/{place}/url");
         let answer = Answer::compile(&definition.response_mapping, compiler.problems);
-        let pieces = scan_url(&settings.url, &pointer, compiler);
-        let split = split_url(pieces.as_deref().unwrap_or_default());
-        let base =
-            pieces.is_some().then(|| Base::compile(&split.base, &settings.url, &pointer, compiler)).flatten();
+        let service = match settings.service.as_deref().map(|name| compiler.services.find(name)) {
+            None => None,
+            Some(Ok(service)) => Some(service),
+            Some(Err(fault)) => {
+                compiler.problems.error(format!("/{place}/service"), fault);
+                return None;
+            }
+        };
+        let pointer = format!("/{place}/url");
+        let Some(url) = settings.url.as_deref().or(service.map(|_| "")) else {
+            compiler.problems.error(format!("/{place}"), "the field \"url\" is missing; add it");
+            return None;
+        };
+        let pieces = scan_url(url, &pointer, compiler);
+        let (base, split) = match (service, pieces.as_deref()) {
+            (_, None) => (None, SplitUrl::default()),
+            (None, Some(pieces)) => {
+                let split = split_url(pieces);
+                (Base::compile(&split.base, url, &pointer, compiler), split)
+            }
+            (Some(service), Some(pieces)) => {
+                let is_path = path_only(url, &pointer, compiler);
+                (is_path.and_then(|()| service.base(compiler)), split_path(pieces))
+            }
+        };
         if split.fragment {
             compiler.problems.error(
                 &pointer,
@@ -47,7 +78,9 @@ impl Exchange {
             );
         }
         let written = Written { path: split.path, query: split.query, pointer };
-        let request = Request::compile(&written, &settings.request(place), &definition.auth, compiler);
+        let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
+        let request = Request::compile(&written, &settings.request(place, service), proof, compiler);
+        reach::check(base.as_slice(), compiler);
         let (request, base) = (request?, base?);
         let target = Target::new(base, request.fixed());
         Some(Self { request, target, answer: answer? })
@@ -84,6 +117,18 @@ impl Exchange {
     }
 }
 
+/// Notes it unless the text is a path, as it must be where a service has the address.
+fn path_only(url: &str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<()> {
+    if url.is_empty() || url.starts_with(['/', '?', '#']) {
+        return Some(());
+    }
+    compiler.problems.error(
+        pointer,
+        "is no path, which it must be with service, which has the address; begin it with /, or remove service",
+    );
+    None
+}
+
 fn scan_url<'u>(url: &'u str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Vec<Piece<'u>>> {
     let pieces = match scan(url, Braces::Double) {
         Ok(pieces) => pieces,
@@ -101,7 +146,7 @@ fn scan_url<'u>(url: &'u str, pointer: &str, compiler: &mut Compiler<'_>) -> Opt
         compiler
             .problems
             .error(pointer, format!(
-                "{{{name}}} is not a template here; write {{{{args.{name}}}}} for an argument, or {{{{secrets.{name}}}}}"
+                "{{{name}}} is not a template here; write {{{{args.{name}}}}} for an argument, or {{{{vars.{name}}}}}"
             ));
         return None;
     }

@@ -32,7 +32,7 @@ impl Http {
 
 impl Kind for Http {
     const NAME: &'static str = "http";
-    const NOT_YET: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
+    const UNAPPLIED: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
     type Settings = HttpSettings;
 
     fn publish(schema: &mut Value) {
@@ -45,17 +45,13 @@ impl Kind for Http {
         definition: &Definition,
         problems: &mut Problems,
     ) -> Option<Compiled> {
-        let mut compiler = Compiler::of(definition, problems, &self.runtime.secrets);
+        let mut compiler = Compiler::of(definition, problems, &self.runtime);
         let block = HttpBlock { settings: &settings, place: Self::NAME };
         let exchange = Exchange::compile(&block, definition, &mut compiler)?;
+        let needs = compiler.needs();
         let (arguments, uses_other_arguments) = arguments_of(compiler, Some(exchange.answer()));
         let executor = HttpExecutor { runtime: self.runtime.clone(), exchange };
-        Some(Compiled {
-            made: Made::Tool(Arc::new(executor)),
-            arguments,
-            uses_other_arguments,
-            needs: Vec::new(),
-        })
+        Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments, needs })
     }
 }
 

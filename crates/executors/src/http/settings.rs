@@ -5,9 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::request::{BodyType, RequestSettings};
+use crate::service::Shared;
 
 /// An HTTP request. Texts may hold templates: `{{args.name}}` for an argument, `{{secrets.KEY}}` or `${secrets.KEY}` for a
-/// secret, with filters such as `{{args.name|default('x')}}`. What an absent argument would fill is left out.
+/// secret, `{{vars.NAME}}` for a variable, with filters such as `{{args.name|default('x')}}`. What an absent argument would fill is left out.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct HttpSettings {
@@ -15,8 +16,13 @@ pub(crate) struct HttpSettings {
     #[serde(default)]
     method: Option<String>,
     /// Where the request goes, such as `https://api.example.com/users/{{args.id}}`. Scheme, host and port may come from
-    /// secrets but not from arguments. A value in the path is one segment of it.
-    pub(super) url: String,
+    /// variables and secrets but not from arguments. A value in the path is one segment of it. With `service` only the path.
+    #[serde(default)]
+    pub(super) url: Option<String>,
+    /// The service of the configuration (`services`) that the request goes to: its address, headers, credential and time
+    /// limits hold unless they stand here.
+    #[serde(default)]
+    pub(super) service: Option<String>,
     /// Query parameters by name. A list, or an argument that is a list, repeats the parameter.
     #[serde(default)]
     query: Option<Map<String, Value>>,
@@ -55,9 +61,10 @@ pub(crate) struct HttpSettings {
 
 impl HttpSettings {
     /// What the block says about the request; `block` is where it stands.
-    pub(super) fn request(&self, block: &'static str) -> RequestSettings<'_> {
+    pub(super) fn request<'s>(&'s self, block: &'s str, service: Option<&'s Shared>) -> RequestSettings<'s> {
         RequestSettings {
             block,
+            service,
             method: self.method.as_deref(),
             query: self.query.as_ref(),
             headers: self.headers.as_ref(),

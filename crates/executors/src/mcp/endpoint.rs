@@ -11,7 +11,7 @@ use toolrail_core::{CallError, Definition};
 use super::settings::{Limits, McpSettings};
 use crate::kinds::Runtime;
 use crate::outbound::{OutboundError, Streamed};
-use crate::request::{Base, Request, Target, Written, split_url};
+use crate::request::{Base, Proof, Request, Target, Written, reach, split_url};
 use crate::template::{Braces, Compiler, Rendering, scan};
 
 const URL: &str = "/mcp/url";
@@ -45,7 +45,9 @@ impl Endpoint {
         }
         let base = Base::compile(&split.base, url, URL, compiler);
         let written = Written { path: split.path, query: split.query, pointer: URL.to_owned() };
-        let request = Request::compile(&written, &settings.request(), &definition.auth, compiler)?;
+        let request = Request::compile(&written, &settings.request(), Proof::of(definition), compiler);
+        reach::check(base.as_slice(), compiler);
+        let request = request?;
         let target = Target::new(base?, request.fixed());
         Some((request, target))
     }

@@ -35,8 +35,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_core::{
-    Auth, Changed, Compiled, Definition, Kind, Made, Need, Offer, Outcome, Permission, Problems,
-    ResponseMapping, TaskRequest, Upstream, UpstreamState, async_trait,
+    Changed, Compiled, Definition, Kind, Made, Need, Offer, Outcome, Permission, Problems, ResponseMapping,
+    TaskRequest, Upstream, UpstreamState, async_trait,
 };
 
 use crate::kinds::Runtime;
@@ -92,7 +92,7 @@ impl Kind for Mcp {
         settings.check_way(problems);
         check_effect(&settings, definition, problems);
         let selection = settings.selection(definition.name.as_str(), problems);
-        let mut compiler = Compiler::new(problems, &self.runtime.secrets);
+        let mut compiler = Compiler::on(&self.runtime, problems);
         let way = self.way(&settings, definition, &mut compiler);
         for argument in std::mem::take(&mut compiler.arguments) {
             compiler.problems.error(
@@ -100,6 +100,7 @@ impl Kind for Mcp {
                 "a server is the same for every call, so there are no arguments here; use {{secrets.KEY}} or write the value",
             );
         }
+        let needs = needs_of(&settings).chain(compiler.needs()).collect();
         let connector = Connector {
             way: way?,
             protocol: settings.protocol.unwrap_or_default(),
@@ -114,19 +115,19 @@ impl Kind for Mcp {
             following: Mutex::default(),
         };
         let made = Made::Upstream(Arc::new(server));
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs: needs_of(&settings) })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: true, needs })
     }
 }
 
 /// Whoever names a program has it run by the gateway, with everything that the gateway's user may do.
-fn needs_of(settings: &McpSettings) -> Vec<Need> {
+fn needs_of(settings: &McpSettings) -> impl Iterator<Item = Need> {
     let start = |_| Need { permission: Permission::StartPrograms, pointer: "/mcp/command".to_owned() };
-    settings.command.iter().map(start).collect()
+    settings.command.iter().map(start)
 }
 
 /// Notes what has no effect on a server.
 fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut Problems) {
-    if settings.command.is_some() && definition.auth != Auth::None {
+    if settings.command.is_some() && definition.auth.is_some() {
         problems.error("/auth", "has no effect with mcp.command; give the program its secrets in env");
     }
     if definition.response_mapping != ResponseMapping::Passthrough {

@@ -123,6 +123,7 @@ impl McpSettings {
         let answer = self.timeout_ms.unwrap_or(ANSWER_MS);
         RequestSettings {
             block: "mcp",
+            service: None,
             method: Some("POST"),
             query: None,
             headers: self.headers.as_ref(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolrail_core::{
-    Auth, Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, METADATA, Made, Outcome, Preview,
+    Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, METADATA, Made, Outcome, Preview,
     Problems, ResponseMapping, async_trait,
 };
 
@@ -43,7 +43,7 @@ impl Kind for Metadata {
         problems: &mut Problems,
     ) -> Option<Compiled> {
         let given = [
-            ("/auth", definition.auth != Auth::None),
+            ("/auth", definition.auth.is_some()),
             ("/responseMapping", definition.response_mapping != ResponseMapping::Passthrough),
             ("/policy/timeoutMs", definition.policy.timeout_ms.is_some()),
         ];

@@ -7,7 +7,7 @@ mod text;
 
 use serde_json::{Map, Value};
 use toolrail_core::{
-    ArgumentUse, Auth, CallError, Definition, ErrorCode, Problems, ResponseMapping, RpcError, closest,
+    ArgumentUse, CallError, Definition, ErrorCode, Problems, ResponseMapping, RpcError, closest,
 };
 
 use crate::http::HttpSettings;
@@ -35,7 +35,7 @@ pub(crate) fn check_fields(definition: &Definition, http: Option<&HttpSettings>,
     }
     let kind = &definition.kind;
     let of_requests = [
-        ("auth", definition.auth != Auth::None),
+        ("auth", definition.auth.is_some()),
         ("responseMapping", definition.response_mapping != ResponseMapping::Passthrough),
     ];
     for (field, _) in of_requests.into_iter().filter(|(_, there)| *there) {

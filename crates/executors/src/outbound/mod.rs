@@ -2,6 +2,7 @@
 //! upstream echoes. It knows nothing of tools.
 
 mod body;
+mod bound;
 mod connect;
 mod failure;
 mod pool;
@@ -24,6 +25,7 @@ use toolrail_core::{CallError, ErrorCode};
 use connect::Connector;
 use pool::{Link, Pool};
 
+pub use bound::Bound;
 pub use sensitive::Sensitive;
 pub use streamed::Streamed;
 
@@ -62,6 +64,8 @@ pub struct Outgoing {
     pub limits: SendLimits,
     /// The secrets that went into the request.
     pub sensitive: Sensitive,
+    /// Where those may go.
+    pub bound: Bound,
 }
 
 /// What one exchange may take.
@@ -152,6 +156,8 @@ struct Hop {
     headers: HeaderMap,
     body: Bytes,
     reach: Reach,
+    /// Where its secrets may go; a hop that has none left may go anywhere.
+    bound: Bound,
 }
 
 /// Where redirects may lead.
@@ -187,9 +193,9 @@ impl Client {
 
     /// Sends a request and reads the answer. Dropping the future aborts the exchange.
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
-        let Outgoing { method, uri, headers, body, limits, sensitive } = request;
+        let Outgoing { method, uri, headers, body, limits, sensitive, bound } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, reach: Reach::Anywhere };
+        let hop = Hop { method, uri, headers, body, reach: Reach::Anywhere, bound };
         let exchange = async {
             let (hop, link, response) = self.follow(hop, limits.reaching(), &sensitive).await?;
             self.receive(hop, link, response, limits.max_response_bytes, &sensitive).await
@@ -204,9 +210,9 @@ impl Client {
     /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Redirects
     /// are followed within the same origin only. Dropping the answer aborts the exchange.
     pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
-        let Outgoing { method, uri, headers, body, limits, sensitive } = request;
+        let Outgoing { method, uri, headers, body, limits, sensitive, bound } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, reach: Reach::SameOrigin };
+        let hop = Hop { method, uri, headers, body, reach: Reach::SameOrigin, bound };
         let answer =
             tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {
@@ -230,6 +236,7 @@ impl Client {
         let mut followed = 0;
         loop {
             check_target(&hop.uri)?;
+            hop.bound.check(&hop.uri)?;
             let (link, response) = self.exchange(&hop, limits.connect).await?;
             let location = redirect::location(response.status(), response.headers());
             let Some(location) = location.filter(|_| limits.redirects > 0) else {

@@ -6,7 +6,7 @@ use http::{Method, StatusCode, Uri};
 use url::Url;
 
 use super::failure::{invalid, origin, port};
-use super::{Hop, OutboundError, Reach, Sensitive};
+use super::{Bound, Hop, OutboundError, Reach, Sensitive};
 
 const OF_THE_BODY: &[HeaderName] = &[
     header::CONTENT_TYPE,
@@ -65,6 +65,7 @@ pub(super) fn next(
             )));
         }
         drop_credentials(&mut hop.headers, sensitive);
+        hop.bound = Bound::default();
     }
     hop.uri = target;
     Ok(hop)

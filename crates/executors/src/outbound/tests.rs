@@ -30,6 +30,7 @@ fn get(url: &str) -> Outgoing {
             redirects: 5,
         },
         sensitive: Sensitive::default(),
+        bound: Bound::default(),
     }
 }
 

@@ -58,10 +58,9 @@ impl Kind for Prompt {
         check_one_of("/prompt", &sources, problems);
         let declared = settings.arguments.as_deref().unwrap_or_default();
         let arguments = Arguments::compile(declared, problems);
-        let mut compiler =
-            Compiler::of(definition, problems, &self.runtime.secrets).declaring(&arguments.names);
+        let mut compiler = Compiler::of(definition, problems, &self.runtime).declaring(&arguments.names);
         let source = self.source(&settings, definition, &mut compiler);
-        let used = compiler.arguments;
+        let (needs, used) = (compiler.needs(), compiler.arguments);
         check_used(&used, &arguments.names, "\"arguments\" of the prompt", problems);
         let mut entry = entry(definition);
         if !declared.is_empty() {
@@ -71,7 +70,7 @@ impl Kind for Prompt {
         let executor = Arc::new(Prompter { arguments, source: source?, description });
         let key = definition.name.as_str().to_owned();
         let made = Made::Prompt(Offered { key, entry: Value::Object(entry), executor });
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs: Vec::new() })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs })
     }
 }
 

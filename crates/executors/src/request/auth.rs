@@ -6,13 +6,29 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderName;
 use http::header::AUTHORIZATION;
 use serde_json::Map;
-use toolrail_core::{ApiKeyPlace, Auth, CallError, ErrorCode, MASK, Problems, Secret, Secrets};
+use toolrail_core::{ApiKeyPlace, Auth, CallError, Definition, ErrorCode, MASK, Problems, Secret, Secrets};
 
 use super::query::{Parameter, encoded_name};
 use super::{RequestSettings, headers};
 use crate::template::{Compiler, Place, Placement, Rendering, Template};
 
 const BASIC: &str = "Basic ";
+
+/// How a request proves itself, and where that is written.
+#[derive(Debug)]
+pub(crate) struct Proof<'a> {
+    /// The way.
+    pub(crate) auth: &'a Auth,
+    /// Its JSON pointer.
+    pub(crate) pointer: String,
+}
+
+impl<'a> Proof<'a> {
+    /// That of a definition.
+    pub(crate) fn of(definition: &'a Definition) -> Option<Self> {
+        Some(Self { auth: definition.auth.as_ref()?, pointer: "/auth".to_owned() })
+    }
+}
 
 /// A compiled credential.
 #[derive(Debug)]
@@ -47,9 +63,13 @@ pub(super) struct Rendered<'c> {
 }
 
 impl Credential {
-    /// Compiles `auth`; the outer nothing means that an error was noted, the inner that there is no credential.
+    /// Compiles it; the outer nothing means that an error was noted, the inner that there is no credential.
     #[expect(clippy::option_option, reason = "no credential is a good outcome, unlike a faulty one")]
-    pub(super) fn compile(auth: &Auth, compiler: &mut Compiler<'_>) -> Option<Option<Self>> {
+    pub(super) fn compile(proof: Option<&Proof<'_>>, compiler: &mut Compiler<'_>) -> Option<Option<Self>> {
+        let Some(Proof { auth, pointer }) = proof else {
+            return Some(None);
+        };
+        let at = |field: &str| format!("{pointer}/{field}");
         let header = |template: Option<Template>, word: &'static str| {
             template.map(|template| {
                 Some(Self {
@@ -59,36 +79,36 @@ impl Credential {
             })
         };
         match auth {
-            Auth::None => Some(None),
+            Auth::None | Auth::OAuth2(_) => Some(None),
             Auth::Bearer { token } => {
                 if token.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("bearer ")) {
                     compiler
                         .problems
-                        .error("/auth/token", "the word Bearer is added by itself; give the token alone");
+                        .error(at("token"), "the word Bearer is added by itself; give the token alone");
                     return None;
                 }
-                header(template(token, "/auth/token", Place::Header, compiler), "Bearer ")
+                header(template(token, &at("token"), Place::Header, compiler), "Bearer ")
             }
             Auth::Basic { username, password } => {
                 // The user name is no secret, so it may well be written out.
-                let username = compiler.template(username, "/auth/username", Place::Text);
-                let password = template(password, "/auth/password", Place::Text, compiler);
+                let username = compiler.template(username, &at("username"), Place::Text);
+                let password = template(password, &at("password"), Place::Text, compiler);
                 let form = Form::Basic { username: username?, password: password? };
                 Some(Some(Self { place: CredentialPlace::Header(AUTHORIZATION), form }))
             }
             Auth::ApiKey { place, name, value } => {
                 let (key_place, template_place) = match place {
                     ApiKeyPlace::Header => (
-                        headers::name(name, "/auth/name", compiler.problems).map(CredentialPlace::Header),
+                        headers::name(name, &at("name"), compiler.problems).map(CredentialPlace::Header),
                         Place::Header,
                     ),
                     ApiKeyPlace::Query => (Some(CredentialPlace::Query(encoded_name(name))), Place::Query),
                     ApiKeyPlace::Cookie => {
-                        let named = headers::check_cookie_name(name, "/auth/name", compiler.problems);
+                        let named = headers::check_cookie_name(name, &at("name"), compiler.problems);
                         (named.map(|()| CredentialPlace::Cookie(name.clone())), Place::Cookie)
                     }
                 };
-                let value = template(value, "/auth/value", template_place, compiler);
+                let value = template(value, &at("value"), template_place, compiler);
                 Some(Some(Self { place: key_place?, form: Form::Plain("", value?) }))
             }
         }
@@ -193,27 +213,30 @@ impl Rendered<'_> {
 
 /// Notes a place that both `auth` and the request set.
 pub(super) fn check_conflicts(
-    auth: &Auth,
+    proof: Option<&Proof<'_>>,
     settings: &RequestSettings<'_>,
     query: &[Parameter],
     problems: &mut Problems,
 ) {
+    let Some(Proof { auth, pointer }) = proof else {
+        return;
+    };
     let both = "is also set by auth; keep one of them";
     let check_header = |wanted: &str, problems: &mut Problems| {
-        for (name, _, pointer) in settings.members("headers", settings.headers) {
+        for (name, _, pointer) in settings.header_members() {
             if name.eq_ignore_ascii_case(wanted) {
                 problems.error(pointer, format!("the header {name:?} {both}"));
             }
         }
     };
     match auth {
-        Auth::None => {}
+        Auth::None | Auth::OAuth2(_) => {}
         Auth::Basic { .. } | Auth::Bearer { .. } => check_header("authorization", problems),
         Auth::ApiKey { place: ApiKeyPlace::Header, name, .. } => check_header(name, problems),
         Auth::ApiKey { place: ApiKeyPlace::Query, name, .. } => {
             if query.iter().any(|parameter| parameter.names().contains(name)) {
                 problems.error(
-                    "/auth/name",
+                    format!("{pointer}/name"),
                     format!("the query parameter {name:?} is also set by the request; keep one of them"),
                 );
             }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use toolrail_core::{CallError, Problems};
 
 use super::auth::Rendered;
-use super::{BodyType, RequestSettings, header_value, scalar_text};
+use super::{BodyType, RequestSettings, header_value, scalar_text, written_out};
 use crate::template::{Compiler, Place, Rendering, Template};
 
 /// What every request says about itself unless the definition says otherwise.
@@ -144,7 +144,7 @@ fn compile_headers(
     let mut values: Vec<(HeaderName, Template)> = Vec::new();
     let mut names: Vec<(HeaderName, &str)> = Vec::new();
     let mut whole = Some(());
-    for (written, value, pointer) in settings.members("headers", settings.headers) {
+    for (written, value, pointer) in settings.header_members() {
         let name = name(written, &pointer, compiler.problems);
         if let Some(name) = &name {
             if let Some((_, other)) = names.iter().find(|(known, _)| known == name) {
@@ -159,6 +159,9 @@ fn compile_headers(
         for (place, item) in items(value, pointer) {
             let text = scalar_text(item, &place, compiler.problems);
             let template = text.and_then(|text| compiler.template(&text, &place, Place::Header));
+            if let Some(literal) = template.as_ref().and_then(Template::literal) {
+                written_out::warn(written, literal, &place, compiler.problems);
+            }
             match (&name, template) {
                 (Some(name), Some(template)) => values.push((name.clone(), template)),
                 _ => whole = None,

@@ -9,18 +9,22 @@ mod multipart;
 mod path;
 mod preview;
 mod query;
+pub(crate) mod reach;
 mod resource;
 mod settings;
 mod target;
+mod written_out;
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Map;
-use toolrail_core::{ArgumentUse, Auth, CallError, Problems, Secret, Secrets};
+use toolrail_core::{ArgumentUse, CallError, Problems, Secret, Secrets, ValueOrigin};
 
 use crate::answer::Answer;
-use crate::outbound::{Outgoing, SendLimits, Sensitive};
+use crate::outbound::{Bound, Outgoing, SendLimits, Sensitive};
 use crate::template::{Compiler, Rendering};
 use auth::Credential;
 use body::{Body, Content};
@@ -28,10 +32,11 @@ use headers::Headers;
 use path::Path;
 use query::{Parameter, write_parameters};
 
+pub(crate) use auth::Proof;
 pub(crate) use body::decode_base64;
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};
-pub(crate) use target::{Base, Target, split_path, split_url};
+pub(crate) use target::{Base, SplitUrl, Target, split_path, split_url};
 
 /// A request whose templates are compiled; where it goes is a [`Target`]'s business.
 #[derive(Debug)]
@@ -45,6 +50,9 @@ pub(crate) struct Request {
     credential: Option<Box<Credential>>,
     limits: SendLimits,
     sensitive: SensitiveTexts,
+    bound: Bound,
+    /// Values that are the same in every call, for previews.
+    filled: Vec<ValueOrigin>,
     /// Path and query, if no template is in them.
     fixed: Option<String>,
 }
@@ -67,6 +75,7 @@ pub(crate) struct Draft {
     content: Content,
     limits: SendLimits,
     sensitive: Sensitive,
+    bound: Bound,
 }
 
 /// Path and query as the user wrote them, taken apart.
@@ -84,7 +93,7 @@ impl Request {
     pub(crate) fn compile(
         written: &Written<'_>,
         settings: &RequestSettings<'_>,
-        auth: &Auth,
+        proof: Option<Proof<'_>>,
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
         let method = settings.method(compiler.problems);
@@ -92,9 +101,10 @@ impl Request {
         let query = query::compile(written, settings, compiler);
         let headers = Headers::compile(settings, compiler);
         let body = Body::compile(settings, method.as_ref(), compiler);
-        let credential = Credential::compile(auth, compiler);
+        let credential = Credential::compile(proof.as_ref(), compiler);
         let limits = settings.limits(compiler.problems);
-        auth::check_conflicts(auth, settings, query.as_deref().unwrap_or_default(), compiler.problems);
+        let parameters = query.as_deref().unwrap_or_default();
+        auth::check_conflicts(proof.as_ref(), settings, parameters, compiler.problems);
         let (path, query, credential) = (path?, query?, credential?);
         let fixed = fixed_rest(&path, &query, credential.as_ref());
         let sensitive = SensitiveTexts::gather(credential.as_ref(), compiler);
@@ -107,6 +117,8 @@ impl Request {
             credential: credential.map(Box::new),
             limits,
             sensitive,
+            bound: reach::bound(compiler),
+            filled: compiler.filled.clone(),
             fixed,
         })
     }
@@ -135,6 +147,7 @@ impl Request {
             content,
             limits: self.limits,
             sensitive: self.sensitive.with(rendering.derived()),
+            bound: self.bound.clone(),
         })
     }
 
@@ -168,6 +181,7 @@ impl Draft {
             body,
             limits: self.limits,
             sensitive: self.sensitive,
+            bound: self.bound,
         }
     }
 
@@ -188,7 +202,8 @@ impl Draft {
 
 impl SensitiveTexts {
     fn gather(credential: Option<&Credential>, compiler: &Compiler<'_>) -> Self {
-        let named = compiler.named_secrets.iter().filter_map(|key| compiler.secrets.find(key)).cloned();
+        let keys: BTreeSet<&str> = compiler.named_secrets.iter().map(|named| named.key.as_str()).collect();
+        let named = keys.into_iter().filter_map(|key| compiler.secrets.find(key)).cloned();
         let mut texts: Vec<_> = named.chain(compiler.derived_secrets.iter().cloned()).collect();
         texts.extend(credential.into_iter().flat_map(|credential| credential.fixed_texts(compiler.secrets)));
         texts.retain(|text| !text.reveal().is_empty());

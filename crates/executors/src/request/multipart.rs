@@ -12,7 +12,7 @@ use super::body::decode_value;
 use super::headers::AGENT;
 use super::resource::{Data, Resource};
 use super::scalar_text;
-use crate::outbound::{Client, Outgoing, SendLimits, Sensitive};
+use crate::outbound::{Bound, Client, Outgoing, SendLimits, Sensitive};
 use crate::template::{Compiler, Evaluated, Place, Placement, Rendering, Template, child, text_of};
 
 /// The most bytes that one linked file may have.
@@ -328,6 +328,7 @@ async fn fetch(uri: Uri, client: &Client, limits: SendLimits) -> Result<Bytes, C
         body: Bytes::new(),
         limits,
         sensitive: Sensitive::default(),
+        bound: Bound::default(),
     };
     let incoming = client.send(request).await?;
     if !incoming.status.is_success() {

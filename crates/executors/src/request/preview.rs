@@ -43,7 +43,8 @@ pub(crate) fn shown(
         shown.insert("body".into(), body);
     }
     let trail = rendering.into_trail();
-    Ok(Preview { request: Value::Object(shown), values: trail.values, notes: trail.notes })
+    let values = request.filled.iter().cloned().chain(trail.values).collect();
+    Ok(Preview { request: Value::Object(shown), values, notes: trail.notes })
 }
 
 fn headers_shown(headers: &HeaderMap) -> Map<String, Value> {

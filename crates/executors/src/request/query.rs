@@ -5,7 +5,7 @@ use percent_encoding::utf8_percent_encode;
 use serde_json::{Map, Value};
 use toolrail_core::CallError;
 
-use super::{RequestSettings, Written, scalar_text};
+use super::{RequestSettings, Written, scalar_text, written_out};
 use crate::template::{Compiler, Piece, Place, Rendering, Template, UNRESERVED};
 
 /// One parameter, or several without templates.
@@ -87,6 +87,9 @@ pub(super) fn fields(
 fn field(name: &str, value: &Value, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Parameter> {
     let text = scalar_text(value, pointer, compiler.problems)?;
     let template = compiler.template(&text, pointer, Place::Query)?;
+    if template.literal().is_some() {
+        written_out::warn(name, &text, pointer, compiler.problems);
+    }
     let name = encoded_name(name);
     Some(match template.literal() {
         Some(value) => Parameter::Literal(format!("{name}{value}")),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{Problems, closest};
 
 use crate::outbound::SendLimits;
+use crate::service::Shared;
 
 /// How a body is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -41,10 +42,12 @@ pub(crate) fn publish(schema: &mut Value) {
 }
 
 /// What a kind's block says about the request itself.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RequestSettings<'s> {
     /// The name of the block, for pointers; one inside another is `resource/http`.
-    pub(crate) block: &'static str,
+    pub(crate) block: &'s str,
+    /// The service that has what is not said here.
+    pub(crate) service: Option<&'s Shared>,
     pub(crate) method: Option<&'s str>,
     pub(crate) query: Option<&'s Map<String, Value>>,
     pub(crate) headers: Option<&'s Map<String, Value>>,
@@ -74,6 +77,22 @@ impl RequestSettings<'_> {
         members.map(|(name, value)| (name.as_str(), value, crate::template::child(&pointer, name))).collect()
     }
 
+    /// The headers, and those of the service that are not overruled.
+    pub(super) fn header_members(&self) -> Vec<(&str, &Value, String)> {
+        let mut members = self.members("headers", self.headers);
+        if let Some(service) = self.service {
+            let place = service.pointer("headers");
+            let is_said = |name: &str| {
+                self.headers.is_some_and(|own| own.keys().any(|known| known.eq_ignore_ascii_case(name)))
+            };
+            let shared = service.headers.iter().filter(|(name, _)| !is_said(name));
+            members.extend(
+                shared.map(|(name, value)| (name.as_str(), value, crate::template::child(&place, name))),
+            );
+        }
+        members
+    }
+
     pub(super) fn method(&self, problems: &mut Problems) -> Option<Method> {
         let written = self.method.unwrap_or("GET");
         let upper = written.to_ascii_uppercase();
@@ -89,7 +108,8 @@ impl RequestSettings<'_> {
     }
 
     pub(super) fn limits(&self, problems: &mut Problems) -> SendLimits {
-        let total = self.timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).clamp(1, MAX_TIMEOUT_MS);
+        let timeout_ms = self.timeout_ms.or(self.service.and_then(|service| service.timeout_ms));
+        let total = timeout_ms.unwrap_or(DEFAULT_TIMEOUT_MS).clamp(1, MAX_TIMEOUT_MS);
         if let Some(connect) = self.connect_timeout_ms
             && connect > total
         {
@@ -98,7 +118,8 @@ impl RequestSettings<'_> {
                 format!("{connect} is more than timeoutMs, which is {total} and includes connecting; lower it or raise timeoutMs"),
             );
         }
-        let connect = self.connect_timeout_ms.unwrap_or(DEFAULT_CONNECT_TIMEOUT_MS).clamp(1, total);
+        let connect = self.connect_timeout_ms.or(self.service.and_then(|service| service.connect_timeout_ms));
+        let connect = connect.unwrap_or(DEFAULT_CONNECT_TIMEOUT_MS).clamp(1, total);
         let bytes = self.max_response_bytes.unwrap_or(DEFAULT_RESPONSE_BYTES).clamp(1, MAX_RESPONSE_BYTES);
         SendLimits {
             connect: Duration::from_millis(connect),

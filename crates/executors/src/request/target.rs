@@ -1,4 +1,4 @@
-//! Where a request goes: scheme, host and port, fixed by the author or taken from a secret, never from an argument (a
+//! Where a request goes: scheme, host and port, fixed by the author or taken from a variable or a secret, never from an argument (a
 //! caller who could choose the host would reach everything that this machine reaches).
 
 use std::fmt;
@@ -57,17 +57,26 @@ impl Base {
         pointer: &str,
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
-        let before = compiler.arguments.len();
+        let (before, secrets_before) = (compiler.arguments.len(), compiler.named_secrets.len());
         let template = compiler.pieces(pieces, pointer, Place::Base)?;
         if template.expressions().any(crate::template::Expression::names_arguments) {
             compiler.arguments.truncate(before);
             compiler.problems.error(
                 pointer,
-                "an argument must not choose the scheme, host or port; write them out or take them from {{secrets.KEY}}",
+                "an argument must not choose the scheme, host or port; write them out or take them from {{vars.NAME}}",
             );
             return None;
         }
+        for named in compiler.named_secrets.iter_mut().skip(secrets_before) {
+            named.is_address = true;
+        }
         let Some(text) = template.literal() else {
+            if template.names_secret() {
+                compiler.problems.warning(
+                    pointer,
+                    "the address is a secret, so it is masked wherever an answer has it; unless it must stay hidden, make it a variable: {{vars.NAME}}",
+                );
+            }
             let origin = secret_origin(&template, compiler);
             return Some(Self::Secret(template, origin));
         };
@@ -88,6 +97,22 @@ impl Base {
                 compiler.problems.error(pointer, fault);
                 None
             }
+        }
+    }
+
+    /// The host and port it leads to, as far as they are known.
+    pub(crate) fn destination(&self) -> Option<(&str, u16)> {
+        match self {
+            Self::Fixed(origin) | Self::Secret(_, Some(origin)) => Some(origin.destination()),
+            Self::Secret(_, None) => None,
+        }
+    }
+
+    /// The same for people; nothing if it is secret.
+    pub(crate) fn host_shown(&self) -> Option<String> {
+        match self {
+            Self::Fixed(origin) => Some(origin.authority.to_string()),
+            Self::Secret(..) => None,
         }
     }
 
@@ -155,7 +180,7 @@ impl Origin {
             return Err(if text.contains("://") {
                 "has a scheme that is not supported; use http:// or https://".into()
             } else if let Some(name) = shell_variable(text) {
-                format!("has no scheme; write https://… out, or keep it in a secret: {{{{secrets.{name}}}}}")
+                format!("has no scheme; write https://… out, or keep it in a variable: {{{{vars.{name}}}}}")
             } else {
                 "has no scheme; start it with https:// or http://".to_owned()
             });
@@ -198,6 +223,11 @@ impl Origin {
         parts.path_and_query =
             Some(PathAndQuery::from_maybe_shared(bytes::Bytes::from(path)).map_err(|_| unusable())?);
         Uri::from_parts(parts).map_err(|_| unusable())
+    }
+
+    fn destination(&self) -> (&str, u16) {
+        let implied = if self.scheme == Scheme::HTTPS { 443 } else { 80 };
+        (self.authority.host(), self.authority.port_u16().unwrap_or(implied))
     }
 
     fn text(&self) -> String {

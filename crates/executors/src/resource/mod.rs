@@ -50,10 +50,10 @@ impl Kind for Resource {
         let address = Address::compile(&settings, problems);
         let variables = address.as_ref().map(Address::variables).unwrap_or_default();
         let choices = choices(&settings, address.as_ref(), problems);
-        let mut compiler = Compiler::of(definition, problems, &self.runtime.secrets).declaring(variables);
+        let mut compiler = Compiler::of(definition, problems, &self.runtime).declaring(variables);
         let source = (definition, &self.runtime);
         let content = Content::compile(&settings, address.as_ref(), source, &mut compiler);
-        let used = compiler.arguments;
+        let (needs, used) = (compiler.needs(), compiler.arguments);
         if address.is_some() {
             check_used(&used, variables, "the variables of \"uriTemplate\"", problems);
         }
@@ -64,7 +64,7 @@ impl Kind for Resource {
             Address::Uri(key) => Made::Resource(Offered { key, entry, executor }),
             Address::Template(key, _) => Made::Template(Offered { key, entry, executor }),
         };
-        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs: Vec::new() })
+        Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use minijinja::value::Serde;
 use serde_json::{Map, Value};
+use toolrail_core::Variables;
 
 use super::filters::{ENGINE, to_json};
 use super::inspect::{References, inspect};
@@ -16,6 +17,8 @@ pub(crate) struct Expression {
     source: String,
     term: Term,
     references: References,
+    /// The variables that it names and that have values.
+    variables: Vec<(String, String)>,
 }
 
 /// How the value is found.
@@ -27,6 +30,8 @@ pub(super) enum Term {
     Argument(String, Vec<Step>),
     /// A secret.
     Secret(String),
+    /// A variable, and its value if it has one.
+    Variable(String, Option<String>),
     /// Anything else.
     Computed(Box<minijinja::Expression<'static, 'static>>),
 }
@@ -48,8 +53,8 @@ pub(super) enum NoValue {
 }
 
 impl Expression {
-    /// Compiles what stands between the braces; a fault comes back in words for the user.
-    pub(super) fn compile(source: &str) -> Result<Self, String> {
+    /// Compiles what stands between the braces, where those variables have values; a fault comes back in words for the user.
+    pub(super) fn compile(source: &str, variables: &Variables) -> Result<Self, String> {
         let fault = |words: String| format!("{{{{{source}}}}}: {words}");
         if source.is_empty() {
             return Err("{{}} is empty; write {{args.name}}".into());
@@ -57,7 +62,7 @@ impl Expression {
         if source.len() > MAX_LENGTH {
             return Err(format!("an expression has at most {MAX_LENGTH} bytes; shorten it"));
         }
-        if let Some(expression) = Self::plain(source) {
+        if let Some(expression) = Self::plain(source, variables) {
             return Ok(expression);
         }
         let references = inspect(source).map_err(fault)?;
@@ -67,7 +72,11 @@ impl Expression {
                 error.detail().unwrap_or("syntax error")
             ))
         })?;
-        Ok(Self { source: source.to_owned(), term: Term::Computed(Box::new(compiled)), references })
+        let named = references.variables.iter();
+        let variables =
+            named.filter_map(|name| Some((name.clone(), variables.find(name)?.to_owned()))).collect();
+        let term = Term::Computed(Box::new(compiled));
+        Ok(Self { source: source.to_owned(), term, references, variables })
     }
 
     /// The argument of that name, whatever characters the name has.
@@ -76,10 +85,11 @@ impl Expression {
             source: format!("args.{name}"),
             references: References { arguments: vec![name.to_owned()], ..References::default() },
             term: Term::Argument(name.to_owned(), Vec::new()),
+            variables: Vec::new(),
         }
     }
 
-    fn plain(source: &str) -> Option<Self> {
+    fn plain(source: &str, variables: &Variables) -> Option<Self> {
         let (term, references) = if let Some(path) = root(source, "args") {
             let mut steps = parse_steps(path)?.into_iter();
             match steps.next() {
@@ -90,15 +100,17 @@ impl Expression {
                     (Term::Argument(name, steps.collect()), references)
                 }
             }
+        } else if let Some(path) = root(source, "vars") {
+            let name = only_member(path)?;
+            let value = variables.find(&name).map(str::to_owned);
+            let references = References { variables: vec![name.clone()], ..References::default() };
+            (Term::Variable(name, value), references)
         } else {
-            let steps = parse_steps(root(source, "secrets")?)?;
-            let [Step::Member(key)] = steps.as_slice() else {
-                return None;
-            };
+            let key = only_member(root(source, "secrets")?)?;
             let references = References { secrets: vec![key.clone()], ..References::default() };
-            (Term::Secret(key.clone()), references)
+            (Term::Secret(key), references)
         };
-        Some(Self { source: source.to_owned(), term, references })
+        Some(Self { source: source.to_owned(), term, references, variables: Vec::new() })
     }
 
     /// What the author wrote.
@@ -126,6 +138,26 @@ impl Expression {
         &self.references.secrets
     }
 
+    /// The variables it names.
+    pub(super) fn variables(&self) -> &[String] {
+        &self.references.variables
+    }
+
+    /// Its value where that is a text and the same in every call, because it rests on variables alone.
+    pub(super) fn constant(&self) -> Option<String> {
+        if self.references.variables.is_empty() || self.names_arguments() || !self.secrets().is_empty() {
+            return None;
+        }
+        match &self.term {
+            Term::Variable(_, value) => value.clone(),
+            Term::Computed(computed) => match self.compute(computed, &Map::new(), |_| String::new()) {
+                Ok(Value::String(text)) => Some(text),
+                Ok(_) | Err(_) => None,
+            },
+            Term::Arguments | Term::Argument(..) | Term::Secret(_) => None,
+        }
+    }
+
     pub(super) fn term(&self) -> &Term {
         &self.term
     }
@@ -138,6 +170,7 @@ impl Expression {
                 format!("the argument {:?}", self.source.strip_prefix("args.").unwrap_or(&self.source))
             }
             Term::Secret(key) => format!("the secret {key:?}"),
+            Term::Variable(name, _) => format!("the variable {name:?}"),
             Term::Computed(_) => format!("the value of {{{{{}}}}}", self.source),
         }
     }
@@ -145,7 +178,7 @@ impl Expression {
     /// Whether a call without arguments leaves it without a value, so that what it fills must be refused or dropped.
     pub(super) fn needs_arguments(&self) -> bool {
         match &self.term {
-            Term::Arguments | Term::Secret(_) => false,
+            Term::Arguments | Term::Secret(_) | Term::Variable(..) => false,
             Term::Argument(..) => true,
             Term::Computed(computed) => {
                 self.names_arguments()
@@ -170,9 +203,11 @@ impl Expression {
             minijinja::Value::from_pairs(self.references.arguments.iter().filter_map(named))
         };
         let secrets = self.references.secrets.iter().map(|key| (key.clone(), secret(key)));
+        let variables = self.variables.iter().map(|(name, value)| (name.clone(), value.clone()));
         let context = minijinja::Value::from_pairs([
             ("args", arguments_value),
             ("secrets", minijinja::Value::from_pairs(secrets)),
+            ("vars", minijinja::Value::from_pairs(variables)),
         ]);
         let result = computed
             .eval(context)
@@ -208,6 +243,15 @@ impl Term {
 fn root<'s>(source: &'s str, name: &str) -> Option<&'s str> {
     let rest = source.strip_prefix(name)?;
     (rest.is_empty() || rest.starts_with(['.', '['])).then_some(rest)
+}
+
+/// The name in `.name` or `['name']`, if nothing follows.
+fn only_member(path: &str) -> Option<String> {
+    let mut steps = parse_steps(path)?.into_iter();
+    match (steps.next()?, steps.next()) {
+        (Step::Member(name), None) => Some(name),
+        (Step::Member(_) | Step::Item(_), _) => None,
+    }
 }
 
 /// `.name`, `.0`, `[0]` and `['name']` in any number; nothing if there is anything else.
@@ -246,8 +290,12 @@ mod tests {
 
     use super::*;
 
+    fn compile(source: &str) -> Result<Expression, String> {
+        Expression::compile(source, &Variables::default())
+    }
+
     fn is_computed(source: &str) -> bool {
-        matches!(Expression::compile(source).unwrap().term, Term::Computed(_))
+        matches!(compile(source).unwrap().term, Term::Computed(_))
     }
 
     #[test]
@@ -266,12 +314,12 @@ mod tests {
             ("args.nope.deeper", None),
         ];
         for (source, expected) in cases {
-            let expression = Expression::compile(source).unwrap();
+            let expression = compile(source).unwrap();
             let Term::Argument(name, steps) = expression.term() else { panic!("{source}") };
             assert_eq!(Term::look_up(name, steps, arguments), expected.as_ref(), "{source}");
         }
-        assert!(matches!(Expression::compile("args").unwrap().term, Term::Arguments));
-        assert!(matches!(Expression::compile("secrets['KEY']").unwrap().term, Term::Secret(_)));
+        assert!(matches!(compile("args").unwrap().term, Term::Arguments));
+        assert!(matches!(compile("secrets['KEY']").unwrap().term, Term::Secret(_)));
     }
 
     #[test]
@@ -291,12 +339,12 @@ mod tests {
     #[test]
     fn faults_name_the_expression() {
         for source in ["args.", "args.a |", "args.a b", "args[", "'open", "secrets.A.B C"] {
-            let fault = Expression::compile(source).unwrap_err();
+            let fault = compile(source).unwrap_err();
             assert!(fault.starts_with(&format!("{{{{{source}}}}}: ")), "{fault}");
         }
-        assert!(Expression::compile("").is_err());
-        assert!(Expression::compile(&"(".repeat(4000)).is_err());
-        assert!(Expression::compile(&"x".repeat(5000)).is_err());
+        assert!(compile("").is_err());
+        assert!(compile(&"(".repeat(4000)).is_err());
+        assert!(compile(&"x".repeat(5000)).is_err());
     }
 
     #[test]
@@ -311,7 +359,7 @@ mod tests {
             ("secrets.K", false),
         ];
         for (source, needs) in cases {
-            assert_eq!(Expression::compile(source).unwrap().needs_arguments(), needs, "{source}");
+            assert_eq!(compile(source).unwrap().needs_arguments(), needs, "{source}");
         }
     }
 }

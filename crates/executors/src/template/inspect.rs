@@ -14,6 +14,8 @@ pub(super) struct References {
     pub(super) all_arguments: bool,
     /// The secrets it names.
     pub(super) secrets: Vec<String>,
+    /// The variables it names.
+    pub(super) variables: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -115,9 +117,11 @@ fn inspect_word(
         ("args", None) => references.all_arguments = true,
         ("secrets", Some(key)) => add(&mut references.secrets, key),
         ("secrets", None) => return Err("name the secret itself, as in {{secrets.KEY}}".into()),
+        ("vars", Some(name)) => add(&mut references.variables, name),
+        ("vars", None) => return Err("name the variable itself, as in {{vars.NAME}}".into()),
         _ if before(1) == Some(&Token::Sign('-')) => {
             return Err(format!(
-                "{word:?} is unknown; only args and secrets exist, and a name with - is written args['a-b']"
+                "{word:?} is unknown; only args, secrets and vars exist, and a name with - is written args['a-b']"
             ));
         }
         _ => return Err(unknown_root(word, step)),
@@ -128,16 +132,17 @@ fn inspect_word(
 fn unknown_root(word: &str, step: Option<&str>) -> String {
     let Some(step) = step else {
         return format!(
-            "{word:?} is unknown; only args and secrets exist; did you mean {{{{{}}}}}?",
+            "{word:?} is unknown; only args, secrets and vars exist; did you mean {{{{{}}}}}?",
             path("args", word)
         );
     };
-    match closest(word, ["args", "secrets"]) {
+    match closest(word, ["args", "secrets", "vars"]) {
         Some(meant) => format!("{word:?} is unknown; did you mean {{{{{}}}}}?", path(meant, step)),
         None => format!(
-            "{word:?} is unknown; only args and secrets exist, as in {{{{{}}}}} or {{{{{}}}}}",
+            "{word:?} is unknown; only args, secrets and vars exist, as in {{{{{}}}}}, {{{{{}}}}} or {{{{{}}}}}",
             path("args", step),
-            path("secrets", step)
+            path("secrets", step),
+            path("vars", step)
         ),
     }
 }
@@ -279,18 +284,23 @@ mod tests {
             ("args.x|uper", "did you mean \"upper\""),
             ("args.x|frobnicate", "there are"),
             ("args.x is definedd", "did you mean \"defined\""),
-            ("env.HOME", "only args and secrets exist, as in {{args.HOME}} or {{secrets.HOME}}"),
+            (
+                "env.HOME",
+                "only args, secrets and vars exist, as in {{args.HOME}}, {{secrets.HOME}} or {{vars.HOME}}",
+            ),
             ("arg.city", "did you mean {{args.city}}?"),
             ("arg['a-b']|upper", "did you mean {{args['a-b']}}?"),
             ("secret.KEY", "did you mean {{secrets.KEY}}?"),
             ("city", "did you mean {{args.city}}?"),
-            ("range(9)", "only args and secrets exist"),
+            ("range(9)", "only args, secrets and vars exist"),
             ("args.a-b", "args['a-b']"),
             ("args.x.upper()", "use a filter"),
             ("args['x']()", "use a filter"),
             ("args.a ~ 'b'", "side by side"),
             ("secrets", "name the secret"),
             ("secrets[args.which]", "name the secret"),
+            ("var.BASE", "did you mean {{vars.BASE}}?"),
+            ("vars", "name the variable"),
         ];
         for (source, words) in cases {
             let fault = inspect(source).unwrap_err();

@@ -12,7 +12,13 @@ mod size;
 mod tree;
 
 use serde_json::Value;
-use toolrail_core::{ArgumentUse, CallError, Definition, ErrorCode, MASK, Problems, Secret, Secrets};
+use toolrail_core::{
+    ArgumentUse, CallError, Definition, ErrorCode, MASK, Need, Permission, Problems, Secret, Secrets,
+    ValueOrigin, Variables,
+};
+
+use crate::kinds::Runtime;
+use crate::service::{self, Services};
 
 pub(crate) use expression::Expression;
 pub(crate) use place::{Place, UNRESERVED};
@@ -20,6 +26,9 @@ pub(crate) use render::{Evaluated, Rendering, text_of};
 pub(crate) use scan::{Braces, Piece, scan};
 pub(crate) use size::{check_size, check_step, replace};
 pub(crate) use tree::Tree;
+
+static NO_VARIABLES: Variables = Variables::none();
+static NO_SERVICES: Services = Services::none();
 
 /// A text with expressions in one place of a request.
 #[derive(Debug)]
@@ -45,6 +54,17 @@ pub(crate) enum Placement {
     Dropped,
 }
 
+/// A secret that a template names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedSecret {
+    /// Its name.
+    pub(crate) key: String,
+    /// JSON pointer of the template.
+    pub(crate) pointer: String,
+    /// Whether it only says where the request goes.
+    pub(crate) is_address: bool,
+}
+
 /// Compiles the templates of one definition and gathers what they refer to.
 #[derive(Debug)]
 pub(crate) struct Compiler<'c> {
@@ -52,14 +72,20 @@ pub(crate) struct Compiler<'c> {
     pub(crate) problems: &'c mut Problems,
     /// The secrets there are.
     pub(crate) secrets: &'c Secrets,
+    /// The variables there are.
+    variables: &'c Variables,
+    /// The services there are.
+    pub(crate) services: &'c Services,
+    /// The values that were filled in already, because no call changes them.
+    pub(crate) filled: Vec<ValueOrigin>,
     /// The arguments that were named so far.
     pub(crate) arguments: Vec<ArgumentUse>,
     /// Whether all arguments were taken together.
     pub(crate) all_arguments: bool,
     /// The arguments that the input schema declares.
     declared: Vec<&'c str>,
-    /// The secrets that were named so far.
-    pub(crate) named_secrets: Vec<String>,
+    /// The secrets that were named so far, and where.
+    pub(crate) named_secrets: Vec<NamedSecret>,
     /// What was made from secrets and must be masked like them.
     pub(crate) derived_secrets: Vec<Secret>,
 }
@@ -70,6 +96,9 @@ impl<'c> Compiler<'c> {
         Self {
             problems,
             secrets,
+            variables: &NO_VARIABLES,
+            services: &NO_SERVICES,
+            filled: Vec::new(),
             arguments: Vec::new(),
             all_arguments: false,
             declared: Vec::new(),
@@ -78,11 +107,17 @@ impl<'c> Compiler<'c> {
         }
     }
 
+    /// The same, for templates that run with that.
+    pub(crate) fn on(runtime: &'c Runtime, problems: &'c mut Problems) -> Self {
+        let Runtime { secrets, variables, services, .. } = runtime;
+        Self { variables, services, ..Self::new(problems, secrets) }
+    }
+
     /// The same, for the templates of that definition.
-    pub(crate) fn of(definition: &'c Definition, problems: &'c mut Problems, secrets: &'c Secrets) -> Self {
+    pub(crate) fn of(definition: &'c Definition, problems: &'c mut Problems, runtime: &'c Runtime) -> Self {
         let properties = definition.input_schema.as_ref().and_then(|schema| schema.get("properties"));
         let declared = properties.and_then(Value::as_object).into_iter().flatten();
-        Self { declared: declared.map(|(name, _)| name.as_str()).collect(), ..Self::new(problems, secrets) }
+        Self { declared: declared.map(|(name, _)| name.as_str()).collect(), ..Self::on(runtime, problems) }
     }
 
     /// The same, for arguments that are declared elsewhere than in an input schema.
@@ -105,7 +140,7 @@ impl<'c> Compiler<'c> {
     pub(crate) fn pieces(&mut self, pieces: &[Piece<'_>], pointer: &str, place: Place) -> Option<Template> {
         let parts: Vec<_> = pieces.iter().map(|piece| self.part(*piece, pointer, place)).collect();
         let parts: Option<Vec<_>> = parts.into_iter().collect();
-        Some(Template { pointer: pointer.to_owned(), place, parts: parts? })
+        Some(Template { pointer: pointer.to_owned(), place, parts: joined(parts?) })
     }
 
     fn part(&mut self, piece: Piece<'_>, pointer: &str, place: Place) -> Option<Part> {
@@ -117,7 +152,7 @@ impl<'c> Compiler<'c> {
                 }
                 place.literal(text).map(Part::Literal)
             }
-            Piece::Expression(source) => Expression::compile(source).map(Part::Expression),
+            Piece::Expression(source) => self.expression(source, pointer, place),
             Piece::Argument(name) => Ok(Part::Expression(Expression::argument(name))),
         };
         match part {
@@ -132,6 +167,26 @@ impl<'c> Compiler<'c> {
                 None
             }
         }
+    }
+
+    /// An expression, or what it comes to where that is known already.
+    fn expression(&mut self, source: &str, pointer: &str, place: Place) -> Result<Part, String> {
+        let expression = Expression::compile(source, self.variables)?;
+        let Some(text) = expression.constant() else {
+            for name in expression.variables().iter().filter(|name| self.variables.find(name).is_none()) {
+                let how = Variables::how_to_set(name);
+                self.problems.warning(
+                    pointer,
+                    format!("the variable {name:?} has no value here, so calls fail; {how}"),
+                );
+            }
+            return Ok(Part::Expression(expression));
+        };
+        let mut placed = String::new();
+        place.write(&text, &mut placed).map_err(|fault| format!("{} {fault}", expression.label()))?;
+        let value = Some(Value::String(text));
+        self.filled.push(ValueOrigin { pointer: pointer.to_owned(), from: source.to_owned(), value });
+        Ok(Part::Literal(placed))
     }
 
     fn gather(&mut self, expression: &Expression, pointer: &str, place: Place) {
@@ -149,14 +204,30 @@ impl<'c> Compiler<'c> {
                     pointer,
                     format!(
                         "the secret {key:?} has no value here, so calls fail; {}",
-                        Secrets::how_to_set(key)
+                        self.secrets.how_to_set(key)
                     ),
                 );
             }
-            if !self.named_secrets.contains(key) {
-                self.named_secrets.push(key.clone());
+            let named = NamedSecret { key: key.clone(), pointer: pointer.to_owned(), is_address: false };
+            if !self.named_secrets.contains(&named) {
+                self.named_secrets.push(named);
             }
         }
+    }
+
+    /// Has what comes from a service point at the field of the definition that names it.
+    pub(crate) fn settle_service(&mut self, field: &str) {
+        self.problems.revise(|problem| service::told_at(field, problem));
+        for named in &mut self.named_secrets {
+            service::pointed_at(field, &mut named.pointer);
+        }
+    }
+
+    /// What the templates so far must be permitted to do.
+    pub(crate) fn needs(&self) -> Vec<Need> {
+        let need =
+            |named: &NamedSecret| Need { permission: Permission::UseSecrets, pointer: named.pointer.clone() };
+        self.named_secrets.iter().map(need).collect()
     }
 }
 
@@ -337,6 +408,18 @@ impl Template {
         let why = if value.is_null() { "null" } else { "absent" };
         rendering.note(|| format!("{} is left out: {} is {why}", self.pointer, expression.label()));
     }
+}
+
+/// Texts that meet become one.
+fn joined(parts: Vec<Part>) -> Vec<Part> {
+    let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match (joined.last_mut(), part) {
+            (Some(Part::Literal(before)), Part::Literal(text)) => before.push_str(&text),
+            (_, part) => joined.push(part),
+        }
+    }
+    joined
 }
 
 /// The JSON pointer of a member.

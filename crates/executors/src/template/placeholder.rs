@@ -10,7 +10,7 @@ pub(super) fn meant_as_templates<'t>(text: &'t str, declared: &[&str]) -> Vec<(&
         .into_iter()
         .filter_map(|found| {
             let name = found.trim_start_matches(['$', '{']).trim_end_matches('}').trim();
-            let rooted = ["args.", "secrets."].iter().any(|root| name.starts_with(root));
+            let rooted = ["args.", "secrets.", "vars."].iter().any(|root| name.starts_with(root));
             if rooted {
                 return Some((found, name.to_owned()));
             }

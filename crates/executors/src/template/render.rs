@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, ErrorCode, MASK, Secret, Secrets, ValueOrigin};
+use toolrail_core::{CallError, ErrorCode, MASK, Secret, Secrets, ValueOrigin, Variables};
 
 use super::expression::{Expression, NoValue, Term};
 
@@ -127,6 +127,11 @@ impl<'a> Rendering<'a> {
                 Ok(Term::look_up(name, steps, self.arguments).map_or(Evaluated::Absent, Evaluated::Given))
             }
             Term::Secret(key) => self.secret(key).map(Evaluated::Secret),
+            Term::Variable(_, Some(value)) => Ok(Evaluated::Computed(Value::from(value.as_str()))),
+            Term::Variable(name, None) => Err(CallError::new(
+                ErrorCode::VarMissing,
+                format!("the variable {name:?} has no value here; {}", Variables::how_to_set(name)),
+            )),
             Term::Computed(computed) => {
                 for key in expression.secrets() {
                     self.secret(key)?;
@@ -175,18 +180,19 @@ impl<'a> Rendering<'a> {
         self.secrets.find(key).map(Secret::reveal).ok_or_else(|| {
             CallError::new(
                 ErrorCode::SecretMissing,
-                format!("the secret {key:?} has no value here; {}", Secrets::how_to_set(key)),
+                format!("the secret {key:?} has no value here; {}", self.secrets.how_to_set(key)),
             )
         })
     }
 
     fn note_missing_secrets(&mut self, expression: &Expression) {
         for key in expression.secrets() {
-            if self.secrets.find(key).is_none() {
+            let secrets = self.secrets;
+            if secrets.find(key).is_none() {
                 self.note(|| {
                     format!(
                         "the call would fail: the secret {key:?} has no value here; {}",
-                        Secrets::how_to_set(key)
+                        secrets.how_to_set(key)
                     )
                 });
             }

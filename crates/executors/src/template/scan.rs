@@ -3,7 +3,7 @@
 /// Which braces hold an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Braces {
-    /// `{{ … }}` and `${secrets.KEY}`.
+    /// `{{ … }}`, `${secrets.KEY}` and `${vars.NAME}`.
     Double,
     /// Those, and `{name}` for the argument of that name (Feign's path variables).
     Single,
@@ -95,20 +95,23 @@ fn expression_length(inside: &str) -> Option<usize> {
     None
 }
 
-/// The length of `secrets.KEY` in `${secrets.KEY}`; any other `${…}` is literal text.
+/// The length of `secrets.KEY` or `vars.NAME` in `${…}`; any other `${…}` is literal text.
 fn dollar(inside: &str) -> Result<Option<usize>, String> {
     if inside.starts_with("args.") {
-        return Err("arguments are written {{args.name}}; only ${secrets.KEY} has this form".into());
+        return Err(
+            "arguments are written {{args.name}}; only ${secrets.KEY} and ${vars.NAME} have this form".into(),
+        );
     }
-    if !inside.starts_with("secrets.") {
+    let roots = [("secrets.", "secret", "KEY"), ("vars.", "variable", "NAME")];
+    let Some((root, what, name)) = roots.into_iter().find(|(root, ..)| inside.starts_with(root)) else {
         return Ok(None);
-    }
+    };
     let is_key = |key: &str| !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_');
     match inside.find('}') {
-        Some(length) if is_key(&inside["secrets.".len()..length]) => Ok(Some(length)),
-        _ => {
-            Err("\"${secrets.\" must go on with the name of a secret and \"}\", as in ${secrets.KEY}".into())
-        }
+        Some(length) if is_key(&inside[root.len()..length]) => Ok(Some(length)),
+        _ => Err(format!(
+            "\"${{{root}\" must go on with the name of a {what} and \"}}\", as in ${{{root}{name}}}"
+        )),
     }
 }
 
@@ -140,6 +143,7 @@ mod tests {
             ("a{{ args.a }}b", &[Literal("a"), Expression("args.a"), Literal("b")]),
             ("{{a}}{{b}}", &[Expression("a"), Expression("b")]),
             ("Bearer ${secrets.KEY}", &[Literal("Bearer "), Expression("secrets.KEY")]),
+            ("${vars.BASE}/x", &[Expression("vars.BASE"), Literal("/x")]),
             ("${HOME}", &[Literal("${HOME}")]),
             ("{{ '}}' }}!", &[Expression("'}}'"), Literal("!")]),
             ("{{ {'a': {'b': 1}} }}", &[Expression("{'a': {'b': 1}}")]),
@@ -167,6 +171,7 @@ mod tests {
             ("{{ 'a }}", Braces::Double, "never closed"),
             ("${secrets.}", Braces::Double, "${secrets.KEY}"),
             ("${secrets.KEY", Braces::Double, "${secrets.KEY}"),
+            ("${vars.", Braces::Double, "${vars.NAME}"),
             ("${args.x}", Braces::Double, "{{args.name}}"),
             ("{% if args.a %}x{% endif %}", Braces::Double, "statements"),
             ("{# note #}", Braces::Double, "comments"),

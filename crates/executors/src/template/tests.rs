@@ -241,7 +241,8 @@ fn the_arguments_in_use_are_gathered() {
         .map(|one| (one.name.as_str(), one.pointer.as_str(), one.required))
         .collect();
     assert_eq!(found, [("id", "/p", true), ("v", "/p", false), ("q", "/q", false)]);
-    assert_eq!(compiler.named_secrets, ["KEY"]);
+    let keys: Vec<&str> = compiler.named_secrets.iter().map(|named| named.key.as_str()).collect();
+    assert_eq!(keys, ["KEY"]);
 }
 
 #[test]

@@ -85,6 +85,8 @@ fn runtime() -> Runtime {
     Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(environment, &[])),
+        variables: Arc::default(),
+        services: Arc::default(),
     }
 }
 

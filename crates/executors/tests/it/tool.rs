@@ -24,6 +24,8 @@ pub(crate) fn runtime(secrets: &[(&str, &str)]) -> Runtime {
     Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(environment, &[])),
+        variables: Arc::default(),
+        services: Arc::default(),
     }
 }
 

@@ -14,7 +14,7 @@ use toolrail_store::StoreUrl;
 
 use super::{Hinted, served};
 use crate::assemble::Assembly;
-use crate::config::{ConfigFile, ListingFile, Settings};
+use crate::config::{ConfigFile, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
 use crate::{identity, print};
 
 /// The most tool names printed at the start.
@@ -33,11 +33,33 @@ pub(super) struct GatewayArgs {
     /// Folder of definition files (*.yaml, *.yml, *.json), watched for changes; may be repeated
     #[arg(long, env = "TOOLRAIL_TOOLS", value_name = "DIR")]
     tools: Vec<PathBuf>,
-    /// Environment variable that definitions may use as {{secrets.NAME}}, beside TOOLRAIL_SECRET_*; may be repeated
-    #[arg(long = "secret", env = "TOOLRAIL_SECRETS", value_name = "NAME", value_delimiter = ',')]
-    secrets: Vec<String>,
+    /// Environment variable that definitions may use as {{secrets.NAME}}, beside TOOLRAIL_SECRET_*; with @HOST it is sent to
+    /// that host only; may be repeated
+    #[arg(
+        long = "secret",
+        env = "TOOLRAIL_SECRETS",
+        value_name = "NAME[@HOST]",
+        value_delimiter = ',',
+        value_parser = ListedSecret::parse
+    )]
+    secrets: Vec<ListedSecret>,
+    /// Value that definitions may use as {{vars.NAME}}, over TOOLRAIL_VAR_NAME; may be repeated
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = assignment)]
+    vars: Vec<(String, String)>,
     #[command(flatten)]
     commands: AllowCommands,
+    /// Let definitions that agents registered with register_tool use secrets; whoever can register tools can then send them
+    /// to any host that they are not bound to
+    #[arg(
+        long,
+        env = "TOOLRAIL_ALLOW_AGENT_SECRETS",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new()
+    )]
+    allow_agent_secrets: Option<bool>,
     /// How often the store is looked at for changes by others, in milliseconds [default: 1000]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
@@ -58,7 +80,7 @@ pub(super) struct GatewayArgs {
     #[arg(long, env = "TOOLRAIL_LISTING", value_name = "MODE", value_parser = listing_mode())]
     listing: Option<ListingMode>,
     /// Whether clients have tools to find tools with, such as search_tools: true, false, or read-only, without those that
-    /// register and remove tools [default: true]
+    /// register and remove tools [default: read-only]
     #[arg(
         long,
         env = "TOOLRAIL_DISCOVERY",
@@ -114,14 +136,15 @@ pub(super) struct AllowCommands {
 impl GatewayArgs {
     /// The configuration: `more` and these flags first, then the file.
     pub(super) fn config(&self, more: ConfigFile) -> anyhow::Result<ConfigFile> {
-        let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
             data: self.data.clone(),
             store: self.store.url()?,
             tenant: self.tenant.clone(),
             tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
-            secrets: given(&self.secrets),
+            secrets: (!self.secrets.is_empty()).then(|| SecretsFile(self.secrets.clone())),
+            given_vars: self.vars.clone(),
             allow_commands: self.commands.allow_commands,
+            allow_agent_secrets: self.allow_agent_secrets,
             poll_ms: self.poll_ms,
             refresh_window_ms: self.refresh_window_ms,
             history_versions: self.history_versions,
@@ -177,7 +200,7 @@ pub(super) fn look_at(settings: &Settings) -> anyhow::Result<()> {
             "create it, or name another with --tools",
         ));
     }
-    for secret in &settings.secrets {
+    for ListedSecret { name: secret, .. } in &settings.secrets {
         let prefixed = format!("{}{secret}", Secrets::PREFIX);
         if [secret, &prefixed].iter().all(|name| std::env::var(name).is_err()) {
             tracing::warn!(secret, "secret is listed but has no value: the environment has no such variable");

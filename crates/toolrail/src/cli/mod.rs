@@ -143,7 +143,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Sync(args) => sync::run(args).await,
         Command::Validate(args) => validate::run(&args),
         Command::Schema => {
-            schema::run();
+            schema::run()?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Completions(args) => {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde_json::Value;
 use toolrail_executors::outbound::{
-    Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
+    Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
 };
 
 use super::Hinted;
@@ -105,7 +105,15 @@ impl Remote {
         }
         let uri =
             format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
-        Ok(Outgoing { method, uri, headers, body, limits: LIMITS, sensitive: Sensitive::default() })
+        Ok(Outgoing {
+            method,
+            uri,
+            headers,
+            body,
+            limits: LIMITS,
+            sensitive: Sensitive::default(),
+            bound: Bound::default(),
+        })
     }
 
     fn told(&self, failure: OutboundError) -> anyhow::Error {

@@ -11,6 +11,7 @@ use toolrail_registry::{Compiler, Registration, SourceId};
 
 use super::definition_files::{self, Found, ReadFile, place, unreadable};
 use super::plan_view;
+use crate::config::{ConfigFile, assignment};
 use crate::{assemble, print};
 
 #[derive(clap::Args)]
@@ -24,10 +25,18 @@ pub(super) struct ValidateArgs {
     /// Print the problems as JSON
     #[arg(long)]
     json: bool,
+    /// Value that definitions may use as {{vars.NAME}}, over TOOLRAIL_VAR_NAME; may be repeated
+    #[arg(long = "var", value_name = "NAME=VALUE", value_parser = assignment)]
+    vars: Vec<(String, String)>,
+    /// Configuration file that has the secrets, variables and services of the definitions
+    #[arg(long, env = "TOOLRAIL_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
-    let compiler = Arc::new(assemble::compiler(&[], Vec::new()));
+    let file = args.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
+    let config = ConfigFile { given_vars: args.vars.clone(), ..ConfigFile::default() }.or(file);
+    let compiler = Arc::new(assemble::compiler(&config.settle()?)?);
     let files = definition_files::read(&args.files)?;
     let names = names_in(&files);
     let (mut definitions, mut broken, mut unread) = (0, 0, 0);

@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolrail_core::closest;
 
-use super::{ConfigFile, KEYS, endpoints, search, semantic};
+use super::{ConfigFile, KEYS, endpoints, search, semantic, services};
 
 /// Everything that is wrong with the file.
 pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
@@ -13,6 +13,7 @@ pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
         match (key.as_str(), value) {
             ("listing", value) => faults.extend(endpoints::listing_faults("/listing", value)),
             ("groups", value) => faults.extend(endpoints::group_faults(value)),
+            ("services", Value::Object(services)) => faults.extend(services::faults(services)),
             ("search", Value::Object(members)) => {
                 faults.extend(of_search(members));
             }

@@ -4,9 +4,12 @@
 mod endpoints;
 mod faults;
 mod search;
+mod secrets;
 mod semantic;
+mod services;
 #[cfg(test)]
 mod tests;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -16,14 +19,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use toolrail_core::{Principal, Retention};
+use toolrail_core::{Principal, Retention, Variables};
+use toolrail_executors::{Service, Services};
 use toolrail_registry::{Discovery, Endpoints, FileFault};
 use toolrail_store::StoreUrl;
 
 use endpoints::GroupFile;
 pub(crate) use endpoints::ListingFile;
 pub(crate) use search::{SearchFile, SearchSettings};
+pub(crate) use secrets::{ListedSecret, SecretsFile};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
+pub(crate) use variables::assignment;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
@@ -50,10 +56,22 @@ pub(crate) struct ConfigFile {
     pub(crate) tenant: Option<String>,
     /// Folders of definition files, relative to this file, watched for changes.
     pub(crate) tools: Option<Vec<PathBuf>>,
-    /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`.
-    pub(crate) secrets: Option<Vec<String>>,
+    /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`: a list, or a mapping
+    /// of names to where each may go, `{hosts: [api.example.com], programs: false}`.
+    #[serde(deserialize_with = "secrets::secrets")]
+    pub(crate) secrets: Option<SecretsFile>,
+    /// Values that definitions may name as `{{vars.NAME}}`; `TOOLRAIL_VAR_NAME` goes before.
+    #[serde(deserialize_with = "variables::variables")]
+    pub(crate) vars: Option<BTreeMap<String, String>>,
+    /// Those of the command line, which go before both.
+    #[serde(skip)]
+    pub(crate) given_vars: Vec<(String, String)>,
+    /// What definitions that name a `service` share: its address, headers, credential and time limits.
+    pub(crate) services: Option<BTreeMap<String, Service>>,
     /// Whether definitions in the store may start programs, as those in files may; they may not when left out.
     pub(crate) allow_commands: Option<bool>,
+    /// Whether definitions that agents registered with `register_tool` may use secrets; they may not when left out.
+    pub(crate) allow_agent_secrets: Option<bool>,
     /// Host names under which clients reach this server, beside loopback ones.
     pub(crate) allow_hosts: Option<Vec<String>>,
     /// Origins of web pages that may use this server, such as `https://console.example.com`.
@@ -73,7 +91,7 @@ pub(crate) struct ConfigFile {
     #[serde(deserialize_with = "endpoints::listing")]
     pub(crate) listing: Option<ListingFile>,
     /// Whether clients have the discovery tools, such as `search_tools`: `true`, `false`, or `read-only`, without those that
-    /// register and remove tools; they have all when left out.
+    /// register and remove tools; `read-only` when left out.
     #[serde(deserialize_with = "endpoints::discovery")]
     pub(crate) discovery: Option<Discovery>,
     /// Groups of tools by name, each with an endpoint of its own at `/mcp/{name}`.
@@ -92,8 +110,11 @@ pub(crate) struct Settings {
     pub(crate) store_password_file: Option<PathBuf>,
     pub(crate) tenant: Principal,
     pub(crate) tools: Vec<PathBuf>,
-    pub(crate) secrets: Vec<String>,
+    pub(crate) secrets: Vec<ListedSecret>,
+    pub(crate) variables: Variables,
+    pub(crate) services: Services,
     pub(crate) allow_commands: bool,
+    pub(crate) allow_agent_secrets: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
     pub(crate) poll: Duration,
@@ -162,7 +183,10 @@ const KEYS: &[&str] = &[
     "tenant",
     "tools",
     "secrets",
+    "vars",
+    "services",
     "allowCommands",
+    "allowAgentSecrets",
     "allowHosts",
     "allowOrigins",
     "pollMs",
@@ -209,8 +233,12 @@ impl ConfigFile {
             store_password_file: self.store_password_file.or(other.store_password_file),
             tenant: self.tenant.or(other.tenant),
             tools: self.tools.or(other.tools),
-            secrets: self.secrets.or(other.secrets),
+            secrets: both(self.secrets, other.secrets, SecretsFile::or),
+            vars: self.vars.or(other.vars),
+            given_vars: if self.given_vars.is_empty() { other.given_vars } else { self.given_vars },
+            services: self.services.or(other.services),
             allow_commands: self.allow_commands.or(other.allow_commands),
+            allow_agent_secrets: self.allow_agent_secrets.or(other.allow_agent_secrets),
             allow_hosts: self.allow_hosts.or(other.allow_hosts),
             allow_origins: self.allow_origins.or(other.allow_origins),
             poll_ms: self.poll_ms.or(other.poll_ms),
@@ -238,8 +266,11 @@ impl ConfigFile {
             store_password_file: self.store_password_file,
             tenant: self.tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default(),
             tools: self.tools.unwrap_or_default(),
-            secrets: self.secrets.unwrap_or_default(),
+            secrets: self.secrets.unwrap_or_default().0,
+            variables: Variables::new(self.vars.unwrap_or_default(), environment(), self.given_vars),
+            services: services::settle(self.services.unwrap_or_default())?,
             allow_commands: self.allow_commands.unwrap_or_default(),
+            allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
             poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
@@ -254,6 +285,12 @@ impl ConfigFile {
             search: self.search.unwrap_or_default().settle(),
         })
     }
+}
+
+/// The environment, but for what is not Unicode: `std::env::vars` panics over that.
+pub(crate) fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
 
 /// What is given of two blocks, the first over the second.

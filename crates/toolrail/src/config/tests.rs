@@ -14,7 +14,8 @@ fn every_key_of_the_file_is_taken() {
     let settings = ConfigFile::parse(Path::new("c.yaml"), text).unwrap().settle().unwrap();
     assert_eq!(settings.listen.to_string(), "127.0.0.1:9000");
     assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
-    assert_eq!((settings.secrets, settings.allow_hosts), (vec!["TOKEN".into()], vec!["gw".into()]));
+    let listed = ListedSecret { name: "TOKEN".into(), binding: None };
+    assert_eq!((settings.secrets, settings.allow_hosts), (vec![listed], vec!["gw".into()]));
     assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
     assert_eq!(settings.allow_origins, ["https://a.b"]);
     assert_eq!((settings.poll, settings.page_size), (Duration::from_millis(100), Some(50)));

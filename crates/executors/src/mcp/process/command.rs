@@ -12,7 +12,7 @@ use super::groups;
 use crate::mcp::failure::Failure;
 use crate::mcp::settings::{McpSettings, has_arguments};
 use crate::outbound::Sensitive;
-use crate::template::{Compiler, Place, Rendering, Template, child as member};
+use crate::template::{Compiler, NamedSecret, Place, Rendering, Template, child as member};
 
 /// Variables of ours that a child sees: where programs and files are, and how to speak to people.
 const INHERITED: &[&str] = &[
@@ -55,21 +55,15 @@ impl Command {
         secrets: &Arc<Secrets>,
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
-        let arguments = settings.args.clone().unwrap_or_default();
-        for (index, argument) in arguments.iter().enumerate() {
-            if argument.contains("{{") || argument.contains("${secrets.") {
-                compiler.problems.error(
-                    format!("/mcp/args/{index}"),
-                    "templates have no effect here, where everybody on the machine can read them; put secrets into env",
-                );
-            }
-        }
+        let arguments = compile_arguments(settings.args.as_deref().unwrap_or_default(), compiler);
         let environment = compile_environment(settings.env.as_ref(), compiler)?;
-        let named = compiler.named_secrets.iter().filter_map(|key| secrets.find(key)).map(Secret::reveal);
+        check_bindings(compiler);
+        let named =
+            compiler.named_secrets.iter().filter_map(|named| secrets.find(&named.key)).map(Secret::reveal);
         let sensitive = Sensitive::of(named.filter(|text| !text.is_empty()));
         Some(Self {
             program: program.to_owned(),
-            arguments,
+            arguments: arguments?,
             environment,
             folder: settings.cwd.clone(),
             secrets: Arc::clone(secrets),
@@ -123,6 +117,53 @@ impl Command {
         })?;
         Ok((child, self.sensitive.clone()))
     }
+}
+
+/// Notes secrets that may not be given to programs, and those that may go anywhere.
+fn check_bindings(compiler: &mut Compiler<'_>) {
+    for named in &compiler.named_secrets {
+        let NamedSecret { key, pointer, .. } = named;
+        match compiler.secrets.binding(key) {
+            Some(binding) if binding.programs => {}
+            Some(binding) => compiler.problems.error(
+                pointer,
+                format!(
+                    "the secret {key:?} may go to {} only, not to a program; say `programs: true` beside its `hosts` in the configuration if it may",
+                    binding.places()
+                ),
+            ),
+            None if compiler.secrets.find(key).is_some() => compiler.problems.warning(
+                pointer,
+                format!(
+                    "the secret {key:?} may go to any host and program; bind it with `secrets: {{{key}: {{programs: true}}}}` in the configuration"
+                ),
+            ),
+            None => {}
+        }
+    }
+}
+
+/// Variables may stand in arguments, but nothing secret.
+fn compile_arguments(arguments: &[String], compiler: &mut Compiler<'_>) -> Option<Vec<String>> {
+    let compiled: Vec<_> = arguments
+        .iter()
+        .enumerate()
+        .map(|(index, argument)| {
+            if !argument.contains("{{") && !argument.contains("${") {
+                return Some(argument.clone());
+            }
+            let pointer = format!("/mcp/args/{index}");
+            let template = compiler.template(argument, &pointer, Place::Text)?;
+            if template.literal().is_none() {
+                compiler.problems.error(
+                    pointer,
+                    "only {{vars.NAME}} has an effect here, where everybody on the machine can read it; put secrets into env",
+                );
+            }
+            template.literal().map(str::to_owned)
+        })
+        .collect();
+    compiled.into_iter().collect()
 }
 
 fn compile_environment(

@@ -1,0 +1,144 @@
+//! The parts of a definition that have several types, each with fields of its own: `auth` and `responseMapping`.
+
+use serde_json::Value;
+
+use super::document::{AuthDocument, MappingDocument};
+use super::split_form::{self, Spelling};
+use super::{ApiKeyPlace, Auth, OAuth2, ResponseMapping};
+use crate::Problems;
+
+/// Reads a credential that stands elsewhere than in a definition.
+pub(super) fn read_auth(value: &Value, place: &str, problems: &mut Problems) -> Option<Auth> {
+    let mut value = value.clone();
+    if let Some(members) = value.as_object_mut() {
+        split_form::lift_config(members, &mut Spelling::default());
+    }
+    match serde_json::from_value::<AuthDocument>(value) {
+        Ok(document) if document.kind.is_none() => {
+            problems.error(place, "the field \"type\" is missing; add it");
+            None
+        }
+        Ok(document) => auth_of(document, place, problems),
+        Err(error) => {
+            problems.error(place, error.to_string());
+            None
+        }
+    }
+}
+
+/// How it proves itself, from the form in which that is written at `base`.
+pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problems) -> Option<Auth> {
+    let kind = document.kind.clone()?;
+    refuse_other_auth(&document, &kind, base, problems);
+    let AuthDocument { place, name, value, username, password, token, .. } = document;
+    let AuthDocument { token_url, client_id, client_secret, scopes, audience, grant, .. } = document;
+    let mut needed = |field: &str, given: Option<String>| {
+        if given.is_none() {
+            problems.error(
+                base,
+                format!("auth of type {kind:?} needs {field:?}; add it, for example \"{{{{secrets.KEY}}}}\""),
+            );
+        }
+        given
+    };
+    match kind.as_str() {
+        "none" => Some(Auth::None),
+        "apiKey" => Some(Auth::ApiKey {
+            place: place.unwrap_or(ApiKeyPlace::Header),
+            name: name.unwrap_or_else(|| "X-API-Key".into()),
+            value: needed("value", value)?,
+        }),
+        "basic" => {
+            let (username, password) = (needed("username", username), needed("password", password));
+            Some(Auth::Basic { username: username?, password: password? })
+        }
+        "bearer" => Some(Auth::Bearer { token: needed("token", token)? }),
+        "oauth2" => {
+            problems.warning(
+                base,
+                "\"oauth2\" is understood but not applied yet: requests go out without a token, so an upstream that wants one refuses them; until then give a token with \"bearer\"",
+            );
+            let scopes = scopes_of(scopes.as_ref());
+            Some(Auth::OAuth2(Box::new(OAuth2 {
+                token_url,
+                client_id,
+                client_secret,
+                scopes,
+                audience,
+                grant,
+            })))
+        }
+        other => {
+            let known = ["none", "apiKey", "basic", "bearer", "oauth2"];
+            problems.error(format!("{base}/type"), format!("{other:?} is not one of {}", known.join(", ")));
+            None
+        }
+    }
+}
+
+/// A list of texts, or a text with spaces.
+fn scopes_of(written: Option<&Value>) -> Vec<String> {
+    match written {
+        Some(Value::String(text)) => text.split_whitespace().map(str::to_owned).collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Notes fields that belong to another way than the one that was chosen.
+fn refuse_other_auth(document: &AuthDocument, kind: &str, base: &str, problems: &mut Problems) {
+    const OAUTH2: &[&str] = &["tokenUrl", "clientId", "clientSecret", "scopes", "audience", "grant"];
+    let fits = |field: &str| match kind {
+        "apiKey" => matches!(field, "in" | "name" | "value"),
+        "basic" => matches!(field, "username" | "password"),
+        "bearer" => field == "token",
+        "oauth2" => OAUTH2.contains(&field),
+        _ => false,
+    };
+    let present = [
+        ("in", document.place.is_some()),
+        ("name", document.name.is_some()),
+        ("value", document.value.is_some()),
+        ("username", document.username.is_some()),
+        ("password", document.password.is_some()),
+        ("token", document.token.is_some()),
+        ("tokenUrl", document.token_url.is_some()),
+        ("clientId", document.client_id.is_some()),
+        ("clientSecret", document.client_secret.is_some()),
+        ("scopes", document.scopes.is_some()),
+        ("audience", document.audience.is_some()),
+        ("grant", document.grant.is_some()),
+    ];
+    for (field, _) in present.into_iter().filter(|(field, there)| *there && !fits(field)) {
+        problems
+            .error(format!("{base}/{field}"), format!("has no effect with auth of type {kind:?}; remove it"));
+    }
+}
+
+/// What becomes of the answer, likewise.
+pub(super) fn mapping_of(document: MappingDocument, problems: &mut Problems) -> Option<ResponseMapping> {
+    let MappingDocument { kind, path, template } = document;
+    let kind = kind?;
+    for (field, there, wanted) in
+        [("path", path.is_some(), "jsonPath"), ("template", template.is_some(), "template")]
+    {
+        if there && kind != wanted {
+            problems.error(
+                format!("/responseMapping/{field}"),
+                format!("has no effect with a mapping of type {kind:?}; remove it"),
+            );
+        }
+    }
+    let mut needed = |field: &str, given: Option<String>| {
+        if given.is_none() {
+            problems.error("/responseMapping", format!("a mapping of type {kind:?} needs {field:?}; add it"));
+        }
+        given
+    };
+    match kind.as_str() {
+        "passthrough" => Some(ResponseMapping::Passthrough),
+        "jsonPath" => Some(ResponseMapping::JsonPath { path: needed("path", path)? }),
+        "template" => Some(ResponseMapping::Template { template: needed("template", template)? }),
+        _ => None,
+    }
+}
