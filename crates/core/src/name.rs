@@ -1,12 +1,14 @@
 //! The name of a tool: checked once, then trusted. Names are unique by folded case (C9 of the requirements:
 //! databases disagree about case, so we decide here).
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
 
-/// 1 to 64 characters of `[A-Za-z0-9_.-]`, at least one of them a letter or digit. That of a tool that is only described is
-/// whatever it is called elsewhere: see [`ToolName::described`].
+/// 1 to 64 characters of `[A-Za-z0-9_.-]`, at least one of them a letter or digit. That of a definition may be longer and in
+/// any script (C32): see [`ToolName::defined`]. That of a tool that is only described is whatever it is called elsewhere: see
+/// [`ToolName::described`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct ToolName(Box<str>);
@@ -21,14 +23,14 @@ pub enum InvalidName {
     #[error("a tool name has at most 64 characters, this one has {0}; shorten it")]
     TooLong(usize),
     /// A character some client would refuse.
-    #[error("{0:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -{advice}", advice = advice(*.0, .1))]
+    #[error("{0:?} is not allowed in a tool name; use {allowed}{advice}", allowed = allowed(*.0), advice = advice(*.0, .1))]
     Character(char, String),
     /// Marks only: `.` and `..` would be folders in a path.
     #[error("a tool name must have a letter or digit, {0:?} has none")]
     MarksOnly(String),
     /// More characters than even a described tool may have.
-    #[error("the name of a described tool has at most 128 characters, this one has {0}; shorten it")]
-    DescribedTooLong(usize),
+    #[error("a name has at most 200 characters, this one has {0}; shorten it")]
+    MuchTooLong(usize),
     /// A character that would spoil lists and logs.
     #[error("the control character {0:?} is not allowed in a name; remove it")]
     Control(char),
@@ -40,9 +42,14 @@ pub enum InvalidName {
     Padded(String),
 }
 
+/// What may stand in a name: a letter is refused only where clients must be able to carry it.
+fn allowed(refused: char) -> &'static str {
+    if refused.is_alphanumeric() { "A-Z a-z 0-9 _ . -" } else { "letters, digits, _ . -" }
+}
+
 /// A name that would do, if something is left of the one that was written, and where its letters may stand instead.
 fn advice(refused: char, suggestion: &str) -> String {
-    let useful = suggestion.contains(|c: char| c.is_ascii_alphanumeric());
+    let useful = suggestion.contains(char::is_alphanumeric);
     let example = if useful { format!(", for example {suggestion:?}") } else { String::new() };
     let elsewhere = if refused.is_alphabetic() {
         "; other letters may stand in \"title\" and \"description\""
@@ -56,14 +63,14 @@ impl ToolName {
     /// The longest name that every client accepts.
     pub const MAX_LENGTH: usize = 64;
 
-    /// What a name is, as a regular expression for schemas.
-    pub const PATTERN: &str = "^(?=.*[A-Za-z0-9])[A-Za-z0-9_.-]{1,64}$";
+    /// The longest name of a definition, in characters.
+    pub const LONGEST: usize = 200;
 
-    /// The longest name of a tool that is only described, in characters.
-    pub const LONGEST_DESCRIBED: usize = 128;
+    /// What the name of a definition is, as a regular expression for schemas.
+    pub const DEFINED_PATTERN: &str = r"^(?=.*[\p{L}\p{N}])[\p{L}\p{M}\p{N}_.-]{1,200}$";
 
     /// What the name of a tool that is only described is, as a regular expression for schemas.
-    pub const DESCRIBED_PATTERN: &str = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]{1,128}$";
+    pub const DESCRIBED_PATTERN: &str = r"^(?!\s)[^\u0000-\u001f\u007f-\u009f]{1,200}$";
 
     /// Checks `text` and keeps it as a name.
     pub fn parse(text: &str) -> Result<Self, InvalidName> {
@@ -84,6 +91,53 @@ impl ToolName {
         Ok(Self(text.into()))
     }
 
+    /// Checks `text` and keeps it as the name of a definition: letters of any script, digits, `_ . -`. What clients cannot
+    /// carry has an [alias](Self::alias).
+    pub fn defined(text: &str) -> Result<Self, InvalidName> {
+        if text.is_empty() {
+            return Err(InvalidName::Empty);
+        }
+        if let Some(bad) = text.chars().find(|c| !is_letter_of_any_script(*c)) {
+            let fitting = |c: char| if is_letter_of_any_script(c) { c } else { '_' };
+            return Err(InvalidName::Character(bad, text.chars().map(fitting).take(Self::LONGEST).collect()));
+        }
+        let length = text.chars().count();
+        if length > Self::LONGEST {
+            return Err(InvalidName::MuchTooLong(length));
+        }
+        if !text.contains(char::is_alphanumeric) {
+            return Err(InvalidName::MarksOnly(text.to_owned()));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// What clients are told instead of a name that they cannot carry: always the same for the same name.
+    pub fn alias(&self) -> Option<String> {
+        let carried = self.0.len() <= Self::MAX_LENGTH && self.0.chars().all(is_allowed);
+        (!carried).then(|| self.shortened_to(Self::MAX_LENGTH))
+    }
+
+    /// The name as clients are told it.
+    pub fn listed(&self) -> Cow<'_, str> {
+        self.alias().map_or(Cow::Borrowed(&self.0), Cow::Owned)
+    }
+
+    /// At most so many characters that every client carries: what is left of the name, and a sum of all of it.
+    pub fn shortened_to(&self, most: usize) -> String {
+        let sum = format!("_{:010x}", sum_of(&self.folded()) >> 24);
+        let mut left = String::new();
+        for character in self.0.chars() {
+            let fits = if is_allowed(character) { character } else { '_' };
+            if !(fits == '_' && left.ends_with('_')) {
+                left.push(fits);
+            }
+        }
+        let left = left.trim_matches(['_', '.', '-']);
+        let left = if left.is_empty() { "tool" } else { left };
+        let end = left.len().min(most.saturating_sub(sum.len()));
+        format!("{}{sum}", left.get(..end).unwrap_or_default().trim_end_matches(['_', '.', '-']))
+    }
+
     /// Checks `text` and keeps it as the name of a tool that is only described. Nobody calls it by that name here, so it is
     /// called as it is where it lives: in any script, with spaces.
     pub fn described(text: &str) -> Result<Self, InvalidName> {
@@ -97,11 +151,11 @@ impl ToolName {
             return Err(InvalidName::Invisible(invisible));
         }
         if text.trim() != text {
-            return Err(InvalidName::Padded(text.chars().take(Self::LONGEST_DESCRIBED).collect()));
+            return Err(InvalidName::Padded(text.chars().take(Self::LONGEST).collect()));
         }
         let length = text.chars().count();
-        if length > Self::LONGEST_DESCRIBED {
-            return Err(InvalidName::DescribedTooLong(length));
+        if length > Self::LONGEST {
+            return Err(InvalidName::MuchTooLong(length));
         }
         if !text.contains(char::is_alphanumeric) {
             return Err(InvalidName::MarksOnly(text.to_owned()));
@@ -159,6 +213,52 @@ fn is_invisible(character: char) -> bool {
     )
 }
 
+/// A letter or digit of any script, with the marks that belong to letters, or one of the signs that names may have.
+fn is_letter_of_any_script(character: char) -> bool {
+    is_allowed(character)
+        || (!character.is_ascii()
+            && !is_invisible(character)
+            && (character.is_alphanumeric() || is_mark(character)))
+}
+
+/// Marks that belong to the letter before them: accents, vowel signs and the like.
+fn is_mark(character: char) -> bool {
+    matches!(
+        character,
+        '\u{300}'..='\u{36f}'
+            | '\u{483}'..='\u{487}'
+            | '\u{591}'..='\u{5c7}'
+            | '\u{610}'..='\u{61a}'
+            | '\u{64b}'..='\u{65f}'
+            | '\u{900}'..='\u{903}'
+            | '\u{93a}'..='\u{94f}'
+            | '\u{951}'..='\u{957}'
+            | '\u{981}'..='\u{983}'
+            | '\u{9bc}'..='\u{9cd}'
+            | '\u{a01}'..='\u{a03}'
+            | '\u{a3c}'..='\u{a4d}'
+            | '\u{abc}'..='\u{acd}'
+            | '\u{b3c}'..='\u{b4d}'
+            | '\u{bbe}'..='\u{bcd}'
+            | '\u{c3e}'..='\u{c4d}'
+            | '\u{cbc}'..='\u{ccd}'
+            | '\u{d3b}'..='\u{d4d}'
+            | '\u{e31}'..='\u{e3a}'
+            | '\u{e47}'..='\u{e4e}'
+            | '\u{1ab0}'..='\u{1aff}'
+            | '\u{3099}'..='\u{309a}'
+    )
+}
+
+/// FNV-1a with a last mixing: the same everywhere and for ever, which the standard hashers do not promise.
+fn sum_of(text: &str) -> u64 {
+    let sum = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mixed = (sum ^ (sum >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    mixed ^ (mixed >> 33)
+}
+
 fn is_allowed(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '_' | '.' | '-')
 }
@@ -203,11 +303,11 @@ mod tests {
 
     #[test]
     fn a_described_tool_is_called_as_it_is_elsewhere() {
-        for name in ["天气查询", "Ant Design__get docs", "a/b", "search#2", "PDF&URL", &"名".repeat(128)]
+        for name in ["天气查询", "Ant Design__get docs", "a/b", "search#2", "PDF&URL", &"名".repeat(200)]
         {
             assert_eq!(ToolName::described(name).unwrap().as_str(), name);
         }
-        for name in ["", " a", "a ", "a\nb", "\u{3000}", "..", "/", &"名".repeat(129)] {
+        for name in ["", " a", "a ", "a\nb", "\u{3000}", "..", "/", &"名".repeat(201)] {
             assert!(ToolName::described(name).is_err(), "{name:?}");
         }
     }
@@ -221,6 +321,37 @@ mod tests {
             assert_eq!(refused, InvalidName::Invisible(invisible));
         }
         assert!(ToolName::described("☀\u{fe0f} weather").is_ok());
+    }
+
+    /// C32.
+    #[test]
+    fn a_definition_is_named_in_any_script() {
+        for name in
+            ["天气.查询", "überweisung", "मौसम", "สภาพอากาศ", "طقس_1", &"名".repeat(200), &"x".repeat(200)]
+        {
+            assert_eq!(ToolName::defined(name).unwrap().as_str(), name);
+        }
+        for name in ["", "a b", "a/b", "..", "a\u{200b}b", "a\nb", "§", &"名".repeat(201)] {
+            assert!(ToolName::defined(name).is_err(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_clients_cannot_carry_has_an_alias_that_they_can() {
+        let alias = |name: &str| ToolName::defined(name).unwrap().alias();
+        assert_eq!(alias("weather.now"), None);
+        assert_eq!(alias(&"x".repeat(64)), None);
+        let names = ["天气.查询", "天气.查问", "get天气", &"x".repeat(65), &format!("{}y", "x".repeat(65))];
+        let aliases: Vec<String> = names.iter().filter_map(|name| alias(name)).collect();
+        let different: std::collections::BTreeSet<&String> = aliases.iter().collect();
+        assert_eq!(different.len(), names.len(), "{aliases:?}");
+        for alias in &aliases {
+            assert!(ToolName::parse(alias).is_ok(), "{alias}");
+        }
+        assert!(aliases[2].starts_with("get_"), "{aliases:?}");
+        assert_eq!(alias("天气"), alias("天气"));
+        assert_eq!(ToolName::defined("天气").unwrap().listed(), "tool_ef6f97b810");
+        assert!(ToolName::defined(&"x".repeat(99)).unwrap().shortened_to(47).len() <= 47);
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Problems {
 
 /// Somebody else's text as far as it is worth repeating.
 pub fn shortened(text: &str) -> Cow<'_, str> {
-    /// The longest name of a tool that is only described.
+    /// The longest name that a client can carry, and as much again.
     const LONGEST: usize = 128;
     match text.char_indices().nth(LONGEST) {
         None => Cow::Borrowed(text),

@@ -42,7 +42,7 @@ impl Executor for Nothing {
 
 impl Kind for Http {
     const NAME: &'static str = "http";
-    const NOT_YET: &'static [&'static str] = &["retry"];
+    const UNAPPLIED: &'static [&'static str] = &["retry", "circuitBreaker", "rateLimit"];
     type Settings = Settings;
 
     fn compile(&self, settings: Settings, _: &Definition, problems: &mut Problems) -> Option<Compiled> {
@@ -105,7 +105,7 @@ fn a_full_definition_is_understood() {
     assert_eq!(definition.input_schema.unwrap()["type"], "object");
     assert_eq!(definition.policy.timeout_ms, Some(50));
     assert!(!definition.enabled);
-    assert!(matches!(definition.auth, Auth::ApiKey { .. }));
+    assert!(matches!(definition.auth, Some(Auth::ApiKey { .. })));
     assert_eq!(definition.response_mapping, ResponseMapping::JsonPath { path: "$.a".into() });
 }
 
@@ -119,7 +119,7 @@ fn the_split_form_means_the_same() {
         "response_mapping": {"type": "template", "template": "{{ result }}"}
     }));
     assert_eq!(definition.settings, json!({"url": "http://x", "query": {"q": "1"}, "timeoutMs": 5}));
-    assert_eq!(definition.auth, Auth::Bearer { token: "{{secrets.T}}".into() });
+    assert_eq!(definition.auth, Some(Auth::Bearer { token: "{{secrets.T}}".into() }));
     assert_eq!(definition.response_mapping, ResponseMapping::Template { template: "{{ result }}".into() });
 }
 
@@ -203,16 +203,76 @@ fn both_spellings_at_once_are_refused() {
 #[test]
 fn what_comes_later_is_refused_and_not_ignored() {
     check_faults(
-        json!({"name": "a", "type": "http", "http": {"url": "http://x", "retry": 3},
-               "policy": {"rateLimit": 1}, "auth": {"type": "oauth2"}, "tenant_id": "t"}),
-        &[
-            ("/auth/type", "not supported yet"),
-            ("/policy/rateLimit", "not supported yet"),
-            ("/http/retry", "not supported yet"),
-            ("/tenant_id", "not supported yet"),
-        ],
+        json!({"name": "a", "type": "http", "http": {"url": "http://x"}, "policy": {"redact": 1}, "tenant_id": "t"}),
+        &[("/policy/redact", "not supported yet"), ("/tenant_id", "not supported yet")],
     );
     check_faults(json!({"name": "a", "type": "grpc"}), &[("/type", "not supported yet")]);
+}
+
+/// R110, R111, R113, R139 with the shapes of C36, and the names that Spring people write.
+#[test]
+fn a_row_with_policies_of_the_documents_is_served_with_a_warning() {
+    let documents = [
+        json!({"name": "a", "transport": "http",
+            "http_spec": {"url": "http://x", "retry": {"maxAttempts": 3, "backoffMs": 100, "multiplier": 2, "on": [503]},
+                "circuitBreaker": {"failureRate": 50, "minCalls": 10, "openMs": 1000},
+                "rateLimit": {"limit": 5, "periodMs": 1000, "burst": 10}},
+            "auth_spec": {"type": "oauth2", "config": {"tokenUrl": "http://t", "clientId": "c",
+                "clientSecret": "{{secrets.S}}", "scopes": ["a", "b"], "audience": "x", "grant": "client_credentials"}},
+            "policy": {"timeoutMs": 50, "concurrency": 4, "quota": {"limit": 9}, "cache": {"ttlMs": 5}, "approval": true}}),
+        json!({"name": "a", "http": {"url": "http://x",
+                "retry": {"maxAttempts": 3, "waitDuration": "500ms"},
+                "circuitBreaker": {"failureRateThreshold": 50, "slidingWindowSize": 10, "waitDurationInOpenState": "PT10S"},
+                "rateLimit": {"limitForPeriod": 5, "limitRefreshPeriod": 1000}},
+            "policy": {"retry": 3, "circuitBreaker": {}, "rateLimit": {"limit": 1}}}),
+    ];
+    let expected: [&[&str]; 2] = [
+        &[
+            "/http_spec/retry",
+            "/http_spec/circuitBreaker",
+            "/http_spec/rateLimit",
+            "/policy/concurrency",
+            "/policy/quota",
+            "/policy/cache",
+            "/policy/approval",
+            "/auth_spec",
+        ],
+        &[
+            "/http/retry",
+            "/http/circuitBreaker",
+            "/http/rateLimit",
+            "/policy/retry",
+            "/policy/circuitBreaker",
+            "/policy/rateLimit",
+        ],
+    ];
+    for (document, expected) in documents.iter().zip(expected) {
+        let (value, problems) = form().check(document, |definition, _, _| Some(definition));
+        assert!(value.is_some(), "{problems:#?}");
+        let told: Vec<&str> = problems.iter().map(|problem| problem.pointer.as_str()).collect();
+        assert_eq!(told, expected);
+        for problem in &problems {
+            assert_eq!(problem.severity, Severity::Warning);
+            assert!(problem.message.contains("not applied yet"), "{problem}");
+        }
+    }
+}
+
+#[test]
+fn faults_inside_a_policy_that_is_not_applied_are_told() {
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x", "retry": {"maxAttempts": "three"},
+                "circuitBreaker": {"failureRat": 50}, "rateLimit": {"limit": 0}},
+            "policy": {"cache": "long"}, "auth": {"type": "oauth2", "scopes": 5, "token": "t"}}),
+        &[
+            ("/http/retry/maxAttempts", "must be of type integer, not a string"),
+            ("/http/circuitBreaker/failureRat", "did you mean \"failureRate\"?"),
+            ("/http/rateLimit/limit", "less than the minimum"),
+            ("/policy/cache", "must be of type"),
+            ("/auth/scopes", "must be of type"),
+            ("/auth/token", "has no effect"),
+        ],
+    );
 }
 
 #[test]
@@ -228,9 +288,9 @@ fn fields_without_effect_are_refused() {
 fn what_is_missing_is_named() {
     check_faults(json!({"type": "http"}), &[("", "\"name\" is missing"), ("/http", "needs the block")]);
     check_faults(
-        json!({"name": "a", "http": {"url": "ftp"}, "auth": {"type": "oauth2"}, "responseMapping": {"type": "x"}}),
+        json!({"name": "a", "http": {"url": "ftp"}, "auth": {"type": "oauth3"}, "responseMapping": {"type": "x"}}),
         &[
-            ("/auth/type", "not supported yet"),
+            ("/auth/type", "did you mean \"oauth2\"?"),
             ("/http/url", "not a URL"),
             ("/responseMapping/type", "is not one of"),
         ],

@@ -72,7 +72,7 @@ impl Arguments {
         }
     }
 
-    /// Texts: a list of them, or several in one with commas.
+    /// Different texts: a list of them, or several in one with commas.
     pub(crate) fn texts(&mut self, name: &'static str) -> Result<Vec<String>, CallError> {
         let wrong = || invalid(format!("{name:?} must be a list of strings"));
         let texts = match self.take(name) {
@@ -90,7 +90,34 @@ impl Arguments {
             }
             Some(_) => return Err(wrong()),
         };
-        Ok(texts.into_iter().filter(|text| !text.trim().is_empty()).collect())
+        let mut different = Vec::new();
+        for text in texts.into_iter().filter(|text| !text.trim().is_empty()) {
+            if !different.contains(&text) {
+                different.push(text);
+            }
+        }
+        Ok(different)
+    }
+
+    /// Yes or no, if something is said.
+    pub(crate) fn flag(&mut self, name: &'static str) -> Result<Option<bool>, CallError> {
+        let read = match self.take(name) {
+            None => return Ok(None),
+            Some(Value::Bool(flag)) => Some(flag),
+            Some(Value::String(text)) => text.trim().to_ascii_lowercase().parse().ok(),
+            Some(_) => None,
+        };
+        read.map(Some).ok_or_else(|| invalid(format!("{name:?} must be true or false")))
+    }
+
+    /// How often something happened, if something is said.
+    pub(crate) fn count(&mut self, name: &'static str) -> Result<Option<u64>, CallError> {
+        let read = match self.take(name) {
+            None => return Ok(None),
+            Some(Value::String(text)) => text.trim().parse().ok(),
+            Some(value) => value.as_u64(),
+        };
+        read.map(Some).ok_or_else(|| invalid(format!("{name:?} must be a whole number, 0 at least")))
     }
 
     /// Refuses what is left.

@@ -19,7 +19,7 @@ const MOST_TOLD: usize = 8;
 
 pub(crate) fn entry() -> Value {
     let properties = json!({
-        "name": {"type": "string", "description": "The unique name, such as \"github.create_issue\"", "maxLength": 128},
+        "name": {"type": "string", "description": "The unique name, such as \"github.create_issue\"", "maxLength": 200},
         "description": {
             "type": "string", "maxLength": LONGEST_DESCRIPTION,
             "description": "What the tool does and when to use it; tools are found by this"
@@ -29,6 +29,9 @@ pub(crate) fn entry() -> Value {
         "input_schema": {"type": "object", "description": "The JSON Schema of its arguments"},
         "output_schema": {"type": "object", "description": "The JSON Schema of its result"},
         "mcp_server": {"type": "string", "description": "The MCP server that has the tool"},
+        "defer_loading": {"type": "boolean", "default": true, "description": "Whether clients load it only when it was searched for"},
+        "use_frequency": {"type": "integer", "minimum": 0, "default": 0, "description": "How often it was used elsewhere"},
+        "last_used": {"type": "string", "description": "When it was last used elsewhere, RFC 3339"},
         "definition": {
             "type": "object",
             "description": "A whole Toolrail definition (such as one of type \"http\") instead of the other arguments; the tool can \
@@ -171,6 +174,9 @@ impl Proposed {
             input_schema: arguments.object("input_schema")?,
             output_schema: arguments.object("output_schema")?,
             mcp_server: arguments.text("mcp_server")?,
+            defer_loading: arguments.flag("defer_loading")?,
+            use_frequency: arguments.count("use_frequency")?,
+            last_used: arguments.text("last_used")?,
         };
         arguments.finish()?;
         let proposed = match definition {
@@ -237,6 +243,9 @@ struct Others {
     input_schema: Option<Value>,
     output_schema: Option<Value>,
     mcp_server: Option<String>,
+    defer_loading: Option<bool>,
+    use_frequency: Option<u64>,
+    last_used: Option<String>,
 }
 
 impl Others {
@@ -248,6 +257,9 @@ impl Others {
             ("input_schema", self.input_schema.is_some()),
             ("output_schema", self.output_schema.is_some()),
             ("mcp_server", self.mcp_server.is_some()),
+            ("defer_loading", self.defer_loading.is_some()),
+            ("use_frequency", self.use_frequency.is_some()),
+            ("last_used", self.last_used.is_some()),
         ];
         given.into_iter().find_map(|(name, there)| there.then_some(name))
     }
@@ -263,7 +275,12 @@ impl Others {
         };
         let text = |text: Option<String>| text.filter(|text| !text.trim().is_empty()).map(Value::from);
         let mut metadata = Map::new();
-        metadata.extend(text(self.mcp_server).map(|server| ("mcpServer".to_owned(), server)));
+        let used = [
+            ("mcpServer", text(self.mcp_server)),
+            ("useFrequency", self.use_frequency.map(Value::from)),
+            ("lastUsed", text(self.last_used)),
+        ];
+        metadata.extend(used.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         let fields = [
             ("name", Some(name.into())),
             ("description", text(Some(description))),
@@ -272,6 +289,7 @@ impl Others {
             ("tags", Some(json!(self.tags)).filter(|_| !self.tags.is_empty())),
             ("inputSchema", self.input_schema),
             ("outputSchema", self.output_schema),
+            ("deferLoading", self.defer_loading.map(Value::from)),
             (METADATA, Some(Value::Object(metadata))),
         ];
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));

@@ -1,6 +1,7 @@
 //! A document becomes a tool, or whatever else its kind makes of it: form, kind, schemas, header annotations and warnings,
 //! every fault collected.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,7 +14,7 @@ use toolrail_core::{
 use crate::described::Described;
 use crate::entry::SourceId;
 use crate::item::Item;
-use crate::lazy_executor::{LazyExecutor, ToolExecutor};
+use crate::lazy_executor::{LazyExecutor, Running, ToolExecutor};
 use crate::offered::{Prompt, Resource};
 use crate::tool::{Arguments, Tool};
 use crate::usage::{UseCount, UseLog};
@@ -137,14 +138,30 @@ impl Compiler {
 
     /// The executor of a document, with its policies, if it compiles. Only for what [`Self::compile`] let pass: what it may
     /// do is not looked at again.
-    pub(crate) fn executor(&self, text: &str) -> Option<Arc<dyn Executor>> {
+    pub(crate) fn executor(&self, text: &str) -> Option<Running> {
         let document = serde_json::from_str(text).ok()?;
-        let compiled = self.form.check(&document, |definition, compiled, _| match compiled?.made {
-            Made::Tool(executor) => Some((self.wrap)(&definition, executor)),
-            Made::Prompt(_) | Made::Resource(_) | Made::Template(_) | Made::Upstream(_) => None,
+        let compiled = self.form.check(&document, |definition, compiled, _| {
+            let compiled = compiled?;
+            let known = known_arguments(&definition, &compiled);
+            match compiled.made {
+                Made::Tool(executor) => Some(Running { executor: (self.wrap)(&definition, executor), known }),
+                Made::Prompt(_) | Made::Resource(_) | Made::Template(_) | Made::Upstream(_) => None,
+            }
         });
         compiled.0
     }
+}
+
+/// The arguments that it uses or its schema declares; nothing where it may use any.
+fn known_arguments(definition: &Definition, compiled: &Compiled) -> Option<Box<[Box<str>]>> {
+    if compiled.uses_other_arguments {
+        return None;
+    }
+    let properties = definition.input_schema.as_ref().and_then(|schema| schema.get("properties"));
+    let declared = properties.and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str());
+    let used = compiled.arguments.iter().map(|usage| usage.name.as_str());
+    let known: BTreeSet<&str> = declared.chain(used).collect();
+    Some(known.into_iter().map(Into::into).collect())
 }
 
 /// Fields that would have no effect are refused.
@@ -176,6 +193,7 @@ fn tool_of(
         lint::warn_of_poor_definition(&definition, problems);
     }
     lint::warn_of_hidden_built_in(&definition, problems);
+    lint::warn_of_alias(&definition, problems);
     let arguments = compiled.map(|compiled| compiled.arguments.as_slice()).unwrap_or_default();
     lint::check_arguments(&definition, arguments, problems);
     if let Some(compiled) = compiled.filter(|compiled| !compiled.uses_other_arguments) {

@@ -1,7 +1,7 @@
 //! Warnings about poor definitions (R30): they work, but a model will choose or fill them badly.
 
 use serde_json::{Map, Value, json};
-use toolrail_core::{ArgumentUse, Definition, METADATA, Problems, Validator, closest};
+use toolrail_core::{ArgumentUse, Definition, METADATA, Problems, ToolName, Validator, closest};
 
 use crate::built_in::is_discovery_tool;
 
@@ -11,6 +11,17 @@ pub(crate) fn warn_of_hidden_built_in(definition: &Definition, problems: &mut Pr
     if is_discovery_tool(name) {
         let message = format!(
             "hides the built-in discovery tool {name:?} of the gateway, so that clients get this one instead; take another name unless that is meant"
+        );
+        problems.warning("/name", message);
+    }
+}
+
+/// Notes that clients call the tool otherwise, because they cannot carry its name (C32).
+pub(crate) fn warn_of_alias(definition: &Definition, problems: &mut Problems) {
+    if let Some(alias) = definition.name.alias().filter(|_| definition.kind != METADATA) {
+        let message = format!(
+            "clients carry at most {} of A-Z a-z 0-9 _ . -, so the tool is listed to them as {alias:?}; both names can be called",
+            ToolName::MAX_LENGTH
         );
         problems.warning("/name", message);
     }

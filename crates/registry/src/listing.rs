@@ -56,9 +56,13 @@ pub(crate) fn entries_of(definition: &Definition, input_schema: &Value) -> (Byte
 
 fn entry_of(definition: &Definition, input_schema: &Value, output_schema: Option<&Value>) -> Value {
     let mut entry = Map::new();
-    entry.insert("name".into(), definition.name.as_str().into());
-    if let Some(title) = &definition.title {
-        entry.insert("title".into(), title.as_str().into());
+    let alias = definition.name.alias();
+    let name = alias.as_deref().unwrap_or(definition.name.as_str());
+    entry.insert("name".into(), name.into());
+    // Whoever reads a list sees the name that its author gave, where a client has to call it otherwise.
+    let title = definition.title.as_deref().or(alias.as_ref().map(|_| definition.name.as_str()));
+    if let Some(title) = title {
+        entry.insert("title".into(), title.into());
     }
     if let Some(description) = &definition.description {
         entry.insert("description".into(), description.as_str().into());
@@ -79,6 +83,9 @@ fn entry_of(definition: &Definition, input_schema: &Value, output_schema: Option
 
 fn meta_of(definition: &Definition) -> Map<String, Value> {
     let mut meta = Map::new();
+    if definition.name.alias().is_some() {
+        meta.insert("toolrail/name".into(), definition.name.as_str().into());
+    }
     if let Some(category) = &definition.category {
         meta.insert("toolrail/category".into(), category.as_str().into());
     }

@@ -55,6 +55,8 @@ struct Texts<'s> {
     entry: &'s Entry,
     tool: &'s Arc<Tool>,
     read: ReadEntry<'s>,
+    /// What clients call it, where they cannot carry its name.
+    alias: Option<String>,
 }
 
 impl<'s> Texts<'s> {
@@ -63,7 +65,7 @@ impl<'s> Texts<'s> {
         let Some(Item::Tool(tool)) = entry.live() else {
             return None;
         };
-        Some(Self { entry, tool, read: read_entry(&tool.entry) })
+        Some(Self { entry, tool, read: read_entry(&tool.entry), alias: tool.name.alias() })
     }
 
     /// The upstream that offers it.
@@ -72,7 +74,7 @@ impl<'s> Texts<'s> {
     }
 
     fn document<'d>(&'d self, servers: &'d Servers<'s>) -> Document<'d> {
-        let Self { entry, tool, read } = self;
+        let Self { entry, tool, read, alias } = self;
         let parameter = |(name, description): &'d (Cow<'s, str>, Option<Cow<'s, str>>)| Parameter {
             name,
             description: description.as_deref(),
@@ -81,7 +83,7 @@ impl<'s> Texts<'s> {
             name: tool.name.as_str(),
             title: read.title.as_deref(),
             description: tool.description.as_deref().unwrap_or_default(),
-            tags: tool.tags.iter().map(|tag| &**tag).collect(),
+            tags: tool.tags.iter().map(|tag| &**tag).chain(alias.as_deref()).collect(),
             category: tool.category.as_deref(),
             server: entry.server(),
             server_description: self.upstream().and_then(|server| servers.description(server)),

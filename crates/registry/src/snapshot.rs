@@ -175,9 +175,9 @@ impl Snapshot {
         let folded = Tool::folded(name);
         let shared = &self.published.spaces.shared;
         let entry = match &self.own {
-            None => shared.get(&folded),
+            None => shared.named(&folded),
             Some((_, own)) => {
-                own.get(&folded).or_else(|| shared.get(&folded).filter(|entry| !hides(own, entry)))
+                own.named(&folded).or_else(|| shared.named(&folded).filter(|entry| !hides(own, entry)))
             }
         };
         entry.filter(|entry| self.has(entry))
@@ -194,7 +194,7 @@ impl Snapshot {
 
     /// The definition of exactly that tenant, or of exactly the shared ones: for administrators.
     pub fn entry_of(&self, tenant: Option<&str>, name: &str) -> Option<&Arc<Entry>> {
-        self.published.spaces.of(tenant)?.get(&Tool::folded(name))
+        self.published.spaces.of(tenant)?.named(&Tool::folded(name))
     }
 
     /// The tools that may be called, in order of their folded names. Gathered when first asked for: see

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync};
-use toolrail_core::Problem;
+use toolrail_core::{Problem, ToolName};
 use toolrail_search::Index;
 
 use crate::entry::Entry;
@@ -20,6 +20,8 @@ use crate::tool::Tool;
 #[derive(Clone)]
 pub(crate) struct Space {
     by_name: HashTrieMapSync<Arc<str>, Arc<Entry>>,
+    /// The names of tools by their folded aliases: those that clients cannot carry.
+    aliases: HashTrieMapSync<String, Arc<str>>,
     in_order: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
     /// Those with problems.
     troubled: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
@@ -36,6 +38,7 @@ impl Default for Space {
     fn default() -> Self {
         Self {
             by_name: HashTrieMapSync::new_sync(),
+            aliases: HashTrieMapSync::new_sync(),
             in_order: RedBlackTreeMapSync::new_sync(),
             troubled: RedBlackTreeMapSync::new_sync(),
             tally: Tally::default(),
@@ -49,6 +52,11 @@ impl Default for Space {
 impl Space {
     pub(crate) fn get(&self, folded: &str) -> Option<&Arc<Entry>> {
         self.by_name.get(folded)
+    }
+
+    /// The entry of that name, or else the one whose alias it is.
+    pub(crate) fn named(&self, folded: &str) -> Option<&Arc<Entry>> {
+        self.get(folded).or_else(|| self.get(self.aliases.get(folded)?))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -71,6 +79,9 @@ impl Space {
     fn set(&mut self, name: &Arc<str>, entry: Option<Arc<Entry>>) {
         if let Some(before) = self.by_name.get(name) {
             self.tally.remove(before);
+            if let Some(alias) = alias_of(before) {
+                self.aliases.remove_mut(&alias);
+            }
             if !before.problems.is_empty() {
                 self.troubled.remove_mut(name);
             }
@@ -81,12 +92,20 @@ impl Space {
             return;
         };
         self.tally.add(&entry);
+        if let Some(alias) = alias_of(&entry) {
+            self.aliases.insert_mut(alias, Arc::clone(name));
+        }
         if !entry.problems.is_empty() {
             self.troubled.insert_mut(Arc::clone(name), Arc::clone(&entry));
         }
         self.by_name.insert_mut(Arc::clone(name), Arc::clone(&entry));
         self.in_order.insert_mut(Arc::clone(name), entry);
     }
+}
+
+/// The alias of a tool whose name clients cannot carry, folded.
+fn alias_of(entry: &Entry) -> Option<String> {
+    entry.tool()?.name.alias().map(|alias| ToolName::fold(&alias))
 }
 
 /// The shared entries, and those of every tenant.

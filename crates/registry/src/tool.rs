@@ -97,7 +97,8 @@ impl Tool {
         let lesson = counts.then(|| self.uses.count(self, principal, caller)).flatten();
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
-        let result = executor.execute(&call).await?;
+        let mut result = executor.execute(&call).await?;
+        result.notes.extend(self.executor.unused(call.arguments));
         let lesson = lesson.filter(|_| !result.is_error);
         let result = self.check_output(result)?;
         lesson.into_iter().for_each(Lesson::learn);
@@ -109,7 +110,10 @@ impl Tool {
         let arguments = self.arguments(raw)?;
         let tool = self.name.as_str();
         let arguments = object_of(&arguments);
-        self.executor.get()?.preview(&Call { tool, arguments, raw, principal, caller: &Mute })
+        let mut preview =
+            self.executor.get()?.preview(&Call { tool, arguments, raw, principal, caller: &Mute })?;
+        preview.notes.extend(self.executor.unused(arguments));
+        Ok(preview)
     }
 
     fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {

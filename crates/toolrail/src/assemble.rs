@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Problem, Retention,
-    Secrets, Severity, Store, ToolName, Tools, async_trait,
+    Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission, Principal,
+    Problem, Retention, Secrets, Severity, Store, ToolName, Tools, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Services};
@@ -166,11 +166,15 @@ fn compiler_on(runtime: &Runtime) -> Compiler {
 
 /// What kinds run with. `given` secrets hold unless the environment has them too.
 fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<Runtime> {
+    // What comes with the program is for a service on this machine.
+    let here = || Binding { hosts: HostPattern::loopback(), programs: false };
+    let of_program: Vec<(String, Binding)> = given.iter().map(|(key, _)| (key.clone(), here())).collect();
     let given = given.into_iter().map(|(key, value)| (format!("{}{key}", Secrets::PREFIX), value));
     let listed: Vec<String> = settings.secrets.iter().map(|secret| secret.name.clone()).collect();
     let bindings = settings.secrets.iter();
     let bindings = bindings.filter_map(|secret| Some((secret.name.clone(), secret.binding.clone()?)));
-    let secrets = Secrets::from_environment(given.chain(config::environment()), &listed).bound(bindings);
+    let secrets = Secrets::from_environment(given.chain(config::environment()), &listed);
+    let secrets = secrets.bound(of_program.into_iter().chain(bindings));
     let runtime = Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(secrets),

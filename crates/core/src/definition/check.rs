@@ -263,7 +263,7 @@ fn check_tags(tags: &[String], problems: &mut Problems) {
 
 /// The name; a stand-in if it is wrong, so that the rest is still searched for faults.
 fn checked_name(members: &mut Map<String, Value>, kind: &str, problems: &mut Problems) -> ToolName {
-    let parse = if kind == METADATA { ToolName::described } else { ToolName::parse };
+    let parse = if kind == METADATA { ToolName::described } else { ToolName::defined };
     let given = members.get("name").and_then(Value::as_str).map(parse);
     match given {
         Some(Ok(name)) => name,

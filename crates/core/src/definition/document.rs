@@ -12,8 +12,9 @@ pub struct Document {
     /// Where editors find the schema of this file; has no other effect.
     #[serde(rename = "$schema", default)]
     pub schema: Option<String>,
-    /// The unique name: 1 to 64 characters of A-Z a-z 0-9 _ . - (upper and lower case count as the same). A tool of type
-    /// `metadata` may have any name of up to 128 characters.
+    /// The unique name: 1 to 200 letters and digits of any script and _ . - (upper and lower case of A-Z count as the same).
+    /// Clients carry 64 of A-Z a-z 0-9 _ . - at most: any other name is listed to them under an alias, and both can be called.
+    /// A tool of type `metadata` may have any name of up to 200 characters.
     pub name: String,
     /// A name for people, shown instead of `name` where there is room.
     #[serde(default)]

@@ -54,6 +54,13 @@ pub struct Definition {
     pub registered_by: Option<RegisteredBy>,
 }
 
+impl Definition {
+    /// Whether it says that it proves itself.
+    pub fn wants_auth(&self) -> bool {
+        self.auth.as_ref().is_some_and(|auth| *auth != Auth::None)
+    }
+}
+
 /// How a tool proves itself to its upstream. The texts are templates.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Auth {

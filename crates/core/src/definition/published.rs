@@ -38,7 +38,7 @@ pub(super) fn file_schema(checked: &Value, kinds: &[Arc<dyn AnyKind>]) -> Value 
     })
 }
 
-/// What names may be: any for tools that are only described, those that every client takes for others.
+/// What names may be: any for tools that are only described, letters of any script for others.
 fn names() -> [(String, Value); 3] {
     let name = |pattern: &str| json!({"properties": {"name": {"pattern": pattern}}});
     let says_so = json!({"properties": {"type": {"const": METADATA}}, "required": ["type"]});
@@ -46,6 +46,6 @@ fn names() -> [(String, Value); 3] {
     [
         ("if".to_owned(), described),
         ("then".to_owned(), name(ToolName::DESCRIBED_PATTERN)),
-        ("else".to_owned(), name(ToolName::PATTERN)),
+        ("else".to_owned(), name(ToolName::DEFINED_PATTERN)),
     ]
 }

@@ -49,7 +49,7 @@ pub(super) fn take_out(
 /// The form of one field.
 fn form_of(field: &str) -> Value {
     match field {
-        "retry" => object(&[
+        "retry" => number_or(&[
             ("maxAttempts", count()),
             ("backoffMs", whole()),
             ("multiplier", number()),
@@ -80,7 +80,7 @@ fn form_of(field: &str) -> Value {
             ("permittedNumberOfCallsInHalfOpenState", count()),
             ("automaticTransitionFromOpenToHalfOpenEnabled", flag()),
         ]),
-        "rateLimit" => object(&[
+        "rateLimit" => number_or(&[
             ("limit", count()),
             ("periodMs", whole()),
             ("burst", count()),
@@ -99,6 +99,13 @@ fn object(fields: &[(&str, Value)]) -> Value {
     let fields = fields.iter().map(|(name, form)| ((*name).to_owned(), form.clone()));
     let properties: Map<String, Value> = fields.collect();
     json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// The same, or a number that says the first of them.
+fn number_or(fields: &[(&str, Value)]) -> Value {
+    let mut form = object(fields);
+    form["type"] = json!(["object", "integer"]);
+    form
 }
 
 fn count() -> Value {

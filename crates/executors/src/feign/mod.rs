@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::time::Instant;
 use toolrail_core::{
-    Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, Made, Outcome, Preview, Problems,
+    Auth, Call, CallError, Compiled, Definition, ErrorCode, Executor, Kind, Made, Outcome, Preview, Problems,
     async_trait,
 };
 
@@ -17,6 +17,7 @@ use crate::kinds::Runtime;
 use crate::outbound::{Incoming, Outgoing};
 use crate::request::{
     Base, Proof, Request, Target, Written, arguments_of, publish, reach, shown, split_path,
+    told_without_token,
 };
 use crate::service::Shared;
 use crate::template::{Braces, Compiler, Rendering, scan};
@@ -57,6 +58,7 @@ impl Kind for Feign {
         let bases = compile_bases(&settings, service, &mut compiler);
         let written = written_path(settings.path.as_deref().unwrap_or_default(), &mut compiler);
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
+        let lacking = proof.as_ref().and_then(Proof::unapplied);
         let request = written
             .and_then(|written| Request::compile(&written, &settings.request(service), proof, &mut compiler));
         reach::check(bases.as_deref().unwrap_or_default(), &mut compiler);
@@ -71,6 +73,7 @@ impl Kind for Feign {
             instances: Instances::new(targets),
             service: settings.service,
             answer: answer?,
+            lacking,
         };
         Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments, needs })
     }
@@ -152,6 +155,8 @@ struct FeignExecutor {
     instances: Instances,
     service: Option<String>,
     answer: Answer,
+    /// How it proves itself, where that is not applied yet.
+    lacking: Option<Auth>,
 }
 
 #[async_trait]
@@ -170,7 +175,8 @@ impl Executor for FeignExecutor {
         };
         draft.assemble(&self.runtime.client).await?;
         let incoming = self.send(draft.into_outgoing(http::Uri::default()), targets).await?;
-        self.answer.outcome(incoming, call.arguments).await
+        let status = incoming.status;
+        told_without_token(self.lacking.as_ref(), status, self.answer.outcome(incoming, call.arguments).await)
     }
 
     fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError> {

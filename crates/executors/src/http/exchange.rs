@@ -1,12 +1,14 @@
 //! One HTTP request to a URL, and what becomes of its answer, compiled: for every kind that has a block `http`.
 
-use toolrail_core::{Call, CallError, Definition, Outcome, Preview};
+use toolrail_core::{Auth, Call, CallError, Definition, Outcome, Preview};
 
 use super::settings::HttpSettings;
 use crate::answer::Answer;
 use crate::kinds::Runtime;
 use crate::outbound::Incoming;
-use crate::request::{Base, Proof, Request, SplitUrl, Target, Written, reach, shown, split_path, split_url};
+use crate::request::{
+    Base, Proof, Request, SplitUrl, Target, Written, reach, shown, split_path, split_url, told_without_token,
+};
 use crate::service::Shared;
 use crate::template::{Braces, Compiler, Piece, Rendering, scan};
 
@@ -16,6 +18,8 @@ pub(crate) struct Exchange {
     request: Request,
     target: Target,
     answer: Answer,
+    /// How it proves itself, where that is not applied yet.
+    lacking: Option<Auth>,
 }
 
 /// The block `http`, and where it stands.
@@ -79,11 +83,12 @@ impl Exchange {
         }
         let written = Written { path: split.path, query: split.query, pointer };
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
+        let lacking = proof.as_ref().and_then(Proof::unapplied);
         let request = Request::compile(&written, &settings.request(place, service), proof, compiler);
         reach::check(base.as_slice(), compiler);
         let (request, base) = (request?, base?);
         let target = Target::new(base, request.fixed());
-        Some(Self { request, target, answer: answer? })
+        Some(Self { request, target, answer: answer?, lacking })
     }
 
     /// What becomes of the answer.
@@ -108,7 +113,8 @@ impl Exchange {
     /// Sends the request of a call and reads the answer.
     pub(crate) async fn outcome(&self, call: &Call<'_>, runtime: &Runtime) -> Outcome {
         let incoming = self.send(call, runtime).await?;
-        self.answer.outcome(incoming, call.arguments).await
+        let status = incoming.status;
+        told_without_token(self.lacking.as_ref(), status, self.answer.outcome(incoming, call.arguments).await)
     }
 
     /// What `send` would send.

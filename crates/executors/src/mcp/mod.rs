@@ -91,7 +91,7 @@ impl Kind for Mcp {
     ) -> Option<Compiled> {
         settings.check_way(problems);
         check_effect(&settings, definition, problems);
-        let selection = settings.selection(definition.name.as_str(), problems);
+        let selection = settings.selection(&definition.name, problems);
         let mut compiler = Compiler::on(&self.runtime, problems);
         let way = self.way(&settings, definition, &mut compiler);
         for argument in std::mem::take(&mut compiler.arguments) {
@@ -127,7 +127,7 @@ fn needs_of(settings: &McpSettings) -> impl Iterator<Item = Need> {
 
 /// Notes what has no effect on a server.
 fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut Problems) {
-    if settings.command.is_some() && definition.auth.is_some() {
+    if settings.command.is_some() && definition.wants_auth() {
         problems.error("/auth", "has no effect with mcp.command; give the program its secrets in env");
     }
     if definition.response_mapping != ResponseMapping::Passthrough {

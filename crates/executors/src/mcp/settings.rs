@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolrail_core::Problems;
+use toolrail_core::{Problems, ToolName};
 
 use super::pattern::Pattern;
 use crate::request::RequestSettings;
@@ -100,6 +100,7 @@ pub(super) struct Selection {
     exclude: Vec<Pattern>,
 }
 
+const LONGEST_PREFIX: usize = 48;
 const ANSWER_MS: u64 = 60_000;
 const CONNECT_MS: u64 = 10_000;
 const MESSAGE_BYTES: u64 = 8 << 20;
@@ -169,8 +170,13 @@ impl McpSettings {
         }
     }
 
-    pub(super) fn selection(&self, name: &str, problems: &mut Problems) -> Selection {
-        let prefix = self.prefix.clone().unwrap_or_else(|| format!("{name}_"));
+    pub(super) fn selection(&self, name: &ToolName, problems: &mut Problems) -> Selection {
+        let default = || match name.alias() {
+            None => format!("{name}_"),
+            // The names of its tools begin with it, which clients must be able to carry.
+            Some(_) => format!("{}_", name.shortened_to(LONGEST_PREFIX - 1)),
+        };
+        let prefix = self.prefix.clone().unwrap_or_else(default);
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         if let Some(bad) = prefix.chars().find(|c| !is_allowed(*c)) {
             problems.error(
@@ -178,8 +184,10 @@ impl McpSettings {
                 format!("{bad:?} is not allowed in a tool name; use A-Z a-z 0-9 _ . -"),
             );
         }
-        if prefix.len() > 48 {
-            problems.error("/mcp/prefix", "is longer than 48 characters, names have 64 at most; shorten it");
+        if prefix.len() > LONGEST_PREFIX {
+            let words =
+                format!("is longer than {LONGEST_PREFIX} characters, names have 64 at most; shorten it");
+            problems.error("/mcp/prefix", words);
         }
         let patterns = |list: &Vec<String>| list.iter().map(|text| Pattern::new(text)).collect();
         Selection {

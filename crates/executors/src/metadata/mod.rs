@@ -43,7 +43,7 @@ impl Kind for Metadata {
         problems: &mut Problems,
     ) -> Option<Compiled> {
         let given = [
-            ("/auth", definition.auth.is_some()),
+            ("/auth", definition.wants_auth()),
             ("/responseMapping", definition.response_mapping != ResponseMapping::Passthrough),
             ("/policy/timeoutMs", definition.policy.timeout_ms.is_some()),
         ];

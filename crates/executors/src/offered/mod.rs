@@ -35,7 +35,7 @@ pub(crate) fn check_fields(definition: &Definition, http: Option<&HttpSettings>,
     }
     let kind = &definition.kind;
     let of_requests = [
-        ("auth", definition.auth.is_some()),
+        ("auth", definition.wants_auth()),
         ("responseMapping", definition.response_mapping != ResponseMapping::Passthrough),
     ];
     for (field, _) in of_requests.into_iter().filter(|(_, there)| *there) {

@@ -3,10 +3,12 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use http::HeaderName;
 use http::header::AUTHORIZATION;
+use http::{HeaderName, StatusCode};
 use serde_json::Map;
-use toolrail_core::{ApiKeyPlace, Auth, CallError, Definition, ErrorCode, MASK, Problems, Secret, Secrets};
+use toolrail_core::{
+    ApiKeyPlace, Auth, CallError, Definition, ErrorCode, MASK, Outcome, Problems, Secret, Secrets,
+};
 
 use super::query::{Parameter, encoded_name};
 use super::{RequestSettings, headers};
@@ -28,6 +30,24 @@ impl<'a> Proof<'a> {
     pub(crate) fn of(definition: &'a Definition) -> Option<Self> {
         Some(Self { auth: definition.auth.as_ref()?, pointer: "/auth".to_owned() })
     }
+
+    /// The way itself, if nothing applies it yet.
+    pub(crate) fn unapplied(&self) -> Option<Auth> {
+        matches!(self.auth, Auth::OAuth2(_)).then(|| self.auth.clone())
+    }
+}
+
+/// Says why there was no credential, where an upstream refuses a request that should have had a token.
+pub(crate) fn told_without_token(proof: Option<&Auth>, status: StatusCode, outcome: Outcome) -> Outcome {
+    let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+    outcome.map_err(|mut error| {
+        if refused && matches!(proof, Some(Auth::OAuth2(_))) {
+            error.message.push_str(
+                "; no token was sent: \"oauth2\" is not applied yet, so whoever wrote the definition must give a token with \"bearer\"",
+            );
+        }
+        error
+    })
 }
 
 /// A compiled credential.

@@ -32,7 +32,7 @@ use headers::Headers;
 use path::Path;
 use query::{Parameter, write_parameters};
 
-pub(crate) use auth::Proof;
+pub(crate) use auth::{Proof, told_without_token};
 pub(crate) use body::decode_base64;
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};

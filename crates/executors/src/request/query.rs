@@ -170,7 +170,10 @@ fn pairs<'p>(pieces: &[Piece<'p>]) -> Vec<Vec<Piece<'p>>> {
 }
 
 fn url_parameter(pair: &[Piece<'_>], pointer: &str, compiler: &mut Compiler<'_>) -> Option<Parameter> {
-    if let [Piece::Literal(_)] = pair {
+    if let [Piece::Literal(text)] = pair {
+        if let Some((name, value)) = text.split_once('=') {
+            written_out::warn(name, value, pointer, compiler.problems);
+        }
         return compiler
             .pieces(pair, pointer, Place::UrlQuery)?
             .literal()
@@ -191,5 +194,9 @@ fn url_parameter(pair: &[Piece<'_>], pointer: &str, compiler: &mut Compiler<'_>)
     let mut value: Vec<_> =
         [Piece::Literal(start)].into_iter().filter(|piece| *piece != Piece::Literal("")).collect();
     value.extend(rest);
-    Some(Parameter::Value(format!("{name}="), compiler.pieces(&value, pointer, Place::UrlQuery)?))
+    let template = compiler.pieces(&value, pointer, Place::UrlQuery)?;
+    Some(match template.literal() {
+        Some(value) => Parameter::Literal(format!("{name}={value}")),
+        None => Parameter::Value(format!("{name}="), template),
+    })
 }

@@ -13,4 +13,5 @@ mod previews;
 mod problems;
 mod prompts;
 mod resources;
+mod supplied;
 mod tool;

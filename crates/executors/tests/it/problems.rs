@@ -96,9 +96,7 @@ fn faults_of_the_http_block() {
             "/http/bodyType",
             "json, form, multipart",
         ),
-        (http(json!({"retry": {}})), "/http/retry", "not supported yet"),
-        (http(json!({"circuitBreaker": {}})), "/http/circuitBreaker", "not supported yet"),
-        (http(json!({"rateLimit": {}})), "/http/rateLimit", "not supported yet"),
+        (http(json!({"retry": {"tries": 3}})), "/http/retry/tries", "unknown field"),
         (http(json!({"timeout_ms": 5})), "/http/timeout_ms", "did you mean \"timeoutMs\""),
     ];
     for (definition, pointer, words) in cases {
@@ -225,7 +223,7 @@ fn faults_of_auth() {
 fn faults_of_the_feign_block() {
     let cases = [
         (json!({"path": "/x"}), "/feign", "needs baseUrl"),
-        (json!({"service": "users", "path": "/x"}), "/feign/service", "not supported yet"),
+        (json!({"service": "users", "path": "/x"}), "/feign/service", "there is no service \"users\""),
         (
             json!({"baseUrl": "http://h", "instances": ["http://i"], "path": "/x"}),
             "/feign/instances",
@@ -248,7 +246,7 @@ fn faults_of_the_feign_block() {
         ),
         (json!({"baseUrl": "http://h", "path": "/x#y"}), "/feign/path", "never sent"),
         (json!({"baseUrl": "http://h", "path": "/x", "method": "BREW"}), "/feign/method", "use one of"),
-        (json!({"baseUrl": "http://h", "path": "/x", "retry": 1}), "/feign/retry", "not supported yet"),
+        (json!({"baseUrl": "http://h", "path": "/x", "retry": true}), "/feign/retry", "must be of type"),
         (json!({"baseUrl": "http://h", "path": "/x", "url": "http://h"}), "/feign/url", "unknown field"),
     ];
     for (settings, pointer, words) in cases {

@@ -115,3 +115,40 @@ fn a_group_may_not_be_called_what_means_something_else() {
     let text = "groups: {a-1: {tools: [a]}}\n";
     assert!(ConfigFile::parse(Path::new("c.yaml"), text).is_ok());
 }
+
+/// B1: whoever reaches the gateway finds and calls tools; registering them needs the operator's word.
+#[test]
+fn discovery_only_reads_unless_something_is_said() {
+    let settings = ConfigFile::default().settle().unwrap();
+    assert_eq!(settings.endpoints.of(None).unwrap().discovery, Discovery::ReadOnly);
+}
+
+#[test]
+fn secrets_are_listed_or_bound_and_flags_never_unbind_them() {
+    let parse = |text: &str| ConfigFile::parse(Path::new("c.yaml"), text).unwrap();
+    let bound = parse("secrets: {A: {hosts: [a.example, '*.b.example:8443']}, B: {}, C: {programs: true}}");
+    let flags = ConfigFile {
+        secrets: Some(SecretsFile(vec![
+            ListedSecret::parse("A").unwrap(),
+            ListedSecret::parse("D@h+i.example").unwrap(),
+        ])),
+        ..ConfigFile::default()
+    };
+    let settings = flags.or(bound).settle().unwrap();
+    let told: Vec<String> = settings
+        .secrets
+        .iter()
+        .map(|secret| {
+            let places = secret.binding.as_ref().map(toolrail_core::Binding::places);
+            format!("{} {}", secret.name, places.unwrap_or_else(|| "anywhere".into()))
+        })
+        .collect();
+    let expected = [
+        "A a.example and *.b.example:8443",
+        "B anywhere",
+        "C programs that mcp definitions start",
+        "D h and i.example",
+    ];
+    assert_eq!(told, expected);
+    assert!(ListedSecret::parse("A@http://h").is_err());
+}

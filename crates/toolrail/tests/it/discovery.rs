@@ -348,6 +348,35 @@ async fn read_only_discovery_neither_registers_nor_removes() -> Result<()> {
     Ok(())
 }
 
+/// R72: what is registered comes back whole.
+#[tokio::test]
+async fn all_that_is_known_of_a_tool_is_taken_and_given() -> Result<()> {
+    let gateway = started().await?;
+    let arguments = json!({
+        "name": "sky.now", "description": "Weather now.", "mcp_server": "sky", "defer_loading": false, "category": "sky",
+        "tags": ["a", "b", "a"], "use_frequency": 7, "last_used": "2025-01-02T03:04:05Z",
+        "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}},
+        "output_schema": {"type": "object", "properties": {"sky": {"type": "string"}}},
+    });
+    answer(&tool(&gateway, "register_tool", arguments.clone()).await?);
+    let shown = answer(&tool(&gateway, "get_tool_definition", json!({"tool_name": "sky.now"})).await?);
+    for field in [
+        "name",
+        "description",
+        "mcp_server",
+        "defer_loading",
+        "category",
+        "use_frequency",
+        "input_schema",
+        "output_schema",
+    ] {
+        assert_eq!(shown[field], arguments[field], "{shown}");
+    }
+    assert_eq!(shown["tags"], json!(["a", "b"]));
+    assert!(shown["last_used"].as_str().unwrap().starts_with("2025-01-02T03:04:05"), "{shown}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn the_configured_method_is_the_one_where_none_is_named() -> Result<()> {
     let folder = tempfile::tempdir()?;

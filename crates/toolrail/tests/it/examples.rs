@@ -119,6 +119,7 @@ impl Reader {
         copy(&repository().join("examples"), &examples, "127.0.0.1:8081")?;
         let mut builder = gateway()
             .arg("--demo")
+            .env("TOOLRAIL_SECRETS", "DEMO_KEY@127.0.0.1,DEMO_PASSWORD@127.0.0.1")
             .env("TOOLRAIL_SECRET_DEMO_KEY", "k-12345678")
             .env("TOOLRAIL_SECRET_DEMO_PASSWORD", "p-12345678");
         if let Some(served) = served {

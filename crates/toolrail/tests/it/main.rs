@@ -45,6 +45,7 @@ mod sources;
 mod store_url;
 mod stores;
 mod subscriptions;
+mod supplied;
 mod support;
 mod sync;
 mod sync_api;
