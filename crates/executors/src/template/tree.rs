@@ -35,6 +35,7 @@ impl Compiler<'_> {
     }
 
     fn tree_with(&mut self, value: &Value, pointer: &str, member_pointer: MemberPointer) -> Option<Tree> {
+        let filled = self.filled.len();
         let tree = match value {
             Value::String(text) => Some(Tree::Leaf(self.template(text, pointer, Place::Text)?)),
             Value::Array(items) => {
@@ -56,7 +57,9 @@ impl Compiler<'_> {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => Some(fixed(value)),
         };
-        tree.map(|tree| if tree.is_fixed() { fixed(value) } else { tree })
+        // With variables filled in it is not what was written any more.
+        let as_written = self.filled.len() == filled;
+        tree.map(|tree| if as_written && tree.is_fixed() { fixed(value) } else { tree })
     }
 
     /// Notes a key that holds a template: names are part of the shape, which no argument may change.

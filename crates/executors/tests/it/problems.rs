@@ -42,7 +42,7 @@ fn faults_of_the_url() {
         ("http://h/{{args.id|nope}}", "does not exist"),
         ("http://h/?{{args.k}}=1", "cannot be a template"),
         ("http://h/?a{{args.k}}=1", "cannot be a template"),
-        ("http://h/{{env.X}}", "only args and secrets"),
+        ("http://h/{{env.X}}", "only args, secrets and vars"),
         ("http://h/{{arg.city}}", "did you mean {{args.city}}?"),
     ];
     for (url, words) in cases {
@@ -121,7 +121,7 @@ fn faults_of_the_body() {
         (post(json!({"body": {}, "bodyType": "text"})), "/http/body", "is a text"),
         (post(json!({"body": 5, "bodyType": "binary"})), "/http/body", "base64"),
         (post(json!({"body": "§", "bodyType": "binary"})), "/http/body", "not base64"),
-        (post(json!({"body": {"a": [{"b": "{{x}}"}]}})), "/http/body/a/0/b", "only args and secrets"),
+        (post(json!({"body": {"a": [{"b": "{{x}}"}]}})), "/http/body/a/0/b", "only args, secrets and vars"),
         (post(json!({"body": "{\"a\": {{args.x|uper}}}"})), "/http/body", "did you mean \"upper\""),
         (post(json!({"body": "{\"a\": }"})), "/http/body", "looks like JSON"),
         (post(json!({"body": {"{{args.k}}": 1}})), "/http/body/{{args.k}}", "cannot be a template"),
@@ -210,7 +210,7 @@ fn faults_of_auth() {
         (
             with(json!({"type": "bearer", "token": "{{nope}}"}), json!({})),
             "/auth/token",
-            "only args and secrets",
+            "only args, secrets and vars",
         ),
         (with(json!({"type": "bearer", "token": ""}), json!({})), "/auth/token", "is empty"),
     ];
