@@ -218,7 +218,13 @@ fn a_credential_that_is_written_out_is_warned_of() {
     let places: Vec<&str> = warnings.iter().map(|(pointer, _)| *pointer).collect();
     assert_eq!(
         places,
-        ["/http/url", "/http/query/api_key", "/http/query/q", "/http/headers/Authorization", "/http/headers/X-API-Key"]
+        [
+            "/http/url",
+            "/http/query/api_key",
+            "/http/query/q",
+            "/http/headers/Authorization",
+            "/http/headers/X-API-Key"
+        ]
     );
     assert!(warnings.iter().all(|(_, message)| message.contains("{{secrets.KEY}}")), "{warnings:?}");
 }

@@ -85,7 +85,7 @@ fn flags_go_before_the_file() {
 #[test]
 fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
     let text = "listing: {mode: auto, threshold: 7, pinned: [p]}\n\
-                groups:\n  same: {tags: [t]}\n  own: {tags: [t], listing: full, discovery: read-only}\n  \
+                groups:\n  same: {tags: [t]}\n  own: {tags: [t], listing: full, discovery: true}\n  \
                 more: {tags: [t], listing: {threshold: 1, pinned: [q]}, pinned: [r]}\n";
     let flags = ConfigFile {
         listing: Some(ListingFile { mode: Some(ListingMode::Search), ..ListingFile::default() }),
@@ -98,10 +98,10 @@ fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
         let pinned: Vec<&str> = endpoint.pinned.iter().collect();
         (endpoint.mode.word(), endpoint.threshold, pinned.join(" "), endpoint.discovery)
     };
-    assert_eq!(told(None), ("search", 7, "p".into(), Discovery::On), "a flag changes the mode alone");
+    assert_eq!(told(None), ("search", 7, "p".into(), Discovery::ReadOnly), "a flag changes the mode alone");
     assert_eq!(told(Some("same")), told(None));
-    assert_eq!(told(Some("own")), ("full", 7, "p".into(), Discovery::ReadOnly));
-    assert_eq!(told(Some("more")), ("search", 1, "q r".into(), Discovery::On));
+    assert_eq!(told(Some("own")), ("full", 7, "p".into(), Discovery::On));
+    assert_eq!(told(Some("more")), ("search", 1, "q r".into(), Discovery::ReadOnly));
 }
 
 #[test]

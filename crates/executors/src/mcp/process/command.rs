@@ -149,16 +149,19 @@ fn compile_arguments(arguments: &[String], compiler: &mut Compiler<'_>) -> Optio
         .iter()
         .enumerate()
         .map(|(index, argument)| {
-            if !argument.contains("{{") && !argument.contains("${") {
+            let pointer = format!("/mcp/args/{index}");
+            let is_template = argument.contains("{{") || argument.contains("${");
+            if !is_template {
                 return Some(argument.clone());
             }
-            let pointer = format!("/mcp/args/{index}");
+            let refused = "only {{vars.NAME}} has an effect here, where everybody on the machine can read it; put secrets into env";
+            if argument.contains("secrets") {
+                compiler.problems.error(pointer, refused);
+                return None;
+            }
             let template = compiler.template(argument, &pointer, Place::Text)?;
             if template.literal().is_none() {
-                compiler.problems.error(
-                    pointer,
-                    "only {{vars.NAME}} has an effect here, where everybody on the machine can read it; put secrets into env",
-                );
+                compiler.problems.error(pointer, refused);
             }
             template.literal().map(str::to_owned)
         })
