@@ -150,12 +150,12 @@ fn compile_arguments(arguments: &[String], compiler: &mut Compiler<'_>) -> Optio
         .enumerate()
         .map(|(index, argument)| {
             let pointer = format!("/mcp/args/{index}");
-            let is_template = argument.contains("{{") || argument.contains("${");
+            let is_template = ["{{", "${secrets.", "${vars."].iter().any(|start| argument.contains(start));
             if !is_template {
                 return Some(argument.clone());
             }
             let refused = "only {{vars.NAME}} has an effect here, where everybody on the machine can read it; put secrets into env";
-            if argument.contains("secrets") {
+            if argument.contains("secrets.") {
                 compiler.problems.error(pointer, refused);
                 return None;
             }

@@ -30,7 +30,7 @@ fn every_fault_of_a_definition_is_told_with_its_place() {
         ),
         (
             json!({"mcp": {"command": "x", "args": ["{{secrets.K}}"]}}),
-            "/mcp/args/0: templates have no effect",
+            "/mcp/args/0: only {{vars.NAME}} has an effect",
         ),
         (json!({"mcp": {"command": "x", "env": {"A": [1]}}}), "/mcp/env/A: must be a text"),
         (
