@@ -313,6 +313,28 @@ async fn a_redirect_to_another_origin_takes_no_credentials_along() {
     assert_eq!(lines, ["content-length: 8", host.as_str(), "x-plain: stays"]);
 }
 
+/// B1: the binding is looked at before each hop; one that has no secret left may go anywhere.
+#[tokio::test]
+async fn a_bound_secret_is_not_sent_elsewhere() {
+    let other = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;
+    let target = other.url("/landed");
+    let upstream = Upstream::start(move |_| Reply::redirect(302, &target)).await;
+    let only = |host: String| {
+        let hosts = vec![host.parse().unwrap()];
+        Bound::new([("KEY".to_owned(), toolrail_core::Binding { hosts, programs: false })].into_iter())
+    };
+    let elsewhere = Outgoing { bound: only("api.shop.example".to_owned()), ..get(&upstream.url("/")) };
+    let failure = client().send(elsewhere).await.unwrap_err();
+    assert_eq!((failure.error.code, failure.connected), (ErrorCode::Forbidden, false));
+    assert!(failure.error.message.contains("\"KEY\" must not go to"), "{failure}");
+    assert!(upstream.received().is_empty());
+    let bound = only(upstream.address.to_string());
+    let request =
+        with_header(with_secret(Outgoing { bound, ..get(&upstream.url("/")) }), "x-api-key", SECRET);
+    assert_eq!(client().send(request).await.unwrap().body, "x");
+    assert!(!other.received()[0].head.contains("x-api-key"));
+}
+
 #[tokio::test]
 async fn a_body_with_a_secret_is_not_redirected_to_another_origin() {
     let other = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;

@@ -111,6 +111,7 @@ fn page(path: &str) -> Option<Response<Full<Bytes>>> {
         "/page.md" => (200, "text/markdown; charset=utf-8", "# Page"),
         "/bare" => (200, "", "bare text"),
         "/empty" => (204, "", ""),
+        "/denied" => (401, "text/plain", "who are you?"),
         "/gone" => (404, "text/plain", "no such page"),
         "/problem" => (200, "application/problem+json", r#"{"a": 1}"#),
         "/messages" => (

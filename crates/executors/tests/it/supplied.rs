@@ -228,3 +228,22 @@ fn a_credential_that_is_written_out_is_warned_of() {
     );
     assert!(warnings.iter().all(|(_, message)| message.contains("{{secrets.KEY}}")), "{warnings:?}");
 }
+
+/// R139: until tokens are fetched, whoever is refused for lack of one learns why.
+#[tokio::test]
+async fn a_call_that_lacks_its_token_says_so() {
+    let echo = Echo::start().await;
+    for block in [
+        json!({"http": {"url": echo.url("/denied")}}),
+        json!({"feign": {"baseUrl": echo.url("/"), "path": "/denied"}}),
+    ] {
+        let mut definition = block;
+        definition["auth"] = json!({"type": "oauth2", "config": {"tokenUrl": "http://t", "clientId": "c"}});
+        let tool = tool_with(&definition, &runtime(&[]));
+        let warnings = told(&tool.problems, Severity::Warning);
+        assert!(warnings.iter().any(|(_, message)| message.contains("not applied yet")), "{warnings:?}");
+        let error = tool.refused(json!({})).await;
+        assert_eq!(error.code, ErrorCode::UpstreamStatus);
+        assert!(error.message.contains("no token was sent"), "{error}");
+    }
+}
