@@ -62,7 +62,7 @@ pub(crate) async fn call(
         Unresolved::Failed(error) => error.into(),
     })?;
     let outcome = tool.call(arguments.as_deref(), &principal, &caller).await;
-    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
+    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.as_ref().is_ok_and(|result| !result.is_error), "tool called");
     answer(outcome?)
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use toolrail_core::Revision;
+use toolrail_core::{Problem, Revision, Severity};
 
 use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
@@ -141,7 +141,8 @@ impl State {
         let winner = |key: &EntryKey| winner(layers, key).cloned();
         let mut found: BTreeMap<Option<Arc<str>>, Vec<Arc<str>>> = BTreeMap::new();
         for key in touched {
-            let difference = self.spaces.set(&key, self.overlay.entry(&key, &winner));
+            let entry = self.overlay.entry(&key, &winner).map(|entry| telling_of_hidden(layers, &key, entry));
+            let difference = self.spaces.set(&key, entry);
             differences.tools |= difference.listed;
             if difference.found {
                 differences.found.push(key.clone());
@@ -186,6 +187,30 @@ fn updated(before: &Shelves, after: &Shelves) -> Vec<Box<str>> {
 
 fn winner<'l>(layers: &'l [Layer], key: &EntryKey) -> Option<&'l Arc<Entry>> {
     layers.iter().find_map(|layer| layer.entries.get(key))
+}
+
+/// The entry, with a warning if it is from the store and a file that somebody may go on editing has the same name.
+fn telling_of_hidden(layers: &[Layer], key: &EntryKey, entry: Arc<Entry>) -> Arc<Entry> {
+    let mut files = layers.iter().filter(|layer| layer.id == SourceId::Files);
+    let hidden = files.find_map(|layer| layer.entries.get(key)).filter(|_| entry.source == SourceId::Store);
+    let Some(hidden) = hidden else {
+        return entry;
+    };
+    let message = format!(
+        "this definition, from the store, hides the one of the same name in {}; remove one of them: `tools remove {} --purge` leaves that of the file",
+        hidden.origin, entry.name
+    );
+    let problem = Problem {
+        severity: Severity::Warning,
+        tool: Some(entry.name.clone()),
+        origin: Some(entry.origin.clone()),
+        pointer: String::new(),
+        message,
+        spot: None,
+    };
+    let mut telling = Entry::clone(&entry);
+    telling.problems.push(problem);
+    Arc::new(telling)
 }
 
 /// Whether it is live and no tool.

@@ -104,8 +104,8 @@ async fn put_together(
         registry = registry.with_fallback(&spare.definitions);
     }
     let registry = if settings.endpoints.any_discovery() {
-        let method = settings.search.default_method;
-        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak, method)))
+        let (method, language) = (settings.search.default_method, settings.language);
+        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak, method, language)))
     } else {
         Arc::new(registry)
     };

@@ -8,6 +8,7 @@ use clap::Args;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity, UpstreamState};
+use toolrail_discovery::Language;
 use toolrail_mcp::Server;
 use toolrail_registry::{Discovery, Endpoint, ListingMode, Registry, Snapshot};
 use toolrail_store::StoreUrl;
@@ -69,6 +70,9 @@ pub(super) struct GatewayArgs {
         value_parser = discovery
     )]
     discovery: Option<Discovery>,
+    /// In which language discovery tools say first what went wrong [default: en]
+    #[arg(long, env = "TOOLRAIL_LANGUAGE", value_name = "LANGUAGE", value_parser = language())]
+    language: Option<Language>,
     /// Also start a small REST service and tools against it
     #[arg(long)]
     pub(super) demo: bool,
@@ -83,7 +87,7 @@ pub(super) struct StoreArgs {
     /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE or memory: [default: SQLite in the
     /// data folder]. A password is better kept in TOOLRAIL_STORE_PASSWORD or a file (storePasswordFile) than written here
     #[arg(long, global = true, env = "TOOLRAIL_STORE", value_name = "URL", hide_env_values = true)]
-    store: Option<String>,
+    pub(super) store: Option<String>,
 }
 
 impl StoreArgs {
@@ -129,6 +133,7 @@ impl GatewayArgs {
             page_size: self.page_size,
             listing: self.listing.map(|mode| ListingFile { mode: Some(mode), ..ListingFile::default() }),
             discovery: self.discovery,
+            language: self.language,
             ..more
         };
         let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
@@ -141,6 +146,12 @@ fn discovery(word: &str) -> Result<Discovery, String> {
         let known = Discovery::ALL.map(Discovery::word);
         format!("known are {}", known.join(", "))
     })
+}
+
+fn language() -> impl TypedValueParser<Value = Language> {
+    let find = |word: &str| Language::ALL.into_iter().find(|language| language.word() == word);
+    PossibleValuesParser::new(Language::ALL.map(Language::word))
+        .map(move |word| find(&word).unwrap_or_default())
 }
 
 fn listing_mode() -> impl TypedValueParser<Value = ListingMode> {

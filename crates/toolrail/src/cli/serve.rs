@@ -29,6 +29,9 @@ pub(super) struct ServeArgs {
     /// Address to listen on, or just a port of 127.0.0.1; port 0 picks a free one [default: 127.0.0.1:8080]
     #[arg(long, env = "TOOLRAIL_LISTEN", value_name = "HOST:PORT")]
     listen: Option<String>,
+    /// Port of 127.0.0.1 to listen on, in place of --listen
+    #[arg(long, value_name = "PORT", conflicts_with = "listen")]
+    port: Option<u16>,
     /// Unix socket to listen on as well, for clients on this machine; only this user may connect
     #[arg(long, env = "TOOLRAIL_UNIX_SOCKET", value_name = "PATH")]
     unix_socket: Option<PathBuf>,
@@ -50,7 +53,7 @@ impl ServeArgs {
     fn settings(&self) -> anyhow::Result<Settings> {
         let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
-            listen: self.listen.clone(),
+            listen: self.port.map(|port| port.to_string()).or_else(|| self.listen.clone()),
             unix_socket: self.unix_socket.clone(),
             allow_hosts: given(&self.allow_host),
             allow_origins: given(&self.allow_origin),

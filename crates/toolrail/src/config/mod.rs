@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_core::{Principal, Retention};
+use toolrail_discovery::Language;
 use toolrail_registry::{Discovery, Endpoints, FileFault};
 use toolrail_store::StoreUrl;
 
@@ -80,6 +81,8 @@ pub(crate) struct ConfigFile {
     pub(crate) groups: Option<BTreeMap<String, GroupFile>>,
     /// How tools are found.
     pub(crate) search: Option<SearchFile>,
+    /// In which language discovery tools say first what went wrong: `en` or `zh`; `en` when left out.
+    pub(crate) language: Option<Language>,
 }
 
 /// The configuration in effect.
@@ -102,6 +105,7 @@ pub(crate) struct Settings {
     pub(crate) page_size: Option<usize>,
     pub(crate) endpoints: Endpoints,
     pub(crate) search: SearchSettings,
+    pub(crate) language: Language,
 }
 
 impl ConfigFile {
@@ -174,6 +178,7 @@ const KEYS: &[&str] = &[
     "discovery",
     "groups",
     "search",
+    "language",
 ];
 
 impl ConfigFile {
@@ -222,6 +227,7 @@ impl ConfigFile {
             discovery: self.discovery.or(other.discovery),
             groups: self.groups.or(other.groups),
             search: both(self.search, other.search, SearchFile::or),
+            language: self.language.or(other.language),
         }
     }
 
@@ -252,6 +258,7 @@ impl ConfigFile {
                 self.groups.unwrap_or_default(),
             ),
             search: self.search.unwrap_or_default().settle(),
+            language: self.language.unwrap_or_default(),
         })
     }
 }

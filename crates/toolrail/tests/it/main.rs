@@ -9,6 +9,7 @@ mod behind;
 mod call_tool;
 mod children;
 mod cli;
+mod cli_comforts;
 mod cli_errors;
 mod clients;
 mod commands;
