@@ -21,7 +21,6 @@ mod preview;
 mod refresh;
 mod register;
 mod rollback;
-mod room;
 mod search;
 mod seen;
 mod stats;

@@ -12,6 +12,7 @@ mod history;
 mod import;
 mod incoming;
 mod plan_view;
+mod reload;
 mod remote;
 mod rollback;
 mod schema;
