@@ -310,7 +310,7 @@ impl Client {
             cut,
             uri,
             sensitive: sensitive.clone(),
-            _held: Some(Arc::new(held)),
+            _held: (held.bytes() > 0).then(|| Arc::new(held)),
         })
     }
 }

@@ -130,8 +130,13 @@ async fn of_two_answers_the_first_counts_and_one_without_an_id_is_given_it() {
     let (said, _) = heard(&[ping(7)], vec![Scene::Says(200, EVENTS, twice)]).await;
     assert_eq!(said, [answer(json!(7))]);
     let refusal = json!({"jsonrpc": "2.0", "error": {"code": -32600, "message": "not here"}});
-    let (said, _) = heard(&[ping(7)], vec![Scene::Says(403, JSON, refusal.to_string())]).await;
-    assert_eq!(said, [json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -32600, "message": "not here"}})]);
+    let mut nobodys = refusal.clone();
+    nobodys["id"] = Value::Null;
+    for refusal in [refusal, nobodys] {
+        let (said, _) = heard(&[ping(7)], vec![Scene::Says(403, JSON, refusal.to_string())]).await;
+        let error = json!({"code": -32600, "message": "not here"});
+        assert_eq!(said, [json!({"jsonrpc": "2.0", "id": 7, "error": error})]);
+    }
     let batch = json!([ping(1), ping(2)]);
     let (said, _) = heard(&[batch], vec![Scene::Says(502, "text/html", HTML.into())]).await;
     assert_eq!((&said[0][0]["id"], &said[0][1]["id"]), (&json!(1), &json!(2)), "{said:?}");

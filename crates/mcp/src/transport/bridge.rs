@@ -3,20 +3,20 @@
 
 mod headers;
 mod remote;
+mod session;
 mod verdict;
 
 use std::future::{Future, pending};
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use http::{HeaderMap, HeaderValue, Method, header};
-use serde_json::Value;
+use http::{HeaderMap, Method};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
@@ -25,14 +25,13 @@ use tokio::time::Instant;
 pub use remote::{BridgeError, Incoming, Remote, Reply};
 
 use super::connection::MOST_UNDER_WAY;
-use super::paths::UNKNOWN_GROUP;
 use super::stream::{Line, Lines, too_long, write};
 use crate::envelope::{self, Message};
 use crate::live::Live;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use headers::{Repeated, insert, plain};
 use remote::{Event, Events};
-use verdict::{Asked, Verdict, is_starting, useless};
+use verdict::{Asked, Verdict, is_header_mismatch, is_starting, no_such_group, revision_of, useless};
 
 /// How long the bridge waits before it comes back to a stream that ended, or to a gateway that starts.
 const RETRY: Duration = Duration::from_secs(1);
@@ -245,7 +244,7 @@ impl<'a> Bridge<'a> {
             return false;
         }
         match sending.asked.verdict(&data) {
-            Verdict::Answer(answer) if !answered => {
+            Verdict::Answer(answer) if !answered || matches!(sending.asked, Asked::Batch(_)) => {
                 self.pass_answer(answer, sending, 200).await;
                 return true;
             }
@@ -282,30 +281,6 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    /// Follows the stream of a legacy session for what the server says by itself.
-    async fn follow(&self) {
-        self.introduced.notified().await;
-        let mut last: Option<String> = None;
-        while self.session().is_some() {
-            let headers = self.stream_headers(last.as_deref());
-            if let Ok(reply) = self.remote.send(Method::GET, headers, Bytes::new()).await {
-                if reply.status == 405 {
-                    return;
-                }
-                if reply.is_events() {
-                    let mut events = Events::new(reply.body);
-                    while let Ok(Some(event)) = events.next().await {
-                        last = event.id.or(last);
-                        if matches!(Asked::Told.verdict(&event.data), Verdict::Beside) {
-                            self.pass(event.data).await;
-                        }
-                    }
-                }
-            }
-            tokio::time::sleep(RETRY).await;
-        }
-    }
-
     /// Reads the lists of tools for the arguments that calls repeat in headers; false if they cannot be had.
     async fn learn_tools(&self, call: &[u8]) -> Result<bool, BridgeError> {
         /// The most pages that are read.
@@ -325,49 +300,6 @@ impl<'a> Bridge<'a> {
             }
         }
         Ok(true)
-    }
-
-    async fn introduce_again(&self) -> Result<(), BridgeError> {
-        let Some(introduction) = self.introduction.get() else { return Ok(()) };
-        let mut reply = self.remote.send(Method::POST, plain(), introduction.clone()).await?;
-        self.set_session(reply.session.take());
-        let _ = reply.body.whole().await?;
-        let mut headers = plain();
-        self.add_session(&mut headers);
-        insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
-        let initialized =
-            Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-        self.remote.send(Method::POST, headers, initialized).await.map(|_| ())
-    }
-
-    /// Tells the server that the session is over.
-    async fn end(&self) {
-        if self.session().is_some() {
-            let ending = self.remote.send(Method::DELETE, self.stream_headers(None), Bytes::new());
-            // It would find out by itself in the end.
-            let _ = tokio::time::timeout(RETRY, ending).await;
-        }
-    }
-
-    fn set_session(&self, session: Option<String>) {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
-    }
-
-    fn session(&self) -> Option<String> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn add_session(&self, headers: &mut HeaderMap) {
-        insert(headers, "mcp-session-id", self.session().as_deref());
-    }
-
-    fn stream_headers(&self, last: Option<&str>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.add_session(&mut headers);
-        insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
-        insert(&mut headers, "last-event-id", last);
-        headers
     }
 
     fn headers_for(&self, message: Option<&Message<'_>>, method: &str) -> HeaderMap {
@@ -404,26 +336,4 @@ impl<'a> Bridge<'a> {
             }
         }
     }
-}
-
-/// Whether a modern server misses arguments in headers, or found others there.
-fn is_header_mismatch(body: &[u8]) -> bool {
-    // Most answers are of another sort, and some are large.
-    memchr::memmem::find(body, b"-32020").is_some()
-        && serde_json::from_slice::<Value>(body).is_ok_and(|answer| {
-            answer.pointer("/error/code").and_then(Value::as_i64) == Some(Code::HeaderMismatch.number())
-        })
-}
-
-/// What the gateway says if it has no such group. That does not change by itself: groups are settled when it starts.
-fn no_such_group(body: &Bytes) -> Option<String> {
-    let answer: Value = serde_json::from_slice(body).ok()?;
-    let error = answer.get("error")?;
-    error.get("data")?.get(UNKNOWN_GROUP)?;
-    error.get("message")?.as_str().map(str::to_owned)
-}
-
-fn revision_of(body: &Bytes) -> Option<String> {
-    let answer: Value = serde_json::from_slice(body).ok()?;
-    answer.pointer("/result/protocolVersion")?.as_str().map(str::to_owned)
 }

@@ -37,7 +37,9 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
             let message = format!("the message is larger than {} MiB", LARGEST_MESSAGE / 1024 / 1024);
             return Err(Fault::new(Code::InvalidRequest, message).with_status(413));
         }
-        held.resize(so_far + data.len()).map_err(|full| Fault::full(full).with_status(503))?;
+        if joined.is_some() || !whole.is_empty() {
+            held.resize(so_far + data.len()).map_err(|full| Fault::full(full).with_status(503))?;
+        }
         match &mut joined {
             Some(joined) => joined.extend_from_slice(&data),
             None if whole.is_empty() => whole = data,

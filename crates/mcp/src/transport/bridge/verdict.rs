@@ -6,8 +6,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_core::shortened;
 
+use super::super::paths::UNKNOWN_GROUP;
 use super::remote::BridgeError;
 use crate::envelope::{self, Message};
+use crate::reply::Code;
 
 /// What the client sent, as far as its answer depends on that.
 pub(super) enum Asked<'a> {
@@ -27,7 +29,7 @@ impl<'a> Asked<'a> {
         match envelope::parse(line) {
             Ok(Message::Request(request)) => Self::Request(request.id),
             Ok(Message::Notification(_) | Message::Response(_)) => Self::Told,
-            Err(_) if envelope::is_batch(line) => Self::Batch(ids_in(line)),
+            Err(_) if is_list(line) => Self::Batch(ids_in(line)),
             Err((Some(id), _)) => Self::Request(id),
             Err((None, _)) => Self::Unreadable,
         }
@@ -44,13 +46,11 @@ impl<'a> Asked<'a> {
 
     /// What a message that came back is to the client.
     pub(super) fn verdict(&self, message: &Bytes) -> Verdict {
-        if let Self::Batch(_) = self {
-            let json = serde_json::from_slice::<&RawValue>(message).is_ok();
-            return if json { Verdict::Answer(message.clone()) } else { Verdict::Useless };
-        }
         match envelope::parse(message) {
             Ok(Message::Request(_) | Message::Notification(_)) => Verdict::Beside,
             Ok(Message::Response(response)) => match (self, response.id) {
+                // All answers at once, or one error for all, or one answer after the other.
+                (Self::Batch(_), _) => Verdict::Answer(message.clone()),
                 (Self::Request(asked), Some(id)) if is_same(asked, id) => Verdict::Answer(message.clone()),
                 // Who could not read the request, or would not, has no id to answer to.
                 (Self::Request(asked), None) => response.result.err().map_or(Verdict::Useless, |error| {
@@ -60,8 +60,9 @@ impl<'a> Asked<'a> {
                 }),
                 (Self::Unreadable, None) => Verdict::Answer(message.clone()),
                 (_, Some(_)) => Verdict::OfAnother,
-                (Self::Told | Self::Batch(_), None) => Verdict::Useless,
+                (Self::Told, None) => Verdict::Useless,
             },
+            Err(_) if matches!(self, Self::Batch(_)) && is_list(message) => Verdict::Answer(message.clone()),
             Err(_) => Verdict::Useless,
         }
     }
@@ -104,6 +105,10 @@ fn is_same(asked: &RawValue, id: &RawValue) -> bool {
     asked.get() == id.get() || (value(asked).is_some() && value(asked) == value(id))
 }
 
+fn is_list(message: &[u8]) -> bool {
+    envelope::is_batch(message) && serde_json::from_slice::<&RawValue>(message).is_ok()
+}
+
 fn ids_in(batch: &[u8]) -> Vec<Box<RawValue>> {
     let messages: Vec<&RawValue> = serde_json::from_slice(batch).unwrap_or_default();
     let ids = messages.iter().filter_map(|message| match envelope::parse(message.get().as_bytes()) {
@@ -111,4 +116,27 @@ fn ids_in(batch: &[u8]) -> Vec<Box<RawValue>> {
         Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
     });
     ids.collect()
+}
+
+/// Whether a modern server misses arguments in headers, or found others there.
+pub(super) fn is_header_mismatch(body: &[u8]) -> bool {
+    // Most answers are of another sort, and some are large.
+    memchr::memmem::find(body, b"-32020").is_some()
+        && serde_json::from_slice::<Value>(body).is_ok_and(|answer| {
+            answer.pointer("/error/code").and_then(Value::as_i64) == Some(Code::HeaderMismatch.number())
+        })
+}
+
+/// What the gateway says if it has no such group. That does not change by itself: groups are settled when it starts.
+pub(super) fn no_such_group(body: &Bytes) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    let error = answer.get("error")?;
+    error.get("data")?.get(UNKNOWN_GROUP)?;
+    error.get("message")?.as_str().map(str::to_owned)
+}
+
+/// The revision that an answer to `initialize` settles.
+pub(super) fn revision_of(body: &Bytes) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    answer.pointer("/result/protocolVersion")?.as_str().map(str::to_owned)
 }
