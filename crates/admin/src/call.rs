@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolrail_core::{
-    Caller, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, ToolResult, write_json_string,
+    Caller, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, Share, ToolResult, write_json_string,
 };
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
@@ -121,6 +121,7 @@ fn answer(result: ToolResult) -> Result<Response, Failure> {
         body.push(b']');
     }
     body.push(b'}');
+    let body = Share::current().keep(body.into()).map_err(body::no_room)?;
     Ok(json_bytes(StatusCode::OK, body))
 }
 

@@ -22,7 +22,6 @@ mod refresh;
 mod register;
 mod requests;
 mod rollback;
-mod room;
 mod search;
 mod seen;
 mod stats;

@@ -153,7 +153,7 @@ pub(crate) async fn batch(
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     body::refuse_repeated_keys(&bytes)?;
-    let _room = bytes.into_room();
+    let _held = bytes.into_held();
     let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
     let after = admin.registry.snapshot();

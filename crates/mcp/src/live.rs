@@ -4,7 +4,7 @@
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::AbortHandle;
@@ -39,6 +39,8 @@ pub(crate) struct Live {
     watched: Mutex<HashMap<String, Watch>>,
     /// Which of the session's own streams speaks: the newest.
     sitting: AtomicU64,
+    /// Whether the client has been told that this process may offer something else than the one before.
+    caught_up: AtomicBool,
     /// Cancelled when the session is ended.
     pub(crate) ended: CancellationToken,
     used: AtomicU64,
@@ -49,6 +51,11 @@ impl Live {
     pub(crate) fn of_connection() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self { number: NEXT.fetch_add(1, Ordering::Relaxed), ..Self::default() }
+    }
+
+    /// Notes that the client is told what it may have missed; true if it was before.
+    pub(crate) fn catch_up(&self) -> bool {
+        self.caught_up.swap(true, Ordering::Relaxed)
     }
 
     /// What tells a session with an id from others.

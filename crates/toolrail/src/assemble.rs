@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention, Secrets, Store,
-    ToolName, Tools, async_trait,
+    Account, CallError, Caller, DefinitionForm, ErrorCode, Outcome, Permission, Principal, Retention,
+    Secrets, Store, ToolName, Tools, async_trait,
 };
 use toolrail_executors::Runtime;
 use toolrail_executors::outbound::{Client, ClientLimits};
@@ -50,7 +50,7 @@ impl Assembly {
 }
 
 /// Definitions that come with the program, and the secrets they need.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct BuiltIn {
     pub(crate) description: String,
     pub(crate) documents: Vec<Value>,
@@ -64,6 +64,16 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     put_together(settings, opened, built_in).await
 }
 
+/// The same on the store of `before`, for settings that have changed.
+pub(crate) async fn assemble_again(
+    settings: &Settings,
+    before: &Assembly,
+    built_in: Option<BuiltIn>,
+) -> anyhow::Result<Assembly> {
+    let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
+    put_together(settings, Opened { store, spare, missing: None }, built_in).await
+}
+
 /// The same for one command on a store, which must be there.
 pub(crate) async fn assemble_offline(settings: &Settings) -> anyhow::Result<Assembly> {
     let store = store_choice::open(settings).await?;
@@ -75,6 +85,7 @@ async fn put_together(
     opened: Opened,
     built_in: Option<BuiltIn>,
 ) -> anyhow::Result<Assembly> {
+    Account::of_process().allow(settings.memory.0);
     let Opened { store, spare, missing } = opened;
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store)))];
     for folder in &settings.tools {

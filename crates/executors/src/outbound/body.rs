@@ -4,9 +4,24 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
+use toolrail_core::{Full, Held};
 
 use super::Cut;
 use super::pool::Link;
+
+/// Why a body was not read.
+pub(super) enum Unread {
+    /// It broke off.
+    Broken(Broken),
+    /// There is no room for it.
+    Full(Full),
+}
+
+impl From<Full> for Unread {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
+}
 
 /// A body that broke off.
 pub(super) struct Broken {
@@ -15,15 +30,16 @@ pub(super) struct Broken {
     pub(super) declared: Option<u64>,
 }
 
-/// The body, or its first `cap` bytes. Dropping the rest closes the connection.
+/// The body, or its first `cap` bytes, which `held` counts. Dropping the rest closes the connection.
 pub(super) async fn read(
     link: &mut Link,
     body: &mut Incoming,
     cap: usize,
-) -> Result<(Bytes, Option<Cut>), Broken> {
+    held: &mut Held,
+) -> Result<(Bytes, Option<Cut>), Unread> {
     let declared = body.size_hint().exact();
     let cut = Some(Cut { cap, total: declared });
-    let broken = |error, received| Broken { error, received, declared };
+    let broken = |error, received| Unread::Broken(Broken { error, received, declared });
     let Some(first) = next(link, body).await.map_err(|error| broken(error, 0))? else {
         return Ok((Bytes::new(), None));
     };
@@ -34,10 +50,12 @@ pub(super) async fn read(
         return Ok((first, None));
     }
     let expected = declared.map_or(first.len() * 2, |length| usize::try_from(length).unwrap_or(cap));
+    held.resize(expected.min(cap).max(first.len()))?;
     let mut joined = Vec::with_capacity(expected.min(cap));
     joined.extend_from_slice(&first);
     drop(first);
     while let Some(frame) = next(link, body).await.map_err(|error| broken(error, joined.len()))? {
+        held.resize(held.bytes().max((joined.len() + frame.len()).min(cap)))?;
         let room = cap - joined.len();
         if frame.len() > room {
             joined.extend_from_slice(&frame[..room]);

@@ -19,8 +19,9 @@ use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming as Streaming};
-use toolrail_core::{CallError, ErrorCode};
+use toolrail_core::{CallError, ErrorCode, Held, Share};
 
+use body::Unread;
 use connect::Connector;
 use pool::{Link, Pool};
 
@@ -93,6 +94,8 @@ pub struct Incoming {
     /// Where the answer came from in the end; may hold secrets, see [`Incoming::place`].
     pub(crate) uri: Uri,
     pub(crate) sensitive: Sensitive,
+    /// Counts the body until something else has been made of it.
+    pub(crate) _held: Option<Arc<Held>>,
 }
 
 /// How much of a body was kept.
@@ -280,8 +283,12 @@ impl Client {
         sensitive: &Sensitive,
     ) -> Result<Incoming, OutboundError> {
         let (head, mut streaming) = response.into_parts();
-        let read = body::read(&mut link, &mut streaming, cap).await;
-        let (mut body, cut) = read.map_err(|broken| failure::broken_off(&hop.uri, &broken))?;
+        let mut held = Share::current().nothing();
+        let read = body::read(&mut link, &mut streaming, cap, &mut held).await;
+        let (mut body, cut) = read.map_err(|unread| match unread {
+            Unread::Broken(broken) => failure::broken_off(&hop.uri, &broken),
+            Unread::Full(full) => OutboundError { error: full.into(), connected: true },
+        })?;
         if cut.is_none() && streaming.is_end_stream() {
             drop(streaming);
             self.pool.keep(link).await;
@@ -295,7 +302,16 @@ impl Client {
             sensitive.mask_headers(&mut headers);
         }
         let Hop { method, uri, .. } = hop;
-        Ok(Incoming { method, status: head.status, headers, body, cut, uri, sensitive: sensitive.clone() })
+        Ok(Incoming {
+            method,
+            status: head.status,
+            headers,
+            body,
+            cut,
+            uri,
+            sensitive: sensitive.clone(),
+            _held: (held.bytes() > 0).then(|| Arc::new(held)),
+        })
     }
 }
 

@@ -2,7 +2,9 @@
 //! parsed, or has nothing in it, keeps its last good definitions and becomes a problem.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -40,17 +42,43 @@ struct State {
 #[derive(Clone, Default)]
 struct File {
     stamp: Option<Stamp>,
+    /// Of its text, if that could be read.
+    digest: Option<u64>,
     drafts: Vec<Draft>,
     fault: Option<FileFault>,
     /// Where its values stand; found out when the first problem asks.
     places: Arc<OnceLock<Places>>,
 }
 
-/// What tells that a file has changed.
+/// What tells that a file has changed. Whoever writes a file can set the time of its modification, but not the time at which
+/// its entry changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     modified: std::time::SystemTime,
     length: u64,
+    changed: (i64, i64),
+    entry: (u64, u64),
+}
+
+impl Stamp {
+    /// How coarse the clocks of file systems are at worst.
+    const COARSE_SECONDS: i64 = 2;
+
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self {
+            modified: metadata.modified().ok()?,
+            length: metadata.len(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            entry: (metadata.dev(), metadata.ino()),
+        })
+    }
+
+    /// Whether the file may change again without another stamp, since the clock has not moved on.
+    fn is_fresh(&self) -> bool {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(now.as_secs()).is_ok_and(|now| now - self.changed.0 <= Self::COARSE_SECONDS)
+    }
 }
 
 impl FileSource {
@@ -104,7 +132,9 @@ impl FileSource {
         for path in found.files {
             let before = state.files.get(&path);
             let file = self.file(&path, before);
-            changed |= before.is_none_or(|before| before.stamp != file.stamp || before.fault != file.fault);
+            changed |= before.is_none_or(|before| {
+                before.stamp != file.stamp || before.digest != file.digest || before.fault != file.fault
+            });
             files.insert(path, file);
         }
         if !changed && since == Some(state.revision) {
@@ -122,31 +152,31 @@ impl FileSource {
     }
 
     fn file(&self, path: &Path, before: Option<&File>) -> File {
-        let stamp = std::fs::metadata(path)
-            .ok()
-            .and_then(|metadata| Some(Stamp { modified: metadata.modified().ok()?, length: metadata.len() }));
-        if let Some(before) = before.filter(|before| before.stamp == stamp && stamp.is_some()) {
+        let stamp = Stamp::of(path);
+        let same = before.filter(|before| before.stamp == stamp && stamp.is_some());
+        if let Some(before) = same.filter(|_| !stamp.is_some_and(|stamp| stamp.is_fresh())) {
             return before.clone();
         }
-        match self.drafts(path, stamp) {
-            Ok(drafts) => File { stamp, drafts, ..File::default() },
+        let text = read_bounded(path, LARGEST_FILE);
+        let digest = text.as_deref().ok().map(digest_of);
+        if let Some(before) = same.filter(|before| before.digest == digest) {
+            return before.clone();
+        }
+        match text.map_err(FileFault::from).and_then(|text| self.drafts(path, &text)) {
+            Ok(drafts) => File { stamp, digest, drafts, ..File::default() },
             Err(fault) => {
                 let drafts = before.map(|before| before.drafts.clone()).unwrap_or_default();
-                File { stamp, drafts, fault: Some(fault), ..File::default() }
+                File { stamp, digest, drafts, fault: Some(fault), ..File::default() }
             }
         }
     }
 
-    fn drafts(&self, path: &Path, stamp: Option<Stamp>) -> Result<Vec<Draft>, FileFault> {
-        if stamp.is_some_and(|stamp| stamp.length > LARGEST_FILE) {
-            return Err(too_large(LARGEST_FILE).into());
-        }
-        let text = read_bounded(path, LARGEST_FILE)?;
+    fn drafts(&self, path: &Path, text: &str) -> Result<Vec<Draft>, FileFault> {
         let name = self.name(path);
         if text.trim().is_empty() {
             return Err(EMPTY.to_owned().into());
         }
-        let documents = read_documents(path, &text)?;
+        let documents = read_documents(path, text)?;
         if documents.is_empty() {
             return Err(EMPTY.to_owned().into());
         }
@@ -221,6 +251,12 @@ impl Source for FileSource {
     fn bell(&self) -> Option<Arc<Notify>> {
         Some(Arc::clone(&self.bell))
     }
+}
+
+fn digest_of(text: &str) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, tenant, configJson}`.

@@ -205,3 +205,29 @@ async fn odd_files_in_a_folder_harm_nobody() {
     let told: Vec<_> = snapshot.problems().filter_map(|problem| problem.origin.as_deref()).collect();
     assert_eq!(told, ["pipe.yaml", "zero.json"]);
 }
+
+/// Whoever copies files may set their times, and a clock may be too coarse to tell two saves apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_replaced_by_one_of_equal_length_and_time_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let write = |name: &str, rename: bool| {
+        let draft = if rename { folder.path().join("draft.txt") } else { path.clone() };
+        fs::write(&draft, format!("name: {name}\ndescription: d\necho: {{}}\n")).unwrap();
+        fs::File::options().write(true).open(&draft).unwrap().set_modified(long_ago).unwrap();
+        if rename {
+            fs::rename(draft, &path).unwrap();
+        }
+    };
+    let registry = registry(None, files(folder.path()), 10);
+    for (number, rename) in [false, true, true, false, false].into_iter().enumerate() {
+        let name = format!("a{number}");
+        write(&name, rename);
+        registry.refresh().await;
+        assert_eq!(names(&registry), [name.as_str()], "{rename}");
+    }
+    let before = registry.snapshot().revision;
+    registry.refresh().await;
+    assert_eq!(registry.snapshot().revision, before, "a file that stays the same is no change");
+}

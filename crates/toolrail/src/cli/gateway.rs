@@ -16,6 +16,7 @@ use toolrail_store::StoreUrl;
 use super::{Hinted, served};
 use crate::assemble::Assembly;
 use crate::config::{ConfigFile, ListingFile, Settings};
+use crate::memory::Memory;
 use crate::{identity, print};
 
 /// The most tool names printed at the start.
@@ -39,6 +40,10 @@ pub(super) struct GatewayArgs {
     secrets: Vec<String>,
     #[command(flatten)]
     commands: AllowCommands,
+    /// The most bytes in flight: requests, answers and what waits for slow clients [default: a quarter of the memory, at most
+    /// 512MB]
+    #[arg(long, env = "TOOLRAIL_MEMORY", value_name = "SIZE")]
+    memory: Option<Memory>,
     /// How often the store is looked at for changes by others, in milliseconds [default: 1000]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
@@ -126,6 +131,7 @@ impl GatewayArgs {
             tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
             secrets: given(&self.secrets),
             allow_commands: self.commands.allow_commands,
+            memory: self.memory,
             poll_ms: self.poll_ms,
             refresh_window_ms: self.refresh_window_ms,
             history_versions: self.history_versions,

@@ -13,6 +13,7 @@ mod import;
 mod incoming;
 mod plan_view;
 mod profile;
+mod reload;
 mod remote;
 mod requests;
 mod rollback;

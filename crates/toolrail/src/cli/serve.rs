@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
+use super::reload::{Fixed, Running};
 use super::remote::Remote;
 use super::start_import;
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{self, Guard, Guarded, Socket, Tenants};
+use crate::http::{self, Guard, Guarded, Served, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
 use crate::{demo, identity};
@@ -50,7 +51,8 @@ pub(super) struct ServeArgs {
 }
 
 impl ServeArgs {
-    fn settings(&self) -> anyhow::Result<Settings> {
+    /// The configuration as it is now: flags, environment and file.
+    pub(super) fn config(&self) -> anyhow::Result<ConfigFile> {
         let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
             listen: self.port.map(|port| port.to_string()).or_else(|| self.listen.clone()),
@@ -59,12 +61,13 @@ impl ServeArgs {
             allow_origins: given(&self.allow_origin),
             ..ConfigFile::default()
         };
-        self.gateway.config(flags)?.settle()
+        self.gateway.config(flags)
     }
 }
 
 pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    let settings = args.settings()?;
+    let config = args.config()?;
+    let settings = config.clone().settle()?;
     if !settings.listen.ip().is_loopback() && !args.insecure_no_auth {
         return Err(Hinted::error(
             format!(
@@ -85,7 +88,10 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         None => None,
     };
     let metrics = Metrics::start();
-    let assembly = http::answer_while(&listener, Box::pin(assemble::assemble(&settings, built_in))).await?;
+    // From here on, a signal to read the configuration again does not end the process.
+    let again = signal(SignalKind::hangup())?;
+    let built = Box::pin(assemble::assemble(&settings, built_in.clone()));
+    let assembly = http::answer_while(&listener, built).await?;
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
@@ -96,10 +102,10 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
-    serve(&assembly, (listener, socket), served, signals).await?;
+    let guarded = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
+    let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, address });
+    serve((listener, socket), running, signals, again).await?;
     drop(announced);
-    assembly.close().await;
     Ok(())
 }
 
@@ -167,7 +173,8 @@ async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Anno
     Ok((Some(announced), None))
 }
 
-async fn guarded(
+/// What is served, of an assembly that is there.
+pub(super) async fn guarded(
     assembly: &Assembly,
     settings: &Settings,
     metrics: Option<&Metrics>,
@@ -183,19 +190,25 @@ async fn guarded(
 }
 
 async fn serve(
-    assembly: &Assembly,
     (listener, socket): (TcpListener, Option<Socket>),
-    served: Arc<Guarded>,
-    (mut signals, mut again): (Signals, Signals),
+    mut running: Running,
+    (mut signals, mut twice): (Signals, Signals),
+    again: Signal,
 ) -> anyhow::Result<()> {
-    let following = gateway::follow(assembly);
-    let _relaying = gateway::relay(&served.mcp);
+    let served = running.served();
+    let hung_up = CancellationToken::new();
+    let stop = async {
+        tokio::select! {
+            () = signals.next() => {}
+            () = hung_up.cancelled() => {}
+        }
+    };
     let ended = tokio::select! {
-        () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),
-        // It goes on for ever unless it breaks, and then no change would be seen any more.
-        broken = following => Err(anyhow::anyhow!("the sources cannot be followed any more: {broken:?}")),
+        () = serve_both(listener, socket, served, (stop, twice.second())) => Ok(()),
+        broken = running.supervise(again, &hung_up) => Err(broken),
     };
     tracing::info!("stopped");
+    running.close().await;
     ended
 }
 
@@ -203,7 +216,7 @@ async fn serve(
 async fn serve_both(
     listener: TcpListener,
     socket: Option<Socket>,
-    served: Arc<Guarded>,
+    served: Arc<Served>,
     (stop, hurry): (impl Future<Output = ()>, impl Future<Output = ()>),
 ) {
     let Some(socket) = socket else {

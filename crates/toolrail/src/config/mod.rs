@@ -26,6 +26,8 @@ pub(crate) use endpoints::ListingFile;
 pub(crate) use search::{SearchFile, SearchSettings};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
 
+use crate::memory::Memory;
+
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
@@ -59,6 +61,9 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_hosts: Option<Vec<String>>,
     /// Origins of web pages that may use this server, such as `https://console.example.com`.
     pub(crate) allow_origins: Option<Vec<String>>,
+    /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
+    /// that there is, but no more than 512 MB, when left out.
+    pub(crate) memory: Option<Memory>,
     /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 1000 when left out.
     pub(crate) poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
@@ -99,6 +104,7 @@ pub(crate) struct Settings {
     pub(crate) allow_commands: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
+    pub(crate) memory: Memory,
     pub(crate) poll: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) history: Retention,
@@ -169,6 +175,7 @@ const KEYS: &[&str] = &[
     "allowCommands",
     "allowHosts",
     "allowOrigins",
+    "memory",
     "pollMs",
     "refreshWindowMs",
     "historyVersions",
@@ -218,6 +225,7 @@ impl ConfigFile {
             allow_commands: self.allow_commands.or(other.allow_commands),
             allow_hosts: self.allow_hosts.or(other.allow_hosts),
             allow_origins: self.allow_origins.or(other.allow_origins),
+            memory: self.memory.or(other.memory),
             poll_ms: self.poll_ms.or(other.poll_ms),
             refresh_window_ms: self.refresh_window_ms.or(other.refresh_window_ms),
             history_versions: self.history_versions.or(other.history_versions),
@@ -229,6 +237,25 @@ impl ConfigFile {
             search: both(self.search, other.search, SearchFile::or),
             language: self.language.or(other.language),
         }
+    }
+
+    /// Takes from `before` what cannot change while the server runs, and tells what of that should have changed.
+    pub(crate) fn stay_with(&mut self, before: &Self) -> Vec<&'static str> {
+        fn stay<T: Clone + PartialEq>(name: &'static str, now: &mut T, before: &T) -> Option<&'static str> {
+            let changed = now != before;
+            now.clone_from(before);
+            changed.then_some(name)
+        }
+        [
+            stay("listen", &mut self.listen, &before.listen),
+            stay("unixSocket", &mut self.unix_socket, &before.unix_socket),
+            stay("data", &mut self.data, &before.data),
+            stay("store", &mut self.store, &before.store),
+            stay("storePasswordFile", &mut self.store_password_file, &before.store_password_file),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Fills in the defaults.
@@ -248,6 +275,7 @@ impl ConfigFile {
             allow_commands: self.allow_commands.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
+            memory: self.memory.unwrap_or_else(Memory::usual),
             poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
             refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
             history: Retention { versions: self.history_versions, days: self.history_days },
