@@ -46,7 +46,7 @@ pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
 pub use published::{publish_revision, published_revision};
-pub use schema::{SchemaCompiler, Validator, Violation};
+pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{MASK, Secret, Secrets};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,

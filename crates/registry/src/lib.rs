@@ -5,6 +5,7 @@ mod audit;
 mod built_in;
 mod categories;
 mod changes;
+mod checking;
 mod choice;
 mod compile;
 mod compile_drafts;

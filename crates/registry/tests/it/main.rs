@@ -3,6 +3,7 @@
 
 // The attribute tells clippy that helpers here may unwrap.
 #[cfg(test)]
+mod bounds;
 mod definitions;
 #[cfg(test)]
 mod endpoints;
