@@ -58,6 +58,8 @@ pub struct Outgoing {
     pub headers: HeaderMap,
     /// The body; empty for none.
     pub body: Bytes,
+    /// Whether a secret went into the body, in whatever form; then no other origin gets it.
+    pub secret_body: bool,
     /// What the exchange may take.
     pub limits: SendLimits,
     /// The secrets that went into the request.
@@ -151,6 +153,7 @@ struct Hop {
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
+    secret_body: bool,
     reach: Reach,
 }
 
@@ -187,9 +190,9 @@ impl Client {
 
     /// Sends a request and reads the answer. Dropping the future aborts the exchange.
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
-        let Outgoing { method, uri, headers, body, limits, sensitive } = request;
+        let Outgoing { method, uri, headers, body, secret_body, limits, sensitive } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, reach: Reach::Anywhere };
+        let hop = Hop { method, uri, headers, body, secret_body, reach: Reach::Anywhere };
         let exchange = async {
             let (hop, link, response) = self.follow(hop, limits.reaching(), &sensitive).await?;
             self.receive(hop, link, response, limits.max_response_bytes, &sensitive).await
@@ -204,9 +207,9 @@ impl Client {
     /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Redirects
     /// are followed within the same origin only. Dropping the answer aborts the exchange.
     pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
-        let Outgoing { method, uri, headers, body, limits, sensitive } = request;
+        let Outgoing { method, uri, headers, body, secret_body, limits, sensitive } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, reach: Reach::SameOrigin };
+        let hop = Hop { method, uri, headers, body, secret_body, reach: Reach::SameOrigin };
         let answer =
             tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {

@@ -63,6 +63,11 @@ impl Sensitive {
         Self(Some(forms.iter().map(|form| Finder::new(form).into_owned()).collect()))
     }
 
+    /// Whether a secret is so short that masking it would riddle every answer, so that it is not to be used at all.
+    pub fn is_too_short(secret: &str) -> bool {
+        secret.len() < SHORTEST
+    }
+
     /// Whether there is nothing to mask.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()

@@ -14,6 +14,8 @@ mod tree;
 use serde_json::Value;
 use toolrail_core::{ArgumentUse, CallError, Definition, ErrorCode, MASK, Problems, Secret, Secrets};
 
+use crate::outbound::Sensitive;
+
 pub(crate) use expression::Expression;
 pub(crate) use place::{Place, UNRESERVED};
 pub(crate) use render::{Evaluated, Rendering, text_of};
@@ -144,14 +146,13 @@ impl<'c> Compiler<'c> {
             }
         }
         for key in expression.secrets() {
-            if self.secrets.find(key).is_none() {
-                self.problems.warning(
-                    pointer,
-                    format!(
-                        "the secret {key:?} has no value here, so calls fail; {}",
-                        Secrets::how_to_set(key)
-                    ),
-                );
+            let fault = match self.secrets.find(key) {
+                None => Some(format!("has no value here, so calls fail; {}", Secrets::how_to_set(key))),
+                Some(secret) => Sensitive::is_too_short(secret.reveal())
+                    .then(|| format!("{}, as calls fail", render::TOO_SHORT)),
+            };
+            if let Some(fault) = fault {
+                self.problems.warning(pointer, format!("the secret {key:?} {fault}"));
             }
             if !self.named_secrets.contains(key) {
                 self.named_secrets.push(key.clone());

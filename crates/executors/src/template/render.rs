@@ -7,6 +7,11 @@ use serde_json::{Map, Value};
 use toolrail_core::{CallError, ErrorCode, MASK, Secret, Secrets, ValueOrigin};
 
 use super::expression::{Expression, NoValue, Term};
+use crate::outbound::Sensitive;
+
+/// Why a secret of very few characters is not used.
+pub(super) const TOO_SHORT: &str =
+    "has fewer than 4 characters, so it could not be masked in what comes back; give it a longer value";
 
 /// What a rendering draws from, and what it leaves behind.
 #[derive(Debug)]
@@ -19,7 +24,7 @@ pub(crate) struct Rendering<'a> {
 
 #[derive(Debug)]
 enum Purpose {
-    Send { derived: Vec<String> },
+    Send { derived: Vec<String>, revealed: usize },
     Show(Trail),
 }
 
@@ -52,7 +57,12 @@ pub(crate) enum Evaluated<'a> {
 impl<'a> Rendering<'a> {
     /// A rendering that will be sent.
     pub(crate) fn to_send(arguments: &'a Map<String, Value>, secrets: &'a Secrets) -> Self {
-        Self { arguments, secrets, purpose: Purpose::Send { derived: Vec::new() }, scratch: String::new() }
+        Self {
+            arguments,
+            secrets,
+            purpose: Purpose::Send { derived: Vec::new(), revealed: 0 },
+            scratch: String::new(),
+        }
     }
 
     /// A rendering that will be shown.
@@ -67,7 +77,7 @@ impl<'a> Rendering<'a> {
 
     /// Notes a text that was made from secrets and must be masked like one.
     pub(crate) fn derive(&mut self, text: &str) {
-        if let Purpose::Send { derived } = &mut self.purpose {
+        if let Purpose::Send { derived, .. } = &mut self.purpose {
             derived.push(text.to_owned());
         }
     }
@@ -85,8 +95,16 @@ impl<'a> Rendering<'a> {
     /// The texts made from secrets, beyond the secrets themselves.
     pub(crate) fn derived(&self) -> &[String] {
         match &self.purpose {
-            Purpose::Send { derived } => derived,
+            Purpose::Send { derived, .. } => derived,
             Purpose::Show(_) => &[],
+        }
+    }
+
+    /// How many secrets were placed so far.
+    pub(crate) fn revealed(&self) -> usize {
+        match self.purpose {
+            Purpose::Send { revealed, .. } => revealed,
+            Purpose::Show(_) => 0,
         }
     }
 
@@ -171,13 +189,19 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    fn secret(&self, key: &str) -> Result<&'a str, CallError> {
-        self.secrets.find(key).map(Secret::reveal).ok_or_else(|| {
-            CallError::new(
-                ErrorCode::SecretMissing,
-                format!("the secret {key:?} has no value here; {}", Secrets::how_to_set(key)),
-            )
-        })
+    fn secret(&mut self, key: &str) -> Result<&'a str, CallError> {
+        let missing = |why: String| CallError::new(ErrorCode::SecretMissing, why);
+        let Some(secret) = self.secrets.find(key).map(Secret::reveal) else {
+            let how = Secrets::how_to_set(key);
+            return Err(missing(format!("the secret {key:?} has no value here; {how}")));
+        };
+        if Sensitive::is_too_short(secret) {
+            return Err(missing(format!("the secret {key:?} {TOO_SHORT}")));
+        }
+        if let Purpose::Send { revealed, .. } = &mut self.purpose {
+            *revealed += 1;
+        }
+        Ok(secret)
     }
 
     fn note_missing_secrets(&mut self, expression: &Expression) {
