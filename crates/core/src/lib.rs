@@ -2,6 +2,7 @@
 //! and the traits behind which kinds and stores stand. No input or output happens here.
 
 mod block;
+mod budget;
 mod caller;
 mod clock;
 mod definition;
@@ -21,6 +22,7 @@ mod store;
 mod upstream;
 
 pub use block::{Block, write_base64, write_text_block};
+pub use budget::{Budget, Exhausted};
 pub use caller::{
     Caller, ForeignPage, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
     missing_capability,
