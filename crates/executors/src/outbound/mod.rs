@@ -21,6 +21,7 @@ use http_body_util::Full;
 use hyper::body::{Body, Incoming as Streaming};
 use toolrail_core::{CallError, ErrorCode};
 
+use crate::offload::{MOST_INLINE, offload};
 use connect::Connector;
 use pool::{Link, Pool};
 
@@ -291,10 +292,7 @@ impl Client {
         }
         let mut headers = head.headers;
         if !sensitive.is_empty() {
-            body = sensitive.mask(body);
-            if cut.is_some() {
-                body = sensitive.without_torn_end(body);
-            }
+            body = masked(body, cut.is_some(), sensitive).await;
             sensitive.mask_headers(&mut headers);
         }
         let Hop { method, uri, .. } = hop;
@@ -306,6 +304,20 @@ impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Client")
     }
+}
+
+/// The body without secrets, nor the beginning of one at its end if it was cut.
+async fn masked(body: Bytes, is_cut: bool, sensitive: &Sensitive) -> Bytes {
+    let mask = move |sensitive: &Sensitive, body| {
+        let body = sensitive.mask(body);
+        if is_cut { sensitive.without_torn_end(body) } else { body }
+    };
+    if body.len() <= MOST_INLINE {
+        return mask(sensitive, body);
+    }
+    let sensitive = sensitive.clone();
+    // What cannot be masked is not shown.
+    offload(move |_| mask(&sensitive, body)).await.unwrap_or_default()
 }
 
 /// Every address, the first and each one a redirect leads to, passes here before anything is sent to it.

@@ -2,13 +2,11 @@
 //! encoded for the place it goes to, so that no argument can change the shape of a request.
 
 mod expression;
-mod filters;
 mod inspect;
 mod place;
 mod placeholder;
 mod render;
 mod scan;
-mod size;
 mod tree;
 
 use serde_json::Value;
@@ -20,7 +18,6 @@ pub(crate) use expression::Expression;
 pub(crate) use place::{Place, UNRESERVED};
 pub(crate) use render::{Evaluated, Rendering, text_of};
 pub(crate) use scan::{Braces, Piece, scan};
-pub(crate) use size::{check_size, check_step, replace};
 pub(crate) use tree::Tree;
 
 /// A text with expressions in one place of a request.

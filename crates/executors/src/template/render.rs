@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use toolrail_core::{CallError, ErrorCode, MASK, Secret, Secrets, ValueOrigin};
 
 use super::expression::{Expression, NoValue, Term};
+use crate::meter::{Allowance, Meter};
 use crate::outbound::Sensitive;
 
 /// Why a secret of very few characters is not used.
@@ -20,6 +21,8 @@ pub(crate) struct Rendering<'a> {
     secrets: &'a Secrets,
     purpose: Purpose,
     scratch: String,
+    /// What all computed expressions together may take; made for the first of them.
+    meter: Option<Meter>,
 }
 
 #[derive(Debug)]
@@ -62,12 +65,19 @@ impl<'a> Rendering<'a> {
             secrets,
             purpose: Purpose::Send { derived: Vec::new(), revealed: 0 },
             scratch: String::new(),
+            meter: None,
         }
     }
 
     /// A rendering that will be shown.
     pub(crate) fn to_show(arguments: &'a Map<String, Value>, secrets: &'a Secrets) -> Self {
-        Self { arguments, secrets, purpose: Purpose::Show(Trail::default()), scratch: String::new() }
+        Self {
+            arguments,
+            secrets,
+            purpose: Purpose::Show(Trail::default()),
+            scratch: String::new(),
+            meter: None,
+        }
     }
 
     /// Whether this will only be shown.
@@ -152,7 +162,9 @@ impl<'a> Rendering<'a> {
                 let secrets = self.secrets;
                 let reveal =
                     |key: &str| secrets.find(key).map_or(String::new(), |secret| secret.reveal().to_owned());
-                match expression.compute(computed, self.arguments, reveal) {
+                let arguments = self.arguments;
+                let meter = self.meter.get_or_insert_with(|| Meter::new(allowance(arguments)));
+                match expression.compute(computed, arguments, reveal, meter) {
                     Ok(value) => {
                         if !expression.secrets().is_empty() {
                             self.derive_texts(&value, expression.source());
@@ -282,6 +294,27 @@ impl Evaluated<'_> {
             Self::Arguments(arguments) => Some(Value::Object((*arguments).clone())),
             Self::Secret(_) | Self::Masked => Some(MASK.into()),
         }
+    }
+}
+
+/// A little, and more where the arguments themselves are large.
+fn allowance(arguments: &Map<String, Value>) -> Allowance {
+    let size: usize = arguments.values().map(size_of_json).sum();
+    let Allowance { work, bytes } = Allowance::SMALL;
+    Allowance {
+        work: work.saturating_add(4 * size as u64),
+        bytes: bytes.saturating_add(16 * size).min(64 << 20),
+    }
+}
+
+fn size_of_json(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size_of_json).sum::<usize>() + 16 * items.len(),
+        Value::Object(members) => {
+            members.iter().map(|(key, member)| key.len() + 32 + size_of_json(member)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 
