@@ -114,7 +114,7 @@ impl Json {
         /// A key with its place in the table of its object.
         const MEMBER: usize = 96;
         let (mut values, mut members) = (1_usize, 0_usize);
-        for byte in self.text.iter() {
+        for byte in &self.text {
             values += usize::from(matches!(byte, b',' | b'[' | b'{'));
             members += usize::from(*byte == b':');
         }

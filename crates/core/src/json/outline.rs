@@ -174,10 +174,15 @@ impl<'t> Part<'t> {
 
     /// The value of a member; of the last one where several have that key.
     pub fn member(self, key: &str) -> Option<Self> {
-        self.members()
-            .filter(|(name, _)| name.text().is_some_and(|name| name == key))
-            .last()
-            .map(|(_, value)| value)
+        self.members().filter(|(name, _)| name.is_text(key)).last().map(|(_, value)| value)
+    }
+
+    /// Whether it is that text; a much longer one is not even looked at.
+    fn is_text(self, text: &str) -> bool {
+        /// `\u0041` for one character.
+        const LONGEST_ESCAPE: usize = 6;
+        let written = self.raw().len().saturating_sub(2);
+        written <= LONGEST_ESCAPE * text.len() && self.text().is_some_and(|own| own == text)
     }
 
     fn children(self, sort: Sort) -> impl Iterator<Item = Self> {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use http::header;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    ArgumentUse, CallError, ErrorCode, Json, Outcome, Outline, Problems, ResponseMapping, ToolResult,
+    ArgumentUse, CallError, ErrorCode, Json, Outcome, Outline, Problems, ResponseMapping, Share, ToolResult,
 };
 
 use crate::meter::{Allowance, Meter};
@@ -95,7 +95,10 @@ impl Answer {
             }
         }
         let (mapping, arguments) = (Arc::clone(&self.mapping), arguments.clone());
+        // What a mapping makes is about as large as what it is made of.
+        let held = Share::current().hold(2 * incoming.body.len())?;
         let mapped = offload(move |stop| {
+            let _held = held;
             mapping.outcome(incoming, &arguments, &mut Meter::stopped_by(Allowance::LARGE, stop))
         });
         match mapped.await {

@@ -532,7 +532,7 @@ fn what_is_accepted_fits_the_stack() {
 
 #[tokio::test]
 async fn a_long_mapping_of_a_large_answer_keeps_no_deadline_waiting() {
-    let mapping = template("{% for a in range(9) %}{{ result|sort|length }}{% endfor %}");
+    let mapping = template("{% for a in range(2) %}{{ result|sort|length }}{% endfor %}");
     let answer = Answer::compile(&mapping, &mut Problems::default()).unwrap();
     let body = format!("[{}0]", "1,0,".repeat(100_000));
     // On a runtime of one thread, a mapping that ran here would be done before the deadline is looked at.
@@ -541,7 +541,7 @@ async fn a_long_mapping_of_a_large_answer_keeps_no_deadline_waiting() {
     let mapped = answer.outcome(incoming("application/json", body.clone()), &arguments);
     assert!(tokio::time::timeout(deadline, mapped).await.is_err());
     let result = answer.outcome(incoming("application/json", body), &arguments).await.unwrap();
-    assert_eq!(shown(&result), format!("text {}", "200001".repeat(9)));
+    assert_eq!(shown(&result), format!("text {}", "200001".repeat(2)));
 }
 
 #[test]

@@ -295,7 +295,6 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     fn loop_field(&mut self, field: &'p LoopField) -> Evaluated<Value<'d>> {
-        let depth = self.loops.len();
         let Some(Looping { items, index }) = self.loops.last() else {
             return Ok(Value::Undefined);
         };
@@ -312,8 +311,9 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
             LoopField::First => Ok(Value::Bool(index == 0)),
             LoopField::Last => Ok(Value::Bool(index + 1 == length)),
             LoopField::Length => number(length),
-            LoopField::Depth => number(depth),
-            LoopField::Depth0 => number(depth - 1),
+            // Only loops that call themselves go deeper, and there are none.
+            LoopField::Depth => number(1),
+            LoopField::Depth0 => number(0),
             LoopField::Previtem => item(index.checked_sub(1)),
             LoopField::Nextitem => item(Some(index + 1)),
             LoopField::Cycle(values) => match values.get(index % values.len().max(1)) {

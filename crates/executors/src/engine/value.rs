@@ -51,7 +51,10 @@ impl<'d> Value<'d> {
             Sort::Null => Self::Null,
             Sort::True => Self::Bool(true),
             Sort::False => Self::Bool(false),
-            Sort::Number => Self::of_number(part.raw()),
+            Sort::Number => {
+                meter.read(part.raw().len())?;
+                Self::of_number(part.raw())
+            }
             Sort::Text => Self::Text(Text::of_part(part, meter)?),
             Sort::List => Self::List(List::Written(part)),
             Sort::Object => Self::Map(Map::Written(part)),

@@ -22,6 +22,7 @@ use hyper::body::{Body, Incoming as Streaming};
 use toolrail_core::{CallError, ErrorCode};
 
 use crate::offload::{MOST_INLINE, offload};
+use body::Unread;
 use connect::Connector;
 use pool::{Link, Pool};
 
@@ -285,7 +286,10 @@ impl Client {
     ) -> Result<Incoming, OutboundError> {
         let (head, mut streaming) = response.into_parts();
         let read = body::read(&mut link, &mut streaming, cap).await;
-        let (mut body, cut) = read.map_err(|broken| failure::broken_off(&hop.uri, &broken))?;
+        let (mut body, cut) = read.map_err(|unread| match unread {
+            Unread::Broken(broken) => failure::broken_off(&hop.uri, &broken),
+            Unread::Full(full) => OutboundError { error: full.into(), connected: true },
+        })?;
         if cut.is_none() && streaming.is_end_stream() {
             drop(streaming);
             self.pool.keep(link).await;

@@ -75,7 +75,7 @@ fn a_path_selects_what_the_standard_says() {
         "$.store.book[?value(@.tags[0]) == 'a'].author",
         "$.e[*]",
         "$.b[0:0]",
-        "$ .store [ 'bicycle' ] . color",
+        "$ .store [ 'bicycle' ] .color",
         "$.b[ 1 , 0 ]",
         "$..[?@.x == 1]",
         "$[?length(@) == 3]",

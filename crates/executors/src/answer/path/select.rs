@@ -231,7 +231,10 @@ impl<'t, 'm> Selecting<'t, 'm> {
             Sort::Null => Value::Null,
             Sort::True => Value::Bool(true),
             Sort::False => Value::Bool(false),
-            Sort::Number => part.raw().parse().map_or(Value::Nothing, Value::Number),
+            Sort::Number => {
+                self.meter.read(part.raw().len())?;
+                part.raw().parse().map_or(Value::Nothing, Value::Number)
+            }
             Sort::Text => {
                 self.meter.read(part.raw().len())?;
                 Value::Text(part.text().unwrap_or_default())

@@ -300,14 +300,14 @@ fn keyed<'d>(
 }
 
 fn folded<'d>(key: Value<'d>, given: &Given<'_, 'd>, meter: &mut Meter) -> Made<'d> {
-    match key.as_str() {
-        Some(text)
-            if !given.is_set("case_sensitive") && text.bytes().any(|byte| byte.is_ascii_uppercase()) =>
-        {
-            Value::of_text(&text.to_ascii_lowercase(), meter)
-        }
-        _ => Ok(key),
+    let Some(text) = key.as_str().filter(|_| !given.is_set("case_sensitive")) else {
+        return Ok(key);
+    };
+    meter.spend(text.len() as u64 / 4)?;
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Value::of_text(&text.to_ascii_lowercase(), meter);
     }
+    Ok(key)
 }
 
 /// In order of their keys; equal ones stay in theirs. Our own, since it must be able to stop, and since values of different
