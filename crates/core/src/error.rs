@@ -160,9 +160,17 @@ impl RpcError {
 }
 
 impl CallError {
+    /// What a message has at most, in bytes; whatever it repeats, it stays something to read.
+    const LONGEST: usize = 16 << 10;
+
     /// A failure of that sort, in those words.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), rpc: None }
+        let mut message = message.into();
+        if message.len() > Self::LONGEST {
+            message.truncate(message.floor_char_boundary(Self::LONGEST));
+            message.push('…');
+        }
+        Self { code, message, rpc: None }
     }
 
     /// The same, told to MCP clients as that JSON-RPC error.
@@ -173,11 +181,26 @@ impl CallError {
 
     /// The request is at fault: −32602 for MCP clients.
     pub fn invalid_params(message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self::new(ErrorCode::InvalidRequest, message.clone()).with_rpc(RpcError {
-            code: RpcError::INVALID_PARAMS,
-            message,
-            data: None,
-        })
+        let error = Self::new(ErrorCode::InvalidRequest, message);
+        let message = error.message.clone();
+        error.with_rpc(RpcError { code: RpcError::INVALID_PARAMS, message, data: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_stays_short_whatever_it_repeats() {
+        let uri = "ü".repeat(500_000);
+        for error in [
+            CallError::new(ErrorCode::NotFound, format!("no {uri}")),
+            CallError::invalid_params(format!("no {uri}")),
+        ] {
+            assert!(error.message.starts_with("no üü") && error.message.ends_with('…'));
+            assert!(error.message.len() <= CallError::LONGEST + '…'.len_utf8());
+            assert!(error.rpc.is_none_or(|rpc| rpc.message == error.message));
+        }
     }
 }

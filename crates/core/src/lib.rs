@@ -40,7 +40,7 @@ pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
     ValueOrigin, WrongTenant,
 };
-pub use json::{Json, NotJson, Root, repeated_key, write_json_string};
+pub use json::{Json, NotJson, Outline, Part, Root, Sort, TooManyValues, repeated_key, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;

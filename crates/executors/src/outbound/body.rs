@@ -1,17 +1,24 @@
-//! Reading a body up to a cap, with as few copies as can be: one frame is kept as it is, more are joined in one buffer.
+//! Reading a body up to a cap, with as few copies as can be: one frame is kept as it is, more are joined in one buffer, which
+//! counts as in flight until the last of it is gone.
 
 use std::pin::Pin;
 
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
-use toolrail_core::{Full, Held};
+use toolrail_core::{Full, Share};
 
 use super::Cut;
 use super::pool::Link;
 
+/// A body that broke off.
+pub(super) struct Broken {
+    pub(super) error: hyper::Error,
+    pub(super) received: usize,
+    pub(super) declared: Option<u64>,
+}
+
 /// Why a body was not read.
 pub(super) enum Unread {
-    /// It broke off.
     Broken(Broken),
     /// There is no room for it.
     Full(Full),
@@ -23,19 +30,11 @@ impl From<Full> for Unread {
     }
 }
 
-/// A body that broke off.
-pub(super) struct Broken {
-    pub(super) error: hyper::Error,
-    pub(super) received: usize,
-    pub(super) declared: Option<u64>,
-}
-
-/// The body, or its first `cap` bytes, which `held` counts. Dropping the rest closes the connection.
+/// The body, or its first `cap` bytes. Dropping the rest closes the connection.
 pub(super) async fn read(
     link: &mut Link,
     body: &mut Incoming,
     cap: usize,
-    held: &mut Held,
 ) -> Result<(Bytes, Option<Cut>), Unread> {
     let declared = body.size_hint().exact();
     let cut = Some(Cut { cap, total: declared });
@@ -50,20 +49,22 @@ pub(super) async fn read(
         return Ok((first, None));
     }
     let expected = declared.map_or(first.len() * 2, |length| usize::try_from(length).unwrap_or(cap));
-    held.resize(expected.min(cap).max(first.len()))?;
+    let mut held = Share::current().hold(expected.min(cap))?;
     let mut joined = Vec::with_capacity(expected.min(cap));
     joined.extend_from_slice(&first);
     drop(first);
     while let Some(frame) = next(link, body).await.map_err(|error| broken(error, joined.len()))? {
-        held.resize(held.bytes().max((joined.len() + frame.len()).min(cap)))?;
         let room = cap - joined.len();
         if frame.len() > room {
             joined.extend_from_slice(&frame[..room]);
-            return Ok((joined.into(), cut));
+            return Ok((held.keep(joined.into()), cut));
+        }
+        if joined.len() + frame.len() > held.bytes() {
+            held.resize((2 * held.bytes()).max(joined.len() + frame.len()))?;
         }
         joined.extend_from_slice(&frame);
     }
-    Ok((joined.into(), None))
+    Ok((held.keep(joined.into()), None))
 }
 
 /// The next piece that is not empty; trailers are passed over.

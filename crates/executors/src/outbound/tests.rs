@@ -23,6 +23,7 @@ fn get(url: &str) -> Outgoing {
         uri: url.parse().unwrap(),
         headers: HeaderMap::new(),
         body: Bytes::new(),
+        secret_body: false,
         limits: SendLimits {
             connect: Duration::from_secs(5),
             total: Duration::from_secs(10),
@@ -322,6 +323,16 @@ async fn a_body_with_a_secret_is_not_redirected_to_another_origin() {
     assert_eq!(failure.error.code, ErrorCode::UpstreamInvalid);
     assert!(failure.error.message.contains("the body holds a secret"), "{failure}");
     assert!(other.received().is_empty());
+}
+
+#[tokio::test]
+async fn a_secret_in_the_address_is_not_carried_to_another_origin() {
+    let other = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;
+    let target = other.url("/?key=s3cret%2Fvalue");
+    let upstream = Upstream::start(move |_| Reply::redirect(302, &target)).await;
+    let failure = client().send(with_secret(get(&upstream.url("/")))).await.unwrap_err();
+    assert!(failure.error.message.contains("that address holds a secret"), "{failure}");
+    assert!(!failure.error.message.contains("s3cret") && other.received().is_empty(), "{failure}");
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! `resources/read`: the content of a resource.
 
-use serde_json::json;
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, shortened};
 
 use super::Context;
@@ -31,6 +33,12 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     }
 }
 
+/// Which resource it is about; of an address that nobody can have meant, only its beginning.
+pub(super) fn named(uri: &str) -> Value {
+    const LONGEST: usize = 2_048;
+    json!({"uri": if uri.len() > LONGEST { shortened(uri) } else { Cow::Borrowed(uri) }})
+}
+
 pub(super) fn unknown_resource(context: &Context<'_>, uri: &str) -> Fault {
     let message = format!("unknown resource {:?}; resources/list has those there are", shortened(uri));
     missing(context, uri, message)
@@ -42,5 +50,5 @@ fn missing(context: &Context<'_>, uri: &str, message: String) -> Fault {
         Dialect::Modern => Code::InvalidParams,
         Dialect::Legacy | Dialect::Plain => Code::ResourceNotFound,
     };
-    Fault::new(code, message).with_data(json!({"uri": uri}))
+    Fault::new(code, message).with_data(named(uri))
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::Context;
+use super::resources_read::named;
 use crate::envelope::Params;
 use crate::reply::{Code, Fault, Reply};
 
@@ -11,7 +12,7 @@ pub(super) fn subscribe(context: Context<'_>) -> Reply {
     let snapshot = context.snapshot();
     let Some(resource) = snapshot.resource(&uri) else {
         let message = format!("unknown resource {:?}", toolrail_core::shortened(&uri));
-        return Err(Fault::new(Code::ResourceNotFound, message).with_data(json!({"uri": uri})));
+        return Err(Fault::new(Code::ResourceNotFound, message).with_data(named(&uri)));
     };
     let Some(live) = &context.peer.session.live else {
         let message = "subscribing needs a session; send initialize and name the session it opens";

@@ -106,7 +106,8 @@ impl Remote {
         }
         let uri =
             format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
-        Ok(Outgoing { method, uri, headers, body, limits: LIMITS, sensitive: Sensitive::default() })
+        let (secret_body, sensitive) = (false, Sensitive::default());
+        Ok(Outgoing { method, uri, headers, body, secret_body, limits: LIMITS, sensitive })
     }
 
     fn told(&self, failure: OutboundError) -> anyhow::Error {
