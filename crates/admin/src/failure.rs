@@ -108,7 +108,10 @@ impl From<WriteError> for Failure {
             WriteError::Store(StoreError::Refused { .. }) => ErrorCode::InvalidDefinition,
             WriteError::Store(store) => {
                 tracing::error!(error = %store, "store failed");
-                ErrorCode::StoreUnavailable
+                match store {
+                    StoreError::Unknown { .. } => ErrorCode::OutcomeUnknown,
+                    _ => ErrorCode::StoreUnavailable,
+                }
             }
         };
         Self::new(code, message)

@@ -38,13 +38,15 @@ pub enum ErrorCode {
     SecretMissing,
     /// The store cannot be reached, or fails.
     StoreUnavailable,
+    /// The store was lost in the middle of a write: the change may have been made, or not.
+    OutcomeUnknown,
     /// A fault of ours.
     Internal,
 }
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -60,6 +62,7 @@ impl ErrorCode {
         Self::ToolFailed,
         Self::SecretMissing,
         Self::StoreUnavailable,
+        Self::OutcomeUnknown,
         Self::Internal,
     ];
 
@@ -89,6 +92,7 @@ impl ErrorCode {
             Self::ToolFailed => "TOOL_FAILED",
             Self::SecretMissing => "SECRET_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
             Self::Internal => "INTERNAL",
         }
     }
@@ -102,7 +106,7 @@ impl ErrorCode {
             Self::Conflict => 409,
             Self::Forbidden => 403,
             Self::TooLarge => 413,
-            Self::Timeout => 504,
+            Self::Timeout | Self::OutcomeUnknown => 504,
             Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid | Self::ToolFailed => {
                 502
             }

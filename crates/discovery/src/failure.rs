@@ -60,7 +60,10 @@ pub(crate) fn not_written(error: &WriteError) -> CallError {
         }
         WriteError::Store(error) => {
             tracing::error!(%error, "store failed");
-            ErrorCode::StoreUnavailable
+            match error {
+                StoreError::Unknown { .. } => ErrorCode::OutcomeUnknown,
+                _ => ErrorCode::StoreUnavailable,
+            }
         }
     };
     CallError::new(code, error.to_string())

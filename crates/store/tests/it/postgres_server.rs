@@ -120,13 +120,13 @@ async fn the_bell_rings_after_a_gap_and_for_changes_after_it() {
     rings(&bell).await;
 }
 
-/// R116, C16.
+/// C16.
 #[tokio::test]
 async fn notifications_say_what_was_done_to_which_definition() {
     let database = database().await;
     let store = database.open().await;
     let mut listener = PgListener::connect(database.url().as_str()).await.unwrap();
-    listener.listen("mcp_tool_changed").await.unwrap();
+    listener.listen("toolrail_changed").await.unwrap();
     store.write(&[put("a", "{}"), of("acme", put("b", "{}"))], &by("ann")).await.unwrap();
     let long = "\u{1}x名".repeat(3_000);
     database

@@ -27,6 +27,8 @@ pub(crate) use semantic::{SemanticSettings, ServerSettings};
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
+/// For a store that cannot tell of changes by itself.
+const DEFAULT_LOOK: Duration = Duration::from_millis(100);
 const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
 
 /// What may stand in the configuration file. Everything has a default.
@@ -58,7 +60,8 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_hosts: Option<Vec<String>>,
     /// Origins of web pages that may use this server, such as `https://console.example.com`.
     pub(crate) allow_origins: Option<Vec<String>>,
-    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 1000 when left out.
+    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
+    /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
     pub(crate) poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
     pub(crate) refresh_window_ms: Option<u64>,
@@ -96,6 +99,7 @@ pub(crate) struct Settings {
     pub(crate) allow_commands: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
+    pub(crate) look: Duration,
     pub(crate) poll: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) history: Retention,
@@ -242,6 +246,7 @@ impl ConfigFile {
             allow_commands: self.allow_commands.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
+            look: self.poll_ms.map_or(DEFAULT_LOOK, Duration::from_millis),
             poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
             refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
             history: Retention { versions: self.history_versions, days: self.history_days },
