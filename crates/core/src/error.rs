@@ -40,13 +40,15 @@ pub enum ErrorCode {
     StoreUnavailable,
     /// The store was lost in the middle of a write: the change may have been made, or not.
     OutcomeUnknown,
+    /// Too many bytes are in flight.
+    Overloaded,
     /// A fault of ours.
     Internal,
 }
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -63,6 +65,7 @@ impl ErrorCode {
         Self::SecretMissing,
         Self::StoreUnavailable,
         Self::OutcomeUnknown,
+        Self::Overloaded,
         Self::Internal,
     ];
 
@@ -93,6 +96,7 @@ impl ErrorCode {
             Self::SecretMissing => "SECRET_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
             Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
+            Self::Overloaded => "OVERLOADED",
             Self::Internal => "INTERNAL",
         }
     }
@@ -111,7 +115,7 @@ impl ErrorCode {
                 502
             }
             Self::SecretMissing | Self::Internal => 500,
-            Self::StoreUnavailable => 503,
+            Self::StoreUnavailable | Self::Overloaded => 503,
         }
     }
 }
