@@ -11,7 +11,7 @@ use super::pool::{self, Connections, begin_writing};
 use super::rows;
 
 /// How long to ask: longer than the server keeps a transaction whose gateway is gone.
-const ASKING: Duration = Duration::from_secs(8);
+const ASKING: Duration = Duration::from_secs(6);
 
 const IS_THERE: &str = "SELECT count(*) FROM mcp_tool_audit WHERE number = ? AND hash = ?";
 

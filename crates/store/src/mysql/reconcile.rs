@@ -23,13 +23,16 @@ const ANY_LOST: &str = "SELECT EXISTS (SELECT 1 FROM mcp_tool_history AS last WH
 /// How many changes were entered.
 pub(super) async fn reconcile(connection: &mut MySqlConnection) -> Result<u64, Failure> {
     let mut entered = 0;
+    let mut last = Vec::new();
     loop {
         let strays = strays(connection).await?;
-        if strays.is_empty() {
+        // What is found again after it was entered would be found for ever.
+        if strays.is_empty() || strays == last {
             break;
         }
         number(connection, &strays).await?;
         entered += strays.len() as u64;
+        last = strays;
     }
     if any_lost(connection).await? {
         connection.execute("UPDATE mcp_config_version SET truncated = TRUE WHERE id = 1").await?;

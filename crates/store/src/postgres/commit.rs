@@ -13,7 +13,7 @@ use super::connect::Lease;
 use super::fault::Fault;
 
 /// How long to ask: longer than the server keeps a transaction whose gateway is gone.
-const ASKING: Duration = Duration::from_secs(8);
+const ASKING: Duration = Duration::from_secs(6);
 
 const WAIT: &str = "SELECT version FROM mcp_config_version WHERE id = 1 FOR UPDATE";
 const IS_THERE: &str = "SELECT EXISTS (SELECT FROM mcp_tool_audit WHERE number = $1 AND hash = $2)";

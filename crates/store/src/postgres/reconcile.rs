@@ -11,17 +11,16 @@ use super::connect::{self, Lease, Server};
 use super::fault::Fault;
 use super::schema::{self, Patience};
 
-const IS_OTHERWISE: &str =
-    "SELECT EXISTS (SELECT FROM toolrail_strays()) OR EXISTS (SELECT FROM toolrail_lost())";
+const OTHERWISE: &str =
+    "SELECT (SELECT count(*) FROM toolrail_strays()) + (SELECT count(*) FROM toolrail_lost())";
 const ENTER: &str = "SELECT toolrail_reconcile('mend', $1)";
 
 /// So many are entered in one transaction, so that others can write between two.
 const AT_ONCE: i64 = 2_000;
-/// And so many transactions at most are made in one go.
-const ROUNDS: u32 = 500;
 
-/// How long the look at everything may take.
-const LOOK: Duration = Duration::from_secs(20);
+/// How long the look at everything may take: the server gives up a little earlier, see `BEGIN`.
+const LOOK: Duration = Duration::from_secs(26);
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '25s'";
 /// How long one transaction may take.
 const ENTERING: Duration = Duration::from_secs(60);
 
@@ -33,14 +32,12 @@ pub(super) async fn reconcile(pool: &PgPool, server: &Server, store: &str) -> Re
     }
     let mut connection = connect::first(&server.options).await?;
     schema::migrate(&mut connection, store, Patience::Running).await?;
+    // Counted before: a row that another program's trigger keeps from being entered would be found for ever.
+    let found = otherwise(&mut connection).await?;
     let mut entered = 0;
-    for _ in 0..ROUNDS {
+    for _ in 0..=found / AT_ONCE {
         let entering = timeout(ENTERING, enter(&mut connection)).await;
-        let now = entering.unwrap_or(Err(Fault::slow(ENTERING)))?;
-        entered += now;
-        if now < AT_ONCE {
-            break;
-        }
+        entered += entering.unwrap_or(Err(Fault::slow(ENTERING)))?;
     }
     timeout(LOOK, connection.close()).await.ok();
     if entered > 0 {
@@ -60,11 +57,17 @@ pub(super) fn is_called_for(fault: &Fault) -> bool {
 
 async fn is_as_written(pool: &PgPool) -> Result<bool, Fault> {
     let mut lease = Lease::take(pool).await?;
-    let connection = lease.connection()?;
-    let is_watching = schema::is_watching(connection).await?;
-    let is_as_written = is_watching && !sqlx::query_scalar(IS_OTHERWISE).fetch_one(connection).await?;
+    let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
+    let is_watching = schema::is_watching(&mut transaction).await?;
+    let is_as_written = is_watching && otherwise(&mut transaction).await? == 0;
+    transaction.rollback().await?;
     lease.give_back();
     Ok(is_as_written)
+}
+
+/// How many definitions are not as the newest of their versions says.
+async fn otherwise(connection: &mut PgConnection) -> Result<i64, Fault> {
+    Ok(sqlx::query_scalar(OTHERWISE).fetch_one(connection).await?)
 }
 
 async fn enter(connection: &mut PgConnection) -> Result<i64, Fault> {

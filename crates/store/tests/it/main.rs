@@ -32,4 +32,6 @@ mod postgres_reconcile;
 #[cfg(test)]
 mod postgres_server;
 #[cfg(test)]
+mod proxy;
+#[cfg(test)]
 mod sqlite;

@@ -1,28 +1,30 @@
 -- What happened behind the triggers: while they were away or switched off, or in a table that came in the place of another.
 -- Every definition is compared with the newest of its versions.
 
--- Rows that are not as that says, or of which it does not tell.
+-- Rows that are not as that says, or of which it does not tell. One look-up by an index for each: joins would be planned by
+-- what the server believes of tables that were filled a moment ago. The collation is that of the column in the index.
 CREATE OR REPLACE FUNCTION toolrail_strays() RETURNS TABLE (in_table oid, place tid) LANGUAGE sql STABLE AS $$
     SELECT tool.tableoid, tool.ctid FROM mcp_tool AS tool
-    LEFT JOIN mcp_tool_history AS version ON version.revision = tool.version
-        AND version.tenant = coalesce(tool.tenant_id, '') AND version.name = tool.name::text
-        AND version.kind <> 'removed' AND version.enabled = coalesce(tool.enabled, FALSE)
-        AND version.config_json = mcp_tool_document(tool)
-    WHERE version.revision IS NULL
-    OR EXISTS (SELECT FROM mcp_tool_history AS later WHERE later.tenant = coalesce(tool.tenant_id, '')
-               AND later.name_key = lower(tool.name COLLATE "C") AND later.revision > tool.version)
+    WHERE NOT coalesce(
+        (SELECT version.tenant = coalesce(tool.tenant_id, '') AND version.name = tool.name::text
+                AND version.kind <> 'removed' AND version.enabled = coalesce(tool.enabled, FALSE)
+                AND version.config_json = mcp_tool_document(tool)
+         FROM mcp_tool_history AS version WHERE version.revision = tool.version), FALSE)
+    OR tool.version <> (SELECT max(later.revision) FROM mcp_tool_history AS later
+                        WHERE later.tenant = coalesce(tool.tenant_id, '')
+                        AND later.name_key = lower(tool.name COLLATE "C") COLLATE "default")
     ORDER BY tool.id
 $$;
 
 -- The newest versions of definitions that are not there although those say so.
 CREATE OR REPLACE FUNCTION toolrail_lost() RETURNS TABLE (revision bigint) LANGUAGE sql STABLE AS $$
-    SELECT newest.revision
-    FROM (SELECT DISTINCT ON (tenant, name_key) tenant, name_key, version.revision, kind FROM mcp_tool_history AS version
-          ORDER BY tenant, name_key, version.revision DESC) AS newest
-    WHERE kind <> 'removed'
-    AND NOT EXISTS (SELECT FROM mcp_tool AS tool WHERE coalesce(tool.tenant_id, '') = newest.tenant
-                    AND lower(tool.name COLLATE "C") = newest.name_key)
-    ORDER BY newest.revision
+    SELECT version.revision FROM mcp_tool_history AS version
+    WHERE version.kind <> 'removed'
+    AND NOT EXISTS (SELECT FROM mcp_tool AS tool WHERE coalesce(tool.tenant_id, '') = version.tenant
+                    AND lower(tool.name COLLATE "C") = version.name_key)
+    AND version.revision = (SELECT max(later.revision) FROM mcp_tool_history AS later
+                            WHERE later.tenant = version.tenant AND later.name_key = version.name_key)
+    ORDER BY version.revision
 $$;
 
 -- Enters so many of them at most as changes made now, and returns how many those were. To adopt is to enter rows of which

@@ -52,7 +52,7 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION mcp_tool_number() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path FROM CURRENT AS $$
+SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 DECLARE
     writer text := nullif(current_setting('toolrail.who', TRUE), '');
     mending text := current_setting('toolrail.mending', TRUE);
@@ -68,7 +68,8 @@ BEGIN
             NEW.updated_at := clock_timestamp();
             -- Who wrote it before need not have written it now.
             IF EXISTS (SELECT FROM mcp_tool_history AS version WHERE version.tenant = coalesce(NEW.tenant_id, '')
-                       AND version.name_key = lower(NEW.name COLLATE "C") AND version.who = NEW.updated_by) THEN
+                       AND version.name_key = lower(NEW.name COLLATE "C") COLLATE "default"
+                       AND version.who = NEW.updated_by) THEN
                 NEW.updated_by := NULL;
             END IF;
         END IF;
