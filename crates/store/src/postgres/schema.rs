@@ -80,8 +80,6 @@ const ADOPT_ROWS: &str = "SELECT toolrail_reconcile('adopt', 9223372036854775807
 /// The first version whose tables have `config_json` as JSONB.
 const BEFORE_JSONB: usize = 3;
 
-const NO_FUNCTION: &str = "42883";
-
 /// How long it may take to see what there is.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -132,11 +130,10 @@ async fn look(connection: &mut PgConnection, store: &str, patience: Patience) ->
 
 /// Whether all triggers are there, on a table that is there. Only of a database of the newest version.
 pub(super) async fn is_watching(connection: &mut PgConnection) -> Result<bool, Fault> {
-    match sqlx::query_scalar("SELECT toolrail_is_watching()").fetch_one(connection).await {
-        Ok(is_watching) => Ok(is_watching),
-        Err(error) if code(&error).as_deref() == Some(NO_FUNCTION) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    // Asked for first: a call of what is not there would end a transaction.
+    let can_be_asked = sqlx::query_scalar("SELECT to_regproc('toolrail_is_watching') IS NOT NULL");
+    Ok(can_be_asked.fetch_one(&mut *connection).await?
+        && sqlx::query_scalar("SELECT toolrail_is_watching()").fetch_one(connection).await?)
 }
 
 async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
