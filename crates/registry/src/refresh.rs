@@ -33,8 +33,8 @@ pub struct LoadProgress {
 /// Hears how far a long reading is.
 pub type OnProgress = Arc<dyn Fn(LoadProgress) + Send + Sync>;
 
-/// How many times longer than a comparison takes the rest after it is at least: it is worth a hundredth of a core.
-const REST_AFTER_RECONCILING: u32 = 100;
+/// How many times longer than a comparison takes the rest after it is at least: it may cost a thirtieth of a core.
+const REST_AFTER_RECONCILING: u32 = 30;
 
 /// When a comparison that failed is tried again.
 const RECONCILE_AGAIN: Duration = Duration::from_secs(5);

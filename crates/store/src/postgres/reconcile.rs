@@ -11,8 +11,7 @@ use super::connect::{self, Lease, Server};
 use super::fault::Fault;
 use super::schema::{self, Patience};
 
-const OTHERWISE: &str =
-    "SELECT (SELECT count(*) FROM toolrail_strays()) + (SELECT count(*) FROM toolrail_lost())";
+const OTHERWISE: &str = "SELECT count(*) FROM toolrail_otherwise()";
 const ENTER: &str = "SELECT toolrail_reconcile('mend', $1)";
 
 /// So many are entered in one transaction, so that others can write between two.

@@ -98,7 +98,7 @@ async fn changes_made_with_triggers_off_are_entered_as_changes() {
     let history = store.history(&HistoryQuery { most: 4, ..HistoryQuery::default() }).await.unwrap();
     let kinds: Vec<_> = history.iter().map(|version| (version.name.as_str(), version.kind)).collect();
     use VersionKind::{Created, Removed, Updated};
-    assert_eq!(kinds, [("new", Created), ("b", Updated), ("a", Updated), ("c", Removed)]);
+    assert_eq!(kinds, [("c", Removed), ("new", Created), ("b", Updated), ("a", Updated)]);
     assert!(history.iter().all(|version| version.who.is_none() && version.via.is_none()));
     tells_the_truth(&*store).await;
 }
