@@ -63,6 +63,12 @@ async fn any_lost(connection: &mut MySqlConnection) -> Result<bool, Failure> {
 /// Has the triggers enter them, one by one, with their times as they are.
 async fn number(connection: &mut MySqlConnection, keys: &[ToolKey]) -> Result<(), Failure> {
     connection.execute("SET @toolrail_numbering = 1").await?;
+    let touched = touch(connection, keys).await;
+    connection.execute("SET @toolrail_numbering = NULL").await?;
+    touched
+}
+
+async fn touch(connection: &mut MySqlConnection, keys: &[ToolKey]) -> Result<(), Failure> {
     let mut transaction = begin_writing(connection).await?;
     rows::lock(&mut transaction).await?;
     for keys in pieces(keys, |_| 0) {
@@ -72,10 +78,7 @@ async fn number(connection: &mut MySqlConnection, keys: &[ToolKey]) -> Result<()
         touch.push(" ORDER BY id");
         touch.build().execute(&mut *transaction).await?;
     }
-    transaction
-        .execute("UPDATE mcp_config_version SET live = (SELECT count(*) FROM mcp_tool) WHERE id = 1")
-        .await?;
-    transaction.commit().await?;
-    connection.execute("SET @toolrail_numbering = NULL").await?;
-    Ok(())
+    let recount = "UPDATE mcp_config_version SET live = (SELECT count(*) FROM mcp_tool) WHERE id = 1";
+    transaction.execute(recount).await?;
+    Ok(transaction.commit().await?)
 }

@@ -97,8 +97,8 @@ async fn changes_made_with_triggers_off_are_entered_as_changes() {
     assert_eq!((rows, removed), (vec!["a".into(), "b".into(), "new".into()], vec!["c".into()]));
     let history = store.history(&HistoryQuery { most: 4, ..HistoryQuery::default() }).await.unwrap();
     let kinds: Vec<_> = history.iter().map(|version| (version.name.as_str(), version.kind)).collect();
-    use VersionKind::{Created, Removed, Updated};
-    assert_eq!(kinds, [("c", Removed), ("new", Created), ("b", Updated), ("a", Updated)]);
+    let (created, updated) = (VersionKind::Created, VersionKind::Updated);
+    assert_eq!(kinds, [("c", VersionKind::Removed), ("new", created), ("b", updated), ("a", updated)]);
     assert!(history.iter().all(|version| version.who.is_none() && version.via.is_none()));
     tells_the_truth(&*store).await;
 }
