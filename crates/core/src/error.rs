@@ -38,6 +38,8 @@ pub enum ErrorCode {
     SecretMissing,
     /// The store cannot be reached, or fails.
     StoreUnavailable,
+    /// The store was lost in the middle of a write: the change may have been made, or not.
+    OutcomeUnknown,
     /// Too many bytes are in flight.
     Overloaded,
     /// A fault of ours.
@@ -46,7 +48,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -62,6 +64,7 @@ impl ErrorCode {
         Self::ToolFailed,
         Self::SecretMissing,
         Self::StoreUnavailable,
+        Self::OutcomeUnknown,
         Self::Overloaded,
         Self::Internal,
     ];
@@ -92,6 +95,7 @@ impl ErrorCode {
             Self::ToolFailed => "TOOL_FAILED",
             Self::SecretMissing => "SECRET_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
             Self::Overloaded => "OVERLOADED",
             Self::Internal => "INTERNAL",
         }
@@ -106,7 +110,7 @@ impl ErrorCode {
             Self::Conflict => 409,
             Self::Forbidden => 403,
             Self::TooLarge => 413,
-            Self::Timeout => 504,
+            Self::Timeout | Self::OutcomeUnknown => 504,
             Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid | Self::ToolFailed => {
                 502
             }

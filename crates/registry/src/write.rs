@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolrail_core::{
-    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, ToolKey, ToolName,
+    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, StoreError, ToolKey, ToolName,
 };
 
 use crate::entry::{Entry, SourceId};
@@ -293,6 +293,9 @@ impl Registry {
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
         let written = self.store()?.write(changes, author).await;
+        if matches!(written, Err(StoreError::Unknown { .. })) {
+            self.refresh_store().await;
+        }
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
         self.refresh_store().await;
         self.withdraw_unread(changes, revision);

@@ -212,6 +212,7 @@ fn limits(settings: &Settings) -> RegistryLimits {
     let defaults = RegistryLimits::default();
     RegistryLimits {
         page_tools: settings.page_size.unwrap_or(defaults.page_tools),
+        look: settings.look,
         poll: settings.poll,
         window: settings.refresh_window,
         ..defaults

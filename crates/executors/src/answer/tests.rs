@@ -21,7 +21,6 @@ fn incoming(content_type: &str, body: impl Into<Bytes>) -> Incoming {
         cut: None,
         uri: "http://user:pw@up.example:81/p/x?key=1".parse().unwrap(),
         sensitive: Sensitive::default(),
-        _held: None,
     }
 }
 

@@ -112,6 +112,11 @@ impl Source for StoreSource {
         }))
     }
 
+    async fn reconcile(&self) -> Result<(), SourceError> {
+        self.store.reconcile().await?;
+        Ok(())
+    }
+
     async fn count(&self) -> Result<Option<u64>, SourceError> {
         Ok(Some(self.store.count().await?))
     }

@@ -14,6 +14,8 @@ mod mysql_adoption;
 #[cfg(test)]
 mod mysql_proxy;
 #[cfg(test)]
+mod mysql_reconcile;
+#[cfg(test)]
 mod mysql_server;
 #[cfg(test)]
 mod mysql_tables;
@@ -24,6 +26,12 @@ mod postgres_adoption;
 #[cfg(test)]
 mod postgres_counter;
 #[cfg(test)]
+mod postgres_json;
+#[cfg(test)]
+mod postgres_reconcile;
+#[cfg(test)]
 mod postgres_server;
+#[cfg(test)]
+mod proxy;
 #[cfg(test)]
 mod sqlite;

@@ -44,7 +44,7 @@ pub(super) struct GatewayArgs {
     /// 512MB]
     #[arg(long, env = "TOOLRAIL_MEMORY", value_name = "SIZE")]
     memory: Option<Memory>,
-    /// How often the store is looked at for changes by others, in milliseconds [default: 1000]
+    /// How often the store is looked at for changes by others, in milliseconds [default: 100, or 1000 with PostgreSQL]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds [default: 300]

@@ -30,6 +30,8 @@ use crate::memory::Memory;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
+/// For a store that cannot tell of changes by itself.
+const DEFAULT_LOOK: Duration = Duration::from_millis(100);
 const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
 
 /// What may stand in the configuration file. Everything has a default.
@@ -64,7 +66,8 @@ pub(crate) struct ConfigFile {
     /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
     /// that there is, but no more than 512 MB, when left out.
     pub(crate) memory: Option<Memory>,
-    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 1000 when left out.
+    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
+    /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
     pub(crate) poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
     pub(crate) refresh_window_ms: Option<u64>,
@@ -105,6 +108,7 @@ pub(crate) struct Settings {
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
     pub(crate) memory: Memory,
+    pub(crate) look: Duration,
     pub(crate) poll: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) history: Retention,
@@ -276,6 +280,7 @@ impl ConfigFile {
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
             memory: self.memory.unwrap_or_else(Memory::usual),
+            look: self.poll_ms.map_or(DEFAULT_LOOK, Duration::from_millis),
             poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
             refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
             history: Retention { versions: self.history_versions, days: self.history_days },

@@ -4,6 +4,7 @@
 -- The definition that a row holds, as JSON text. Put together as text, so that no value can make it fail.
 CREATE OR REPLACE FUNCTION mcp_tool_document(tool mcp_tool) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT coalesce(
+        (tool).config_text,
         (tool).config_json::text,
         '{"name":' || to_json((tool).name::text)::text
         || coalesce(',"description":' || to_json((tool).description::text)::text, '')
@@ -36,11 +37,12 @@ CREATE OR REPLACE FUNCTION mcp_tool_merged(tool mcp_tool, before mcp_tool) RETUR
 DECLARE
     definition jsonb;
 BEGIN
-    definition := before.config_json::text::jsonb;
+    definition := coalesce(before.config_text, before.config_json::text)::jsonb;
     IF jsonb_typeof(definition) IS DISTINCT FROM 'object' THEN
         RETURN NULL;
     END IF;
     tool.config_json := NULL;
+    tool.config_text := NULL;
     RETURN (definition - ARRAY['name', 'description', 'type', 'transport', 'inputSchema', 'input_schema', 'http',
                                'http_spec', 'feign', 'feign_spec', 'auth', 'auth_spec', 'responseMapping',
                                'response_mapping', 'policy']
@@ -57,14 +59,21 @@ DECLARE
     definition jsonb := '{}';
     settings jsonb;
 BEGIN
-    IF TG_OP = 'UPDATE' AND NEW.config_json::text IS NOT DISTINCT FROM OLD.config_json::text THEN
+    IF TG_OP = 'UPDATE' AND NEW.config_json::text IS NOT DISTINCT FROM OLD.config_json::text
+            AND NEW.config_text IS NOT DISTINCT FROM OLD.config_text THEN
         IF mcp_tool_columns(NEW) IS DISTINCT FROM mcp_tool_columns(OLD) THEN
             NEW.config_json := mcp_tool_merged(NEW, OLD);
+            NEW.config_text := NULL;
         END IF;
         RETURN NEW;
     END IF;
     IF NEW.config_json IS NULL THEN
+        NEW.config_text := NULL;
         RETURN NEW;
+    END IF;
+    IF NEW.config_text IS NOT NULL
+            AND mcp_tool_stored(NEW.config_text)::text IS DISTINCT FROM NEW.config_json::text THEN
+        NEW.config_text := NULL;
     END IF;
     -- Text that JSON allows and JSONB does not, such as \u0000, must not keep anybody from writing.
     BEGIN
@@ -88,8 +97,3 @@ BEGIN
     RETURN NEW;
 END
 $$;
-
-DROP TRIGGER IF EXISTS trg_mcp_tool_toolrail_1_agree ON mcp_tool;
-CREATE TRIGGER trg_mcp_tool_toolrail_1_agree BEFORE INSERT OR UPDATE ON mcp_tool
-FOR EACH ROW EXECUTE FUNCTION mcp_tool_agree();
-ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_1_agree;

@@ -1,6 +1,7 @@
 -- Makes our own changes in their order, in one round trip, and tells of each that had an effect what was there before;
 -- ends with the first whose expectation is not met. An expectation is a version, 0 for none, NULL for anything.
--- The counter is locked first and may be waited for. Behind it others may hold rows while they wait for the counter: then
+-- Refuses with TR001 where the bookkeeping is not in place; nobody can take it away before the end of the transaction.
+-- The counter is locked first of all rows and may be waited for. Behind it others may hold rows while they wait for the counter: then
 -- this gives way long before the server would choose one of the two.
 -- Every look-up here has an index. A sequence is only ever scanned, which would seem costly enough to compile.
 CREATE OR REPLACE FUNCTION toolrail_apply(
@@ -17,6 +18,10 @@ DECLARE
     is_there boolean;
     counted bigint;
 BEGIN
+    LOCK TABLE mcp_tool IN ROW EXCLUSIVE MODE;
+    IF NOT toolrail_is_watching() THEN
+        RAISE EXCEPTION 'mcp_tool has lost triggers of Toolrail' USING ERRCODE = 'TR001';
+    END IF;
     PERFORM set_config('toolrail.who', writer, TRUE);
     UPDATE mcp_config_version SET held_by = txid_current() WHERE id = 1 RETURNING version INTO STRICT counted;
     PERFORM mcp_tool_draw_after(counted);
@@ -48,11 +53,14 @@ BEGIN
             UPDATE mcp_tool AS tool SET enabled = one.enabled
             WHERE coalesce(tool.tenant_id, '') = one.key_tenant AND lower(tool.name COLLATE "C") = one.key_name;
         ELSIF is_there THEN
-            UPDATE mcp_tool AS tool SET name = one.name, enabled = one.enabled, config_json = one.definition::json
+            UPDATE mcp_tool AS tool
+            SET name = one.name, enabled = one.enabled, config_json = mcp_tool_stored(one.definition),
+                config_text = mcp_tool_written(one.definition)
             WHERE coalesce(tool.tenant_id, '') = one.key_tenant AND lower(tool.name COLLATE "C") = one.key_name;
         ELSE
-            INSERT INTO mcp_tool (tenant_id, name, enabled, config_json)
-            VALUES (nullif(one.key_tenant, ''), one.name, one.enabled, one.definition::json);
+            INSERT INTO mcp_tool (tenant_id, name, enabled, config_json, config_text)
+            VALUES (nullif(one.key_tenant, ''), one.name, one.enabled, mcp_tool_stored(one.definition),
+                    mcp_tool_written(one.definition));
         END IF;
         SELECT last_value INTO at_revision FROM mcp_tool_revision;
         at := to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');

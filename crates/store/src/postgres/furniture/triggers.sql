@@ -52,10 +52,29 @@ END
 $$;
 
 CREATE OR REPLACE FUNCTION mcp_tool_number() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path FROM CURRENT AS $$
+SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 DECLARE
     writer text := nullif(current_setting('toolrail.who', TRUE), '');
+    mending text := current_setting('toolrail.mending', TRUE);
 BEGIN
+    IF mending = 'move' THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'UPDATE' AND mending IN ('adopt', 'mend') THEN
+        NEW.version := nextval('mcp_tool_revision');
+        NEW.updated_by := OLD.updated_by;
+        NEW.updated_at := OLD.updated_at;
+        IF mending = 'mend' THEN
+            NEW.updated_at := clock_timestamp();
+            -- Who wrote it before need not have written it now.
+            IF EXISTS (SELECT FROM mcp_tool_history AS version WHERE version.tenant = coalesce(NEW.tenant_id, '')
+                       AND version.name_key = lower(NEW.name COLLATE "C") COLLATE "default"
+                       AND version.who = NEW.updated_by) THEN
+                NEW.updated_by := NULL;
+            END IF;
+        END IF;
+        RETURN NEW;
+    END IF;
     -- A rename is two changes: the removal has the number before.
     IF TG_OP = 'UPDATE' AND (coalesce(OLD.tenant_id, ''), lower(OLD.name COLLATE "C"))
             IS DISTINCT FROM (coalesce(NEW.tenant_id, ''), lower(NEW.name COLLATE "C")) THEN
@@ -76,7 +95,8 @@ BEGIN
 END
 $$;
 
--- A notification must stay under 8000 bytes, whatever the name.
+-- Tells of a change in two ways: its name on mcp_tool_changed, for any program that listens there, and everything about it
+-- on a channel of our own. A notification must stay under 8000 bytes, whatever the name.
 CREATE OR REPLACE FUNCTION mcp_tool_tell(op text, name text, tenant text, revision bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -86,7 +106,8 @@ BEGIN
         told := json_build_object('op', op, 'name', left(name, 400), 'tenant', left(nullif(tenant, ''), 400),
                                   'revision', revision)::text;
     END IF;
-    PERFORM pg_notify('mcp_tool_changed', told);
+    PERFORM pg_notify('toolrail_changed', told);
+    PERFORM pg_notify('mcp_tool_changed', left(coalesce(name, ''), 1900));
 END
 $$;
 
@@ -109,10 +130,14 @@ SECURITY DEFINER SET search_path FROM CURRENT SET enable_seqscan = off AS $$
 DECLARE
     writer text := coalesce(nullif(current_setting('toolrail.who', TRUE), ''), session_user);
     what text := CASE TG_OP WHEN 'INSERT' THEN 'created' ELSE 'updated' END;
+    mending boolean := coalesce(current_setting('toolrail.mending', TRUE) IN ('adopt', 'mend'), FALSE);
     new_tenant text;
     new_key text;
     drawn bigint;
 BEGIN
+    IF mcp_tool_is_moving() THEN
+        RETURN NULL;
+    END IF;
     IF TG_OP = 'DELETE' THEN
         drawn := nextval('mcp_tool_revision');
         PERFORM mcp_tool_bury(OLD, drawn, writer);
@@ -121,8 +146,14 @@ BEGIN
     END IF;
     new_tenant := coalesce(NEW.tenant_id, '');
     new_key := lower(NEW.name COLLATE "C");
-    writer := coalesce(NEW.updated_by, writer);
-    IF TG_OP = 'UPDATE' AND (coalesce(OLD.tenant_id, ''), lower(OLD.name COLLATE "C"))
+    writer := coalesce(NEW.updated_by, CASE WHEN NOT mending THEN writer END);
+    IF mending THEN
+        -- Nobody knows what was done to it; only whether it was there.
+        SELECT CASE version.kind WHEN 'removed' THEN 'created' ELSE 'updated' END INTO what
+        FROM mcp_tool_history AS version WHERE version.tenant = new_tenant AND version.name_key = new_key
+        ORDER BY version.revision DESC LIMIT 1;
+        what := coalesce(what, 'created');
+    ELSIF TG_OP = 'UPDATE' AND (coalesce(OLD.tenant_id, ''), lower(OLD.name COLLATE "C"))
             IS DISTINCT FROM (new_tenant, new_key) THEN
         what := 'created';
         PERFORM mcp_tool_bury(OLD, NEW.version - 1, writer);
@@ -146,7 +177,8 @@ DECLARE
 BEGIN
     SELECT version INTO STRICT drawn FROM mcp_config_version WHERE id = 1 FOR UPDATE;
     drawn := mcp_tool_draw_after(drawn);
-    FOR tool IN SELECT * FROM mcp_tool ORDER BY version LOOP
+    -- Truncating mcp_tool fires this for each of the two tables.
+    FOR tool IN SELECT * FROM mcp_tool AS one WHERE one.tableoid = TG_RELID ORDER BY one.version LOOP
         drawn := nextval('mcp_tool_revision');
         PERFORM mcp_tool_bury(tool, drawn, session_user);
     END LOOP;
@@ -156,21 +188,33 @@ BEGIN
 END
 $$;
 
--- Triggers of one kind fire in the order of their names; these come after those of most others.
-CREATE TRIGGER trg_mcp_tool_toolrail_0_begin BEFORE INSERT OR UPDATE OR DELETE ON mcp_tool
-FOR EACH STATEMENT EXECUTE FUNCTION mcp_tool_begin();
-CREATE TRIGGER trg_mcp_tool_toolrail_2_number BEFORE INSERT OR UPDATE ON mcp_tool
-FOR EACH ROW EXECUTE FUNCTION mcp_tool_number();
-CREATE TRIGGER trg_mcp_tool_toolrail_3_record AFTER INSERT OR UPDATE OR DELETE ON mcp_tool
-FOR EACH ROW EXECUTE FUNCTION mcp_tool_record();
-CREATE TRIGGER trg_mcp_tool_toolrail_4_finish AFTER INSERT OR UPDATE OR DELETE ON mcp_tool
-FOR EACH STATEMENT EXECUTE FUNCTION mcp_tool_finish();
-CREATE TRIGGER trg_mcp_tool_toolrail_5_clear BEFORE TRUNCATE ON mcp_tool
-FOR EACH STATEMENT EXECUTE FUNCTION mcp_tool_clear();
+-- Triggers of one kind fire in the order of their names; these come after those of most others, which may stay. They fire
+-- also for those who write as a replica does, whose changes would be seen by nobody.
+DO $do$
+DECLARE
+    wanted text[][] := ARRAY[
+        ['0_begin', 'BEFORE INSERT OR UPDATE OR DELETE', 'STATEMENT', 'begin'],
+        ['0_place', 'BEFORE INSERT OR UPDATE', 'ROW', 'place'],
+        ['1_agree', 'BEFORE INSERT OR UPDATE', 'ROW', 'agree'],
+        ['2_number', 'BEFORE INSERT OR UPDATE', 'ROW', 'number'],
+        ['3_record', 'AFTER INSERT OR UPDATE OR DELETE', 'ROW', 'record'],
+        ['4_finish', 'AFTER INSERT OR UPDATE OR DELETE', 'STATEMENT', 'finish'],
+        ['5_clear', 'BEFORE TRUNCATE', 'STATEMENT', 'clear']];
+    one text[];
+    place text;
+BEGIN
+    FOREACH one SLICE 1 IN ARRAY wanted LOOP
+        FOREACH place IN ARRAY ARRAY['mcp_tool', 'mcp_tool_tenant'] LOOP
+            EXECUTE format('CREATE TRIGGER trg_mcp_tool_toolrail_%s %s ON %I FOR EACH %s EXECUTE FUNCTION mcp_tool_%s()',
+                           one[1], one[2], place, one[3], one[4]);
+            EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_%s', place, one[1]);
+        END LOOP;
+    END LOOP;
+END
+$do$;
 
--- Also for those who write as a replica does, whose changes would be seen by nobody.
-ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_0_begin;
-ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_2_number;
-ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_3_record;
-ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_4_finish;
-ALTER TABLE mcp_tool ENABLE ALWAYS TRIGGER trg_mcp_tool_toolrail_5_clear;
+-- Whether all of them are there and fire.
+CREATE OR REPLACE FUNCTION toolrail_is_watching() RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT count(*) = 14 FROM pg_trigger
+    WHERE tgrelid IN (to_regclass('mcp_tool'), to_regclass('mcp_tool_tenant')) AND tgname LIKE 'trg\_mcp\_tool\_toolrail\_%' AND tgenabled = 'A'
+$$;
