@@ -80,7 +80,7 @@ pub(super) struct GatewayArgs {
 /// Which store, if not the one in the data folder.
 #[derive(Args)]
 pub(super) struct StoreArgs {
-    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE or memory: [default: SQLite in the
+    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE, json:FILE or memory: [default: SQLite in the
     /// data folder]. A password is better kept in TOOLRAIL_STORE_PASSWORD or a file (storePasswordFile) than written here
     #[arg(long, global = true, env = "TOOLRAIL_STORE", value_name = "URL", hide_env_values = true)]
     store: Option<String>,

@@ -113,7 +113,7 @@ impl ConfigFile {
         let folder = path.parent().unwrap_or(Path::new(""));
         let single = file.data.iter_mut().chain(&mut file.unix_socket).chain(&mut file.store_password_file);
         let database = match &mut file.store {
-            Some(StoreUrl::Sqlite(database)) => Some(database),
+            Some(StoreUrl::Sqlite(database) | StoreUrl::Json(database)) => Some(database),
             Some(StoreUrl::Memory | StoreUrl::Postgres(_) | StoreUrl::Mysql(_)) | None => None,
         };
         for place in single.chain(database).chain(file.tools.iter_mut().flatten()) {
