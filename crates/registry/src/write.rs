@@ -270,6 +270,7 @@ impl Registry {
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
         let written = self.store()?.write(changes, author).await;
+        self.writes.note(&written);
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
         self.refresh_store().await;
         self.withdraw_unread(changes, revision);
