@@ -49,6 +49,7 @@ pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<
         switched_on: true,
         document,
         item: tool.map(|tool| item::Item::Tool(Arc::new(tool))),
+        serving: None,
         problems,
         version: None,
         updated_at: None,

@@ -200,7 +200,7 @@ impl Registry {
         let compiler = Arc::clone(&self.compiler);
         if work.len() < FEW && !more {
             let compiled = tokio::task::block_in_place(|| compile_all(work, &*source, &compiler));
-            gathered.add(&*source, compiled);
+            gathered.add(&*source, self.with_good_versions(tracked, compiled).await);
             return Ok(None);
         }
         let compiling = tokio::task::spawn_blocking(move || compile_all(work, &*source, &compiler));
@@ -208,7 +208,7 @@ impl Registry {
             if more { self.ask(tracked, tracked.source.load(Some(revision))).await } else { Ok(None) }
         };
         let (compiled, next) = tokio::join!(compiling, next);
-        gathered.add(&*tracked.source, compiled?);
+        gathered.add(&*tracked.source, self.with_good_versions(tracked, compiled?).await);
         next
     }
 
@@ -256,6 +256,7 @@ impl Registry {
         let mut state = self.state();
         let layer = &mut state.layers[tracked.index];
         let mut published_change = None;
+        let mut journal = Vec::new();
         let mut changed = Vec::new();
         if let Some((gathered, read_at)) = read {
             let age = gathered.age.filter(|_| reading.revision.is_some());
@@ -278,9 +279,16 @@ impl Registry {
             }
         }
         layer.status = Some(tracked.status(reading, layer.entries.len()));
+        if let Some(last_good) = self.last_good.as_ref().filter(|_| layer.id == SourceId::Store) {
+            journal = last_good.journal.lines(layer, &changed);
+        }
         state.note(changed);
         self.publish(&mut state);
         drop(state);
+        // Before whoever made the change is told that it holds.
+        if let Some(last_good) = &self.last_good {
+            last_good.journal.append(&journal);
+        }
         if let Some((age, read_at)) = published_change {
             gauges::refreshed(tracked.source.id(), turn.took());
             let propagated = age.map(|age| age + read_at.elapsed());

@@ -16,6 +16,7 @@ use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
 use crate::gauges;
+use crate::good_version::OnBroken;
 use crate::last_good::LastGood;
 use crate::layer::Layer;
 use crate::meaning::Meaning;
@@ -28,6 +29,7 @@ use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tracked::Tracked;
 use crate::upstreams::{Offerer, Upstreams};
+use crate::write_health::WriteHealth;
 
 /// Limits of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +79,8 @@ pub struct Registry {
     pub(crate) sources: Vec<Tracked>,
     pub(crate) progress: Option<OnProgress>,
     pub(crate) last_good: Option<LastGood>,
+    pub(crate) on_broken: OnBroken,
+    pub(crate) writes: WriteHealth,
     state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
@@ -116,6 +120,8 @@ impl Registry {
             sources: sources.map(|(index, source)| Tracked::new(source, index)).collect(),
             progress: None,
             last_good: None,
+            on_broken: OnBroken::default(),
+            writes: WriteHealth::default(),
             state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,

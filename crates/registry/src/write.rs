@@ -296,6 +296,7 @@ impl Registry {
         if matches!(written, Err(StoreError::Unknown { .. })) {
             self.refresh_store().await;
         }
+        self.writes.note(&written);
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
         self.refresh_store().await;
         self.withdraw_unread(changes, revision);

@@ -107,6 +107,7 @@ async fn put_together(
         .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_default_method(settings.search.default_method)
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
+        .with_on_broken(settings.on_broken)
         .with_progress(bar.listener());
     if let Some(semantic) = &settings.search.semantic {
         registry = registry.with_embedder(semantic::embedder(semantic, &settings.data, &runtime));

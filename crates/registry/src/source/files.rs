@@ -1,5 +1,5 @@
 //! A folder of `*.yaml`, `*.yml` and `*.json` files as a source, watched for changes. A file that cannot be read or
-//! parsed, or has nothing in it, keeps its last good definitions and becomes a problem.
+//! parsed, has nothing in it or is half-written keeps its last good definitions and becomes a problem.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{Hash, Hasher};
@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use async_trait::async_trait;
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use toolrail_core::{Problem, Revision, Severity, Spot};
 
+use super::half_written::{HOLD, Verdict, judge};
 use super::{Draft, FileFault, Loaded, Places, Source, SourceError, read_documents};
 use crate::entry::SourceId;
 use crate::registration::Registration;
@@ -23,6 +25,10 @@ const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 const DEEPEST: usize = 8;
 /// The fault of a file with nothing in it. An editor that is saving may have emptied it first; whoever means it deletes it.
 const EMPTY: &str = "has no definition in it; write one, or delete the file";
+/// The faults of a file that is half-written.
+const ENDS_INSIDE: &str = "ends in the middle of a definition, as a file that is being written does; write it to its end, or delete it";
+const ENDS_BETWEEN: &str = "has lost the definitions at its end, as a file that is being written does; if nobody goes on writing, \
+    they are removed in a moment";
 
 /// Definitions kept in a folder of files.
 pub struct FileSource {
@@ -46,6 +52,8 @@ struct File {
     digest: Option<u64>,
     drafts: Vec<Draft>,
     fault: Option<FileFault>,
+    /// What was found half-written, and when first.
+    held: Option<(Option<Stamp>, Instant)>,
     /// Where its values stand; found out when the first problem asks.
     places: Arc<OnceLock<Places>>,
 }
@@ -163,7 +171,9 @@ impl FileSource {
             return before.clone();
         }
         match text.map_err(FileFault::from).and_then(|text| self.drafts(path, &text)) {
-            Ok(drafts) => File { stamp, digest, drafts, ..File::default() },
+            Ok(drafts) => {
+                half_written(before, stamp, &drafts).unwrap_or(File { stamp, digest, drafts, ..File::default() })
+            }
             Err(fault) => {
                 let drafts = before.map(|before| before.drafts.clone()).unwrap_or_default();
                 File { stamp, digest, drafts, fault: Some(fault), ..File::default() }
@@ -259,8 +269,26 @@ fn digest_of(text: &str) -> u64 {
     hasher.finish()
 }
 
+/// The file as it was, if what is there now seems to be half-written. It has no stamp, so that it is looked at again.
+fn half_written(before: Option<&File>, stamp: Option<Stamp>, now: &[Draft]) -> Option<File> {
+    let before = before.filter(|before| !before.drafts.is_empty())?;
+    let seen = before.held.filter(|(held, _)| *held == stamp).map_or_else(Instant::now, |(_, seen)| seen);
+    let fault = match judge(&before.drafts, now) {
+        Verdict::Whole => return None,
+        Verdict::EndsBetween if seen.elapsed() >= HOLD => return None,
+        Verdict::EndsBetween => ENDS_BETWEEN,
+        Verdict::EndsInside => ENDS_INSIDE,
+    };
+    Some(File {
+        drafts: before.drafts.clone(),
+        fault: Some(fault.to_owned().into()),
+        held: Some((stamp, seen)),
+        ..File::default()
+    })
+}
+
 /// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, tenant, configJson}`.
-fn draft_of(value: serde_json::Value, origin: String) -> Draft {
+pub(super) fn draft_of(value: serde_json::Value, origin: String) -> Draft {
     let written = value.to_string();
     let (text, fault, enabled, name, tenant) = match Registration::from_file(value) {
         Ok(Registration { document, enabled, name, tenant, .. }) => {
@@ -281,6 +309,7 @@ fn draft_of(value: serde_json::Value, origin: String) -> Draft {
         version: None,
         updated_at: None,
         updated_by: None,
+        good: None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod documents;
 mod files;
 mod fixed;
+mod half_written;
 mod places;
 mod registry_tools;
 mod store;
@@ -23,6 +24,7 @@ pub use store::StoreSource;
 pub(crate) use store::{Tenants, draft_of};
 
 use crate::entry::SourceId;
+use crate::good_version::Serving;
 
 /// A definition as a source holds it, not yet looked into.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub struct Draft {
     pub updated_at: Option<String>,
     /// Who changed it last.
     pub updated_by: Option<String>,
+    /// What to serve if it has errors, if the source knows already.
+    pub good: Option<Serving>,
 }
 
 /// What a source has.

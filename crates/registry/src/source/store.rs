@@ -152,5 +152,6 @@ pub(crate) fn draft_of(row: Row, tenants: &mut Tenants) -> Draft {
         version: Some(row.version),
         updated_at: Some(row.updated_at),
         updated_by: row.updated_by,
+        good: None,
     }
 }

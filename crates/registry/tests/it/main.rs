@@ -16,6 +16,8 @@ mod files;
 #[cfg(test)]
 mod following;
 #[cfg(test)]
+mod good_versions;
+#[cfg(test)]
 mod incremental;
 #[cfg(test)]
 mod learning;

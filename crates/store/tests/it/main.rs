@@ -8,6 +8,8 @@ mod behaviour_of_messages;
 #[cfg(test)]
 mod foreign;
 #[cfg(test)]
+mod json;
+#[cfg(test)]
 mod mysql;
 #[cfg(test)]
 mod mysql_adoption;

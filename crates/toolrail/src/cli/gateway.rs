@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity, UpstreamState};
 use toolrail_discovery::Language;
 use toolrail_mcp::Server;
-use toolrail_registry::{Discovery, Endpoint, ListingMode, Registry, Snapshot};
+use toolrail_registry::{Discovery, Endpoint, ListingMode, OnBroken, Registry, Snapshot};
 use toolrail_store::StoreUrl;
 
 use super::{Hinted, served};
@@ -56,6 +56,10 @@ pub(super) struct GatewayArgs {
     /// For how many days versions of definitions are kept [default: for ever]
     #[arg(long, env = "TOOLRAIL_HISTORY_DAYS", value_name = "DAYS")]
     history_days: Option<u32>,
+    /// What becomes of a definition in the store whose newest version has errors: its last good version is served, or it is
+    /// refused [default: serve]
+    #[arg(long, env = "TOOLRAIL_ON_BROKEN", value_name = "serve|refuse", value_parser = on_broken)]
+    on_broken: Option<OnBroken>,
     /// The most tools on one page of tools/list [default: 10000]
     #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT")]
     page_size: Option<usize>,
@@ -89,7 +93,7 @@ pub(super) struct GatewayArgs {
 /// Which store, if not the one in the data folder.
 #[derive(Args)]
 pub(super) struct StoreArgs {
-    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE or memory: [default: SQLite in the
+    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE, json:FILE or memory: [default: SQLite in the
     /// data folder]. A password is better kept in TOOLRAIL_STORE_PASSWORD or a file (storePasswordFile) than written here
     #[arg(long, global = true, env = "TOOLRAIL_STORE", value_name = "URL", hide_env_values = true)]
     pub(super) store: Option<String>,
@@ -136,6 +140,7 @@ impl GatewayArgs {
             refresh_window_ms: self.refresh_window_ms,
             history_versions: self.history_versions,
             history_days: self.history_days,
+            on_broken: self.on_broken,
             page_size: self.page_size,
             listing: self.listing.map(|mode| ListingFile { mode: Some(mode), ..ListingFile::default() }),
             discovery: self.discovery,
@@ -145,6 +150,11 @@ impl GatewayArgs {
         let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
         Ok(flags.or(file))
     }
+}
+
+fn on_broken(word: &str) -> Result<OnBroken, String> {
+    let known = OnBroken::ALL.into_iter().find(|known| known.word() == word);
+    known.ok_or_else(|| format!("known are {}", OnBroken::ALL.map(OnBroken::word).join(", ")))
 }
 
 fn discovery(word: &str) -> Result<Discovery, String> {

@@ -255,7 +255,7 @@ impl Place {
         {
             return Ok(Self::Server(server));
         }
-        if let (Missing::Refuse, StoreUrl::Sqlite(file)) = (missing, &store)
+        if let (Missing::Refuse, StoreUrl::Sqlite(file) | StoreUrl::Json(file)) = (missing, &store)
             && !file.exists()
         {
             return Err(Hinted::error(

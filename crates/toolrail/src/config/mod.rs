@@ -18,7 +18,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_core::{Principal, Retention};
 use toolrail_discovery::Language;
-use toolrail_registry::{Discovery, Endpoints, FileFault};
+use toolrail_registry::{Discovery, Endpoints, FileFault, OnBroken};
 use toolrail_store::StoreUrl;
 
 use endpoints::GroupFile;
@@ -75,6 +75,9 @@ pub(crate) struct ConfigFile {
     pub(crate) history_versions: Option<u32>,
     /// For how many days versions are kept (1 to 36500); for ever when left out.
     pub(crate) history_days: Option<u32>,
+    /// What becomes of a definition in the store whose newest version has errors: `serve` its last good version, or `refuse`
+    /// it; `serve` when left out.
+    pub(crate) on_broken: Option<OnBroken>,
     /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
     pub(crate) page_size: Option<usize>,
     /// How `tools/list` lists tools: `full`, `search` or `auto`, or a mapping with `mode`, `threshold` and `pinned`; `full`
@@ -112,6 +115,7 @@ pub(crate) struct Settings {
     pub(crate) poll: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) history: Retention,
+    pub(crate) on_broken: OnBroken,
     pub(crate) page_size: Option<usize>,
     pub(crate) endpoints: Endpoints,
     pub(crate) search: SearchSettings,
@@ -127,7 +131,7 @@ impl ConfigFile {
         let folder = path.parent().unwrap_or(Path::new(""));
         let single = file.data.iter_mut().chain(&mut file.unix_socket).chain(&mut file.store_password_file);
         let database = match &mut file.store {
-            Some(StoreUrl::Sqlite(database)) => Some(database),
+            Some(StoreUrl::Sqlite(database) | StoreUrl::Json(database)) => Some(database),
             Some(StoreUrl::Memory | StoreUrl::Postgres(_) | StoreUrl::Mysql(_)) | None => None,
         };
         for place in single.chain(database).chain(file.tools.iter_mut().flatten()) {
@@ -184,6 +188,7 @@ const KEYS: &[&str] = &[
     "refreshWindowMs",
     "historyVersions",
     "historyDays",
+    "onBroken",
     "pageSize",
     "listing",
     "discovery",
@@ -234,6 +239,7 @@ impl ConfigFile {
             refresh_window_ms: self.refresh_window_ms.or(other.refresh_window_ms),
             history_versions: self.history_versions.or(other.history_versions),
             history_days: self.history_days.or(other.history_days),
+            on_broken: self.on_broken.or(other.on_broken),
             page_size: self.page_size.or(other.page_size),
             listing: both(self.listing, other.listing, ListingFile::or),
             discovery: self.discovery.or(other.discovery),
@@ -284,6 +290,7 @@ impl ConfigFile {
             poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
             refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
             history: Retention { versions: self.history_versions, days: self.history_days },
+            on_broken: self.on_broken.unwrap_or_default(),
             page_size: self.page_size,
             endpoints: endpoints::settle(
                 self.listing.unwrap_or_default(),
