@@ -22,8 +22,8 @@ mod upstream;
 
 pub use block::{Block, write_base64, write_text_block};
 pub use caller::{
-    Caller, ForeignPage, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
-    missing_capability,
+    Caller, ForeignPage, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions, Resumed,
+    Unanswered, missing_capability,
 };
 pub use clock::{moment_of, rfc3339};
 pub use definition::{

@@ -14,7 +14,7 @@ use super::meta;
 use super::wire::{Exchange, Request, Wire, WireKind};
 
 /// What a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Era {
     /// 2026-07-28.
     Modern,
@@ -26,6 +26,8 @@ pub(super) enum Era {
 pub(super) struct Connection {
     pub(super) wire: Arc<Wire>,
     pub(super) era: Era,
+    /// Whether a modern server says that it knows older revisions, too.
+    pub(super) knows_legacy: bool,
     /// What the server declared that it can do.
     pub(super) capabilities: Value,
     /// How long an answer may take.
@@ -43,6 +45,14 @@ impl Connection {
     /// Whether it is a child process, on which everything shares one channel.
     pub(super) fn is_process(&self) -> bool {
         matches!(self.wire.kind(), WireKind::Stdio(_))
+    }
+
+    /// Whether the server may remember what was done on it.
+    pub(super) fn keeps_state(&self) -> bool {
+        match self.wire.kind() {
+            WireKind::Http(session) => session.session.is_some(),
+            WireKind::Stdio(_) => true,
+        }
     }
 
     /// Begins a request of our own.

@@ -91,6 +91,15 @@ impl Connector {
         made.map_err(Failure::into_error)
     }
 
+    /// A new connection in that era, which the server is known to speak.
+    pub(super) async fn connect_as(&self, era: Era, capabilities: &Value) -> Result<Made, CallError> {
+        let made = match era {
+            Era::Modern => self.modern().await,
+            Era::Legacy => self.legacy(capabilities).await,
+        };
+        made.map_err(Failure::into_error)
+    }
+
     fn wire(&self, session: HttpSession) -> Arc<Wire> {
         Wire::new(WireKind::Http(Arc::new(session)), self.farewells.clone())
     }
@@ -119,7 +128,10 @@ impl Connector {
         if !discovered.supported_versions.iter().any(|version| version == MODERN) {
             return Err(Failure::Status(400, unsupported(&wire, &discovered.supported_versions.join(", "))));
         }
-        Ok((self.connection(wire, Era::Modern, discovered.capabilities), unsolicited))
+        let knows_legacy = self.protocol == Protocol::Auto
+            && discovered.supported_versions.iter().any(|version| LEGACY.contains(&version.as_str()));
+        let connection = self.connection(wire, Era::Modern, discovered.capabilities);
+        Ok((Connection { knows_legacy, ..connection }, unsolicited))
     }
 
     async fn legacy(&self, capabilities: &Value) -> Result<Made, Failure> {
@@ -195,7 +207,8 @@ impl Connector {
     }
 
     fn connection(&self, wire: Arc<Wire>, era: Era, capabilities: Value) -> Connection {
-        Connection { wire, era, capabilities, patience: self.limits.answer, level: Mutex::default() }
+        let (patience, level) = (self.limits.answer, Mutex::default());
+        Connection { wire, era, knows_legacy: false, capabilities, patience, level }
     }
 }
 

@@ -18,10 +18,12 @@ use super::failure::Failure;
 use super::hub::Hub;
 use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
-use super::pool::Lease;
+use super::sessions::Lease;
 use super::wire::Request;
 use super::{meta, task};
 
+/// The one request of a client whose result cannot be a question.
+pub(super) const COMPLETE: &str = "completion/complete";
 /// How often a modern server may ask a client that answers at once.
 const MOST_ROUNDS: usize = 16;
 
@@ -116,6 +118,7 @@ async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, 
             // Nothing was sent.
             Err(Failure::Lost(_)) if is_used && !is_shared && !is_last => {
                 is_last = true;
+                hub.sessions.forget(&connection);
                 continue;
             }
             Err(failure) => return Err(told(hub, &connection, failure)),
@@ -162,11 +165,12 @@ fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation,
     let exchange = connection.wire.begin(Request {
         id,
         method: job.method,
-        name: (job.method != "completion/complete").then(|| job.name.to_owned()),
+        name: (job.method != COMPLETE).then(|| job.name.to_owned()),
         params: params.finish(),
         params_in_headers: job.params_in_headers.clone(),
     })?;
-    Ok(Conversation { exchange, lease, asked: 0, unasked: 0 })
+    let may_wait = job.method != COMPLETE;
+    Ok(Conversation { exchange, lease, may_wait, asked: 0, unasked: 0 })
 }
 
 async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation) -> Result<Sent, Failure> {
@@ -178,9 +182,7 @@ async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation)
 fn settle(hub: &Arc<Hub>, job: &Job<'_>, conversation: Conversation, turn: Turn) -> Result<Sent, Failure> {
     match turn {
         Turn::Answer(outcome) => {
-            let Conversation { exchange, lease, .. } = conversation;
-            drop(exchange);
-            lease.give_back();
+            drop(conversation);
             outcome.map(Sent::Result).map_err(|error| Failure::Call(refused(hub, job, error)))
         }
         Turn::Later { asked, input, token } => {

@@ -173,7 +173,7 @@ impl Supervisor {
                     return self.hub.failure().unwrap_or_else(gone);
                 }
                 _ = sweep.tick() => {
-                    self.hub.pool.sweep();
+                    self.hub.sessions.sweep();
                     self.hub.parked.sweep();
                     continue;
                 }

@@ -282,7 +282,7 @@ impl Client {
         let (head, mut streaming) = response.into_parts();
         let read = body::read(&mut link, &mut streaming, cap).await;
         let (mut body, cut) = read.map_err(|broken| failure::broken_off(&hop.uri, &broken))?;
-        if cut.is_none() && streaming.is_end_stream() {
+        if cut.is_none() {
             drop(streaming);
             self.pool.keep(link).await;
         }
