@@ -1,5 +1,6 @@
-//! Installs the official MCP clients and conformance suites that the tests drive the binary with, at the versions
-//! pinned in `clients/`, into the target folder. Nothing outside it changes, except missing system packages on a Debian run as root.
+//! Installs the official MCP clients, the conformance suites and the foreign servers that the tests drive the binary with,
+//! at the versions pinned in `clients/`, into the target folder. Nothing outside it changes, except missing system packages on
+//! a Debian run as root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,46 +16,65 @@ const OLDEST_NODE: (u32, u32) = (22, 19);
 /// A Node.js that npm can install where the system's is too old.
 const PACKAGED_NODE: &str = "22.23.3";
 
-/// Where the clients are, for the tests to find.
+/// The releases of FastMCP whose servers the tests run; each has its pins in `clients/fastmcp`.
+const FASTMCP: [&str; 3] = ["2", "3", "4"];
+
+/// Where the clients and the servers are, for the tests to find.
 pub(crate) struct Clients {
     python: PathBuf,
     node: PathBuf,
     node_modules: PathBuf,
+    /// Has one environment of Python for each release.
+    fastmcp: PathBuf,
 }
 
 impl Clients {
-    pub(crate) fn environment(&self) -> [(&'static str, &Path); 3] {
+    pub(crate) fn environment(&self) -> [(&'static str, &Path); 4] {
         [
             ("TOOLRAIL_TEST_PYTHON", &self.python),
             ("TOOLRAIL_TEST_NODE", &self.node),
             ("TOOLRAIL_TEST_NODE_MODULES", &self.node_modules),
+            ("TOOLRAIL_TEST_FASTMCP", &self.fastmcp),
         ]
     }
 }
 
-/// Does nothing but read two files when the pinned versions are already there.
+/// Does nothing but read a few files when the pinned versions are already there.
 pub(crate) fn install(workspace: &Workspace) -> Result<Clients> {
     let pins = workspace.root.join("clients");
     let folder = workspace.target.join("clients");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     install_system_packages()?;
-    let python = install_python(&pins.join("python"), &folder)?;
+    let python = install_python(&pins.join("python/requirements.txt"), &folder.join("venv"))?;
+    let fastmcp = folder.join("fastmcp");
+    fs::create_dir_all(&fastmcp).with_context(|| format!("cannot create {}", fastmcp.display()))?;
+    for release in FASTMCP {
+        let requirements = pins.join(format!("fastmcp/requirements-{release}.txt"));
+        install_python(&requirements, &fastmcp.join(release))?;
+    }
     let node = find_node(&folder)?;
     let node_modules = install_typescript(&pins.join("typescript"), &folder)?;
-    Ok(Clients { python, node, node_modules })
+    Ok(Clients { python, node, node_modules, fastmcp })
 }
 
-fn install_python(pins: &Path, folder: &Path) -> Result<PathBuf> {
-    let requirements = pins.join("requirements.txt");
-    let environment = folder.join("venv");
+/// An environment with what `requirements` pins.
+fn install_python(requirements: &Path, environment: &Path) -> Result<PathBuf> {
     let python = environment.join("bin/python");
-    let stamp = Stamp::new(&environment, &[&requirements])?;
+    let stamp = Stamp::new(environment, &[requirements])?;
     if !stamp.is_current() {
-        println!("installing the Python MCP client into {}", environment.display());
-        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+        println!("installing what {} pins into {}", requirements.display(), environment.display());
+        run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(environment))?;
         run(Command::new(&python)
-            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"])
-            .arg(&requirements))?;
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-compile",
+                "--requirement",
+            ])
+            .arg(requirements))?;
         stamp.write()?;
     }
     Ok(python)
@@ -66,7 +86,7 @@ fn install_typescript(pins: &Path, folder: &Path) -> Result<PathBuf> {
     let stamp = Stamp::new(&project, &files.map(|file| pins.join(file)).each_ref().map(PathBuf::as_path))?;
     if !stamp.is_current() {
         println!(
-            "installing the TypeScript MCP clients and the conformance suites into {}",
+            "installing the TypeScript MCP clients and servers and the conformance suites into {}",
             project.display()
         );
         fs::create_dir_all(&project).with_context(|| format!("cannot create {}", project.display()))?;

@@ -1,7 +1,9 @@
 //! The words every other crate speaks: definitions and what is wrong with them, calls and how they end,
 //! and the traits behind which kinds and stores stand. No input or output happens here.
 
+mod account;
 mod block;
+mod budget;
 mod caller;
 mod clock;
 mod definition;
@@ -20,7 +22,9 @@ mod secret;
 mod store;
 mod upstream;
 
+pub use account::{Account, Full, Held, Share, Standings};
 pub use block::{Block, write_base64, write_text_block};
+pub use budget::{Budget, Exhausted};
 pub use caller::{
     Caller, ForeignPage, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions, Resumed,
     Unanswered, missing_capability,
