@@ -1,6 +1,7 @@
 //! A connection to a server: the era it speaks, what it can do, and our own requests on it (lists, subscriptions). Calls
 //! of clients run in `run`.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ pub(super) enum Era {
 pub(super) struct Connection {
     pub(super) wire: Arc<Wire>,
     pub(super) era: Era,
-    /// Whether a modern server says that it knows older revisions, too.
-    pub(super) knows_legacy: bool,
+    /// Whether a modern server may know older revisions, too. Servers that do rarely say so, so that it is tried.
+    pub(super) may_know_legacy: AtomicBool,
     /// What the server declared that it can do.
     pub(super) capabilities: Value,
     /// How long an answer may take.

@@ -13,7 +13,7 @@ use toolrail_core::{
 
 use super::connection::{Era, answer_unasked};
 use super::failure::Failure;
-use super::message::{self, Message};
+use super::message::{self, Message, Writer};
 use super::parked::{Asked, new_token};
 use super::sessions::Lease;
 use super::wire::Exchange;
@@ -145,6 +145,33 @@ impl Conversation {
             within.as_millis()
         ))
     }
+}
+
+/// Lets a server ask an older client for its roots as soon as the session stands: it may refuse calls before it knows them.
+pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<(), Failure> {
+    /// How long a question may take that follows the handshake.
+    const FOLLOWS_WITHIN: Duration = Duration::from_millis(100);
+    const MOST: usize = 8;
+    let has_roots = caller.resumed().is_none() && caller.capabilities().get("roots").is_some();
+    if lease.is_used || lease.is_shared() || !has_roots {
+        return Ok(());
+    }
+    for _ in 0..MOST {
+        // What it wanted to ask it has asked by the time it answers this.
+        drop(lease.connection.ask("ping", Writer::new()).await);
+        let Ok(message) = tokio::time::timeout(FOLLOWS_WITHIN, lease.unsolicited()).await else { break };
+        let Message::Request { id, method, params } = message else { continue };
+        let params = params.and_then(|params| serde_json::from_slice(&params).ok());
+        let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
+        let questions = Questions { by_key: vec![("question".to_owned(), question)], remember: None };
+        let answer = match caller.ask(&questions).await {
+            Ok(mut answers) => message::answer(&id, Ok(&answers.remove("question").unwrap_or_default())),
+            Err(Unanswered::Never(error)) => message::answer(&id, Err(&in_protocol(error))),
+            Err(Unanswered::Later(_)) => answer_unasked(&id, &questions.by_key[0].1.method),
+        };
+        lease.connection.wire.send(answer).await?;
+    }
+    Ok(())
 }
 
 /// What a server gets that asks where the client can only be asked by a result, and the result cannot be a question.

@@ -1,5 +1,6 @@
 //! How a connection begins: which era the server speaks is found out or given, and both sides say what they can do.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -128,10 +129,7 @@ impl Connector {
         if !discovered.supported_versions.iter().any(|version| version == MODERN) {
             return Err(Failure::Status(400, unsupported(&wire, &discovered.supported_versions.join(", "))));
         }
-        let knows_legacy = self.protocol == Protocol::Auto
-            && discovered.supported_versions.iter().any(|version| LEGACY.contains(&version.as_str()));
-        let connection = self.connection(wire, Era::Modern, discovered.capabilities);
-        Ok((Connection { knows_legacy, ..connection }, unsolicited))
+        Ok((self.connection(wire, Era::Modern, discovered.capabilities), unsolicited))
     }
 
     async fn legacy(&self, capabilities: &Value) -> Result<Made, Failure> {
@@ -208,7 +206,8 @@ impl Connector {
 
     fn connection(&self, wire: Arc<Wire>, era: Era, capabilities: Value) -> Connection {
         let (patience, level) = (self.limits.answer, Mutex::default());
-        Connection { wire, era, knows_legacy: false, capabilities, patience, level }
+        let may_know_legacy = AtomicBool::new(era == Era::Modern && self.protocol == Protocol::Auto);
+        Connection { wire, era, may_know_legacy, capabilities, patience, level }
     }
 }
 

@@ -134,9 +134,9 @@ impl Hub {
         let opened = seat.cell.get_or_try_init(|| self.open(&seat.key)).await.cloned();
         match opened {
             Ok(session) => Ok(Lease::own(&session, seat, is_used)),
-            // It said that it knows both eras.
             Err(error) if shared.era != seat.key.era => {
-                tracing::debug!(server = self.name, reason = %error, "older revisions do not work");
+                tracing::debug!(server = self.name, reason = %error, "knows no older revision");
+                shared.may_know_legacy.store(false, Ordering::Relaxed);
                 Ok(Lease::shared(shared))
             }
             Err(error) => Err(error),
@@ -156,7 +156,8 @@ impl Hub {
         let askable = meta::askable(caller);
         let can_be_asked = !askable.is_empty();
         // What a client of an older revision can be asked, a server of both eras may ask only as that revision has it.
-        let as_legacy = shared.knows_legacy && can_be_asked && caller.resumed().is_none();
+        let is_older = can_be_asked && caller.resumed().is_none();
+        let as_legacy = is_older && shared.may_know_legacy.load(Ordering::Relaxed);
         let era = if as_legacy { Era::Legacy } else { shared.era };
         let may_ask = era == Era::Legacy && can_be_asked;
         let may_log = shared.is_process() && caller.log_level().is_some();

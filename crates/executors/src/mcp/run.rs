@@ -13,7 +13,7 @@ use toolrail_core::{
 };
 
 use super::connection::{Connection, Era};
-use super::conversation::{Conversation, Turn};
+use super::conversation::{Conversation, Turn, introduce};
 use super::failure::Failure;
 use super::hub::Hub;
 use super::message::{self, Writer};
@@ -109,10 +109,13 @@ enum Understood {
 async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, CallError> {
     let mut is_last = false;
     loop {
-        let lease = hub.lease(job.principal, job.caller).await?;
+        let mut lease = hub.lease(job.principal, job.caller).await?;
         let (connection, is_shared, is_used) =
             (Arc::clone(&lease.connection), lease.is_shared(), lease.is_used);
         connection.lower_level(job.caller.log_level()).await;
+        if let Err(failure) = introduce(&mut lease, job.caller).await {
+            return Err(told(hub, &connection, failure));
+        }
         let conversation = match begin(lease, job, answers) {
             Ok(conversation) => conversation,
             // Nothing was sent.

@@ -41,6 +41,7 @@ struct State {
     next: u64,
     questions: VecDeque<Message>,
     is_gone: bool,
+    has_own_lists: bool,
 }
 
 /// What one call hears.
@@ -63,9 +64,23 @@ impl Session {
         Arc::new(Self { connection, board, _reader: reader })
     }
 
+    /// Whether the server said that what it offers here has changed, which it need not have changed elsewhere.
+    pub(super) fn has_own_lists(&self) -> bool {
+        self.board.lock().has_own_lists
+    }
+
     /// Whether the server has ended it.
     pub(super) fn is_gone(&self) -> bool {
         self.board.lock().is_gone
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.has_own_lists() {
+            // What it alone offered is gone.
+            (self.board.news)(Heard::ListsChanged);
+        }
     }
 }
 
@@ -92,6 +107,7 @@ impl Board {
             }
             notice @ Message::Notice { .. } => {
                 if let Some(heard) = heard_in(notice) {
+                    self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
                     (self.news)(heard);
                 }
             }

@@ -158,6 +158,18 @@ impl Sessions {
         });
     }
 
+    /// The sessions in which the server may offer other things than elsewhere, but for those of tenants, whose things are
+    /// nobody else's business.
+    pub(super) fn with_own_lists(&self) -> Vec<Arc<Session>> {
+        /// The most that are asked.
+        const MOST: usize = 32;
+        let slots = self.lock();
+        let opened = slots.by_key.iter().filter(|(key, _)| key.principal == Principal::Anonymous);
+        let sessions = opened.filter_map(|(_, slot)| slot.cell.get());
+        let own = sessions.filter(|session| session.has_own_lists() && !session.is_gone());
+        own.take(MOST).cloned().collect()
+    }
+
     /// Ends what nobody has used for a while.
     pub(super) fn sweep(&self) {
         let ended = self.lock().sweep(self.limits.idle);

@@ -18,7 +18,7 @@ use http::header::HOST;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::body::{Body, Incoming as Streaming};
+use hyper::body::Incoming as Streaming;
 use toolrail_core::{CallError, ErrorCode};
 
 use connect::Connector;

@@ -194,6 +194,9 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap, session: Option<String>) -> Re
         return Response::builder().header("content-type", "text/event-stream").body(body).unwrap();
     }
     let (messages, mut out) = mpsc::unbounded_channel();
+    if shared.script.asks_for_roots.load(Ordering::SeqCst) {
+        let _ = messages.send(json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}).to_string());
+    }
     shared.sessions.lock().unwrap().insert(session.unwrap(), Some(messages));
     let mut told = shared.script.told.subscribe();
     let stream = async_stream(async move |events: mpsc::UnboundedSender<String>| {

@@ -19,6 +19,8 @@ pub(crate) struct Script {
     /// What the server has to tell by itself.
     pub(crate) told: broadcast::Sender<String>,
     pub(crate) has_more_tools: AtomicBool,
+    /// Whether it asks for the roots of a client as soon as the session's own stream stands.
+    pub(crate) asks_for_roots: AtomicBool,
     /// Answers to questions of the server, by id.
     answers: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     asked: AtomicU64,
@@ -55,6 +57,7 @@ impl Script {
             cancel: Notify::new(),
             told: broadcast::channel(64).0,
             has_more_tools: AtomicBool::default(),
+            asks_for_roots: AtomicBool::default(),
             answers: Mutex::default(),
             asked: AtomicU64::default(),
         })
@@ -106,11 +109,9 @@ impl Script {
             "resources": {"subscribe": true},
         });
         let answer = match (method, self.eras) {
-            ("server/discover", Eras::Modern | Eras::Both) => {
-                let both = ["2026-07-28", "2025-11-25"];
-                let known = if self.eras == Eras::Both { &both[..] } else { &both[..1] };
-                json!({"resultType": "complete", "supportedVersions": known, "capabilities": capabilities})
-            }
+            ("server/discover", Eras::Modern | Eras::Both) => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
+            }),
             ("initialize", Eras::Legacy | Eras::Both) => json!({
                 "protocolVersion": "2025-11-25", "capabilities": capabilities,
                 "serverInfo": {"name": "script", "version": "1"},

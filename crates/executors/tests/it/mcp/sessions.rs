@@ -267,3 +267,28 @@ async fn answers_by_events_keep_their_connections() {
         assert!(connections <= 6, "{eras:?}: {connections} connections");
     }
 }
+
+#[tokio::test]
+async fn what_a_server_adds_in_a_session_is_offered_as_long_as_that_lasts() {
+    let server = child(Eras::Legacy, &json!({})).await;
+    let client = Client::session("one");
+    server.result("up_change", "{}", &client).await;
+    server.until(|offer| offer.tools.len() == 11).await;
+    let added = server.result("up_added", "{}", &client).await;
+    assert!(added["content"][0]["text"].as_str().unwrap().contains("added"), "{added}");
+    drop(client);
+    server.until(|offer| offer.tools.len() == 10).await;
+}
+
+#[tokio::test]
+async fn a_server_knows_the_roots_of_a_client_before_its_first_call() {
+    let (http, server) = over_http(Eras::Legacy, &json!({})).await;
+    http.script.asks_for_roots.store(true, Ordering::SeqCst);
+    let client = Client { capabilities: json!({"roots": {}}), ..Client::session("one") };
+    server.result("up_echo", "{}", &client).await;
+    let received = http.script.received.lock().unwrap();
+    let answered = received.iter().position(|message| message["id"] == "roots").unwrap();
+    let called = received.iter().position(|message| message["method"] == "tools/call").unwrap();
+    assert!(answered < called);
+    assert_eq!(client.asked.lock().unwrap()[0].by_key[0].1.method, "roots/list");
+}
