@@ -108,6 +108,9 @@ impl Sessions {
         let taking = async {
             loop {
                 let freed = self.room.notified();
+                tokio::pin!(freed);
+                // From here on, or what happens before it is waited for would be missed.
+                freed.as_mut().enable();
                 if let Some(seat) = self.take(&key, how) {
                     return seat;
                 }
