@@ -1,6 +1,7 @@
 //! The client at the other end of a request, as far as whoever carries the request out may speak to it: progress, log
 //! messages, and questions for its user or its model. Faces implement it; executors use it and know no protocol revision.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
@@ -127,6 +128,9 @@ pub struct Resumed<'a> {
     pub state: Option<&'a str>,
 }
 
+/// What is kept for a conversation: it is dropped when that ends.
+pub type Kept = Box<dyn Any + Send + Sync>;
+
 /// The client at the other end of one request.
 #[async_trait]
 pub trait Caller: Send + Sync {
@@ -190,6 +194,13 @@ pub trait Caller: Send + Sync {
     /// it is and where it comes from. Whatever is learnt from what it does in a row hangs on this.
     fn conversation(&self) -> Option<&str> {
         None
+    }
+
+    /// Keeps something under a name as long as the client's conversation lasts; what is there under that name stays. False,
+    /// and nothing is made, where the end of the conversation is not heard of: then nothing says, either, that it is one
+    /// client's alone.
+    fn keep(&self, _name: &str, _make: &mut dyn FnMut() -> Kept) -> bool {
+        false
     }
 
     /// The group whose endpoint it speaks to, as in `/mcp/{group}`; none at `/mcp` itself, where everything is seen.

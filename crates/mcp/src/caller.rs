@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, LogLevel, Progress, Question, Questions, Resumed,
+    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Resumed,
     Unanswered, async_trait, missing_capability, write_json_string,
 };
 
@@ -311,6 +311,10 @@ impl Caller for RequestCaller<'_> {
     fn conversation(&self) -> Option<&str> {
         let replica = self.server.replica();
         Some(self.conversation.get_or_init(|| conversation::of(self.peer, replica, self.client_info())))
+    }
+
+    fn keep(&self, name: &str, make: &mut dyn FnMut() -> Kept) -> bool {
+        self.peer.session.live.as_ref().is_some_and(|live| live.keep(name, make))
     }
 
     fn group(&self) -> Option<&str> {

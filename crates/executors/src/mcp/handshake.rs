@@ -1,5 +1,6 @@
 //! How a connection begins: which era the server speaks is found out or given, and both sides say what they can do.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -88,6 +89,15 @@ impl Connector {
         let era = made.as_ref().ok().map(|(connection, _)| connection.era);
         // After a failure everything is found out anew: the server may have been replaced.
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = era;
+        made.map_err(Failure::into_error)
+    }
+
+    /// A new connection in that era, which the server is known to speak.
+    pub(super) async fn connect_as(&self, era: Era, capabilities: &Value) -> Result<Made, CallError> {
+        let made = match era {
+            Era::Modern => self.modern().await,
+            Era::Legacy => self.legacy(capabilities).await,
+        };
         made.map_err(Failure::into_error)
     }
 
@@ -195,7 +205,9 @@ impl Connector {
     }
 
     fn connection(&self, wire: Arc<Wire>, era: Era, capabilities: Value) -> Connection {
-        Connection { wire, era, capabilities, patience: self.limits.answer, level: Mutex::default() }
+        let (patience, level) = (self.limits.answer, Mutex::default());
+        let may_know_legacy = AtomicBool::new(era == Era::Modern && self.protocol == Protocol::Auto);
+        Connection { wire, era, may_know_legacy, capabilities, patience, level }
     }
 }
 

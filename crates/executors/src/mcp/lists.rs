@@ -1,6 +1,7 @@
 //! What a server offers, as it lists it: every page of its four lists, within bounds.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
@@ -33,6 +34,21 @@ impl Lists {
     /// How many entries there are in all.
     pub(super) fn entries(&self) -> usize {
         self.tools.len() + self.prompts.len() + self.resources.len() + self.templates.len()
+    }
+
+    /// Takes over what is listed elsewhere and not here.
+    pub(super) fn add(&mut self, more: Self) {
+        let lists = [
+            (&mut self.tools, more.tools, "name"),
+            (&mut self.prompts, more.prompts, "name"),
+            (&mut self.resources, more.resources, "uri"),
+            (&mut self.templates, more.templates, "uriTemplate"),
+        ];
+        for (here, there, key) in lists {
+            let known: HashSet<Value> = here.iter().filter_map(|entry| entry.get(key)).cloned().collect();
+            let is_new = |entry: &Value| entry.get(key).is_some_and(|name| !known.contains(name));
+            here.extend(there.into_iter().filter(is_new));
+        }
     }
 
     /// Differs, but for chance, where the lists differ.

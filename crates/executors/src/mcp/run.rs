@@ -13,15 +13,17 @@ use toolrail_core::{
 };
 
 use super::connection::{Connection, Era};
-use super::conversation::{Conversation, Turn};
+use super::conversation::{Conversation, Turn, introduce};
 use super::failure::Failure;
 use super::hub::Hub;
 use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
-use super::pool::Lease;
+use super::sessions::Lease;
 use super::wire::Request;
 use super::{meta, task};
 
+/// The one request of a client whose result cannot be a question.
+pub(super) const COMPLETE: &str = "completion/complete";
 /// How often a modern server may ask a client that answers at once.
 const MOST_ROUNDS: usize = 16;
 
@@ -107,15 +109,19 @@ enum Understood {
 async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, CallError> {
     let mut is_last = false;
     loop {
-        let lease = hub.lease(job.principal, job.caller).await?;
+        let mut lease = hub.lease(job.principal, job.caller).await?;
         let (connection, is_shared, is_used) =
             (Arc::clone(&lease.connection), lease.is_shared(), lease.is_used);
         connection.lower_level(job.caller.log_level()).await;
+        if let Err(failure) = introduce(&mut lease, job.caller).await {
+            return Err(told(hub, &connection, failure));
+        }
         let conversation = match begin(lease, job, answers) {
             Ok(conversation) => conversation,
             // Nothing was sent.
             Err(Failure::Lost(_)) if is_used && !is_shared && !is_last => {
                 is_last = true;
+                hub.sessions.forget(&connection);
                 continue;
             }
             Err(failure) => return Err(told(hub, &connection, failure)),
@@ -162,11 +168,12 @@ fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation,
     let exchange = connection.wire.begin(Request {
         id,
         method: job.method,
-        name: (job.method != "completion/complete").then(|| job.name.to_owned()),
+        name: (job.method != COMPLETE).then(|| job.name.to_owned()),
         params: params.finish(),
         params_in_headers: job.params_in_headers.clone(),
     })?;
-    Ok(Conversation { exchange, lease, asked: 0, unasked: 0 })
+    let may_wait = job.method != COMPLETE;
+    Ok(Conversation { exchange, lease, may_wait, asked: 0, unasked: 0 })
 }
 
 async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation) -> Result<Sent, Failure> {
@@ -178,9 +185,7 @@ async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation)
 fn settle(hub: &Arc<Hub>, job: &Job<'_>, conversation: Conversation, turn: Turn) -> Result<Sent, Failure> {
     match turn {
         Turn::Answer(outcome) => {
-            let Conversation { exchange, lease, .. } = conversation;
-            drop(exchange);
-            lease.give_back();
+            drop(conversation);
             outcome.map(Sent::Result).map_err(|error| Failure::Call(refused(hub, job, error)))
         }
         Turn::Later { asked, input, token } => {

@@ -173,7 +173,7 @@ impl Supervisor {
                     return self.hub.failure().unwrap_or_else(gone);
                 }
                 _ = sweep.tick() => {
-                    self.hub.pool.sweep();
+                    self.hub.sessions.sweep();
                     self.hub.parked.sweep();
                     continue;
                 }
@@ -192,7 +192,13 @@ impl Supervisor {
 
     /// Lists everything, offers it if it is new, and says when to look again.
     async fn list(&self, connection: &Arc<Connection>) -> Result<Duration, Failure> {
-        let lists = lists::all(connection).await?;
+        let mut lists = lists::all(connection).await?;
+        for session in self.hub.sessions.with_own_lists() {
+            // If it cannot tell, its client will hear of it; the server is none the worse.
+            if let Ok(more) = lists::all(&session.connection).await {
+                lists.add(more);
+            }
+        }
         let limit = self.hub.connector.limits.list_ttl;
         let ttl = lists
             .ttl_ms

@@ -18,7 +18,7 @@ use http::header::HOST;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::body::{Body, Incoming as Streaming};
+use hyper::body::Incoming as Streaming;
 use toolrail_core::{CallError, ErrorCode};
 
 use crate::offload::{MOST_INLINE, offload};
@@ -290,7 +290,7 @@ impl Client {
             Unread::Broken(broken) => failure::broken_off(&hop.uri, &broken),
             Unread::Full(full) => OutboundError { error: full.into(), connected: true },
         })?;
-        if cut.is_none() && streaming.is_end_stream() {
+        if cut.is_none() {
             drop(streaming);
             self.pool.keep(link).await;
         }

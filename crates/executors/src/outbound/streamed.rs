@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Uri};
-use hyper::body::{Body, Incoming as Streaming};
+use hyper::body::Incoming as Streaming;
 use memchr::memchr2;
 use toolrail_core::{Held, Share};
 
@@ -115,9 +115,7 @@ impl Streamed {
                 Ok(true)
             }
             Ok(None) => {
-                if let Some((link, streaming)) = self.open.take()
-                    && streaming.is_end_stream()
-                {
+                if let Some((link, streaming)) = self.open.take() {
                     drop(streaming);
                     self.client.pool.keep(link).await;
                 }

@@ -65,12 +65,16 @@ async fn a_request_goes_out_as_it_was_given() {
 
 #[tokio::test]
 async fn connections_are_reused() {
-    let upstream = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;
-    let client = client();
-    for _ in 0..3 {
-        client.send(get(&upstream.url("/"))).await.unwrap();
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+    let answers = [Reply::whole("200 OK", "", "x"), Reply::raw(chunked, Then::Keep)];
+    for answer in answers {
+        let upstream = Upstream::start(move |_| Reply::raw(answer.bytes.clone(), Then::Keep)).await;
+        let client = client();
+        for _ in 0..3 {
+            client.send(get(&upstream.url("/"))).await.unwrap();
+        }
+        assert!(upstream.received().iter().all(|request| request.connection == 0));
     }
-    assert!(upstream.received().iter().all(|request| request.connection == 0));
 }
 
 #[tokio::test]
