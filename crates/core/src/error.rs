@@ -38,13 +38,15 @@ pub enum ErrorCode {
     SecretMissing,
     /// The store cannot be reached, or fails.
     StoreUnavailable,
+    /// Too many bytes are in flight.
+    Overloaded,
     /// A fault of ours.
     Internal,
 }
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -60,6 +62,7 @@ impl ErrorCode {
         Self::ToolFailed,
         Self::SecretMissing,
         Self::StoreUnavailable,
+        Self::Overloaded,
         Self::Internal,
     ];
 
@@ -89,6 +92,7 @@ impl ErrorCode {
             Self::ToolFailed => "TOOL_FAILED",
             Self::SecretMissing => "SECRET_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::Overloaded => "OVERLOADED",
             Self::Internal => "INTERNAL",
         }
     }
@@ -107,7 +111,7 @@ impl ErrorCode {
                 502
             }
             Self::SecretMissing | Self::Internal => 500,
-            Self::StoreUnavailable => 503,
+            Self::StoreUnavailable | Self::Overloaded => 503,
         }
     }
 }

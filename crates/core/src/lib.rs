@@ -1,6 +1,7 @@
 //! The words every other crate speaks: definitions and what is wrong with them, calls and how they end,
 //! and the traits behind which kinds and stores stand. No input or output happens here.
 
+mod account;
 mod block;
 mod budget;
 mod caller;
@@ -21,6 +22,7 @@ mod secret;
 mod store;
 mod upstream;
 
+pub use account::{Account, Full, Held, Share, Standings};
 pub use block::{Block, write_base64, write_text_block};
 pub use budget::{Budget, Exhausted};
 pub use caller::{
