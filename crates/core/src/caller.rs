@@ -124,8 +124,6 @@ pub struct InputRequired {
 pub struct Resumed<'a> {
     /// `params.inputResponses`, as sent.
     pub responses: Option<&'a RawValue>,
-    /// `params.requestState`, as sent; whoever wrote it must check it.
-    pub state: Option<&'a str>,
 }
 
 /// What is kept for a conversation: it is dropped when that ends.
@@ -183,6 +181,23 @@ pub trait Caller: Send + Sync {
     /// What was to be remembered when the request was interrupted by questions; an error if the client tampered with it.
     fn remembered(&self) -> Result<Option<Value>, CallError> {
         Ok(None)
+    }
+
+    /// The questions of a server that asks by its result itself (2026-07-28), as the result for this client: it makes the same
+    /// request again, [`Caller::resumed`] then has its answers and [`Caller::remembered`] has `remember`. What is to be
+    /// remembered is sealed on its way, for this request of this caller.
+    fn pass_on(
+        &self,
+        _questions: Map<String, Value>,
+        _remember: Option<Value>,
+    ) -> Result<InputRequired, CallError> {
+        Err(CallError::new(ErrorCode::Internal, "this client does not make its request again"))
+    }
+
+    /// The id under which this client asks for a task that an upstream server made of its call: what the server's own id has
+    /// become here, sealed so that it is of use to nobody else.
+    fn task_id(&self, id: String) -> Result<String, CallError> {
+        Ok(id)
     }
 
     /// The tools that called one another up to this request, the first one first; empty if a client made it.

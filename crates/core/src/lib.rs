@@ -55,7 +55,8 @@ pub use store::{
     Version, VersionKind, audit_changes,
 };
 pub use upstream::{
-    ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
+    ArgumentCheck, Changed, ListEntry, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream,
+    UpstreamState,
 };
 
 /// Re-exported so that implementors of the traits here agree on one version.

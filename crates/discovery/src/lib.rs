@@ -58,10 +58,10 @@ pub fn offer(registry: &Weak<Registry>, default_method: SearchMethod, language: 
         let executor = Arc::new(Discovery { registry: Weak::clone(registry), language, run: tool.run });
         // Models send "5" for 5 and null for nothing; that is no reason to have them ask again.
         let (arguments, tasks) = (ArgumentCheck::There, TaskSupport::Never);
-        Some(OfferedTool { name, entry, executor, arguments, tasks })
+        Some(OfferedTool { name, entry: entry.into(), executor, arguments, tasks })
     });
     let (resources, templates) = resources::offered(registry);
-    Offer { tools: tools.collect(), resources, templates, prompts: Vec::new() }
+    Offer { tools: tools.collect(), resources, templates, ..Offer::default() }
 }
 
 /// Carries out one of them.

@@ -86,7 +86,7 @@ impl Kept {
         let mut tools = Vec::new();
         for offered in offer.tools.iter().filter(|tool| wanted(tool)) {
             let mut problems = Problems::default();
-            let tool = tool_of(offered, &owner, &offered.entry.to_string().into(), &mut problems);
+            let tool = tool_of(offered, &owner, offered.entry.text(), &mut problems);
             if let Some(tool) = tool.filter(|_| !problems.any_error()) {
                 tools.push(Arc::new(tool));
             } else {

@@ -48,7 +48,7 @@ pub(crate) struct Differences {
     /// Where the search would find something else.
     pub(crate) found: Vec<EntryKey>,
     /// The URIs of resources whose definitions changed.
-    pub(crate) updated: Vec<Box<str>>,
+    pub(crate) updated: Vec<(Box<str>, EntryKey)>,
 }
 
 impl State {
@@ -169,7 +169,7 @@ impl State {
             differences.prompts |= after.prompts.differs(&before.prompts);
             differences.resources |=
                 after.resources.differs(&before.resources) || after.templates.differs(&before.templates);
-            differences.updated.extend(updated(&before, &after));
+            differences.updated.extend(updated(&before, &after, tenant.as_ref()));
             self.spaces.set_shelves(tenant.as_ref(), after);
         }
     }
@@ -177,12 +177,17 @@ impl State {
 
 /// The resources of definitions that were changed. The content of what an upstream offers is followed by the upstream
 /// itself.
-fn updated(before: &Shelves, after: &Shelves) -> Vec<Box<str>> {
-    let changed = |resource: &&Arc<Resource>| {
+fn updated(before: &Shelves, after: &Shelves, tenant: Option<&Arc<str>>) -> Vec<(Box<str>, EntryKey)> {
+    let changed = |resource: &Arc<Resource>| {
         let old = before.resources.find(&resource.key);
         old.is_some_and(|old| !Arc::ptr_eq(resource, old) && resource.document != old.document)
     };
-    after.resources.things().filter(changed).map(|resource| resource.key.clone()).collect()
+    let made = after.resources.made().filter(|(resource, _)| changed(resource));
+    made.map(|(resource, by)| {
+        let of = EntryKey { tenant: tenant.cloned(), name: Arc::clone(by) };
+        (resource.key.clone(), of)
+    })
+    .collect()
 }
 
 fn winner<'l>(layers: &'l [Layer], key: &EntryKey) -> Option<&'l Arc<Entry>> {

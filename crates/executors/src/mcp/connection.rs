@@ -31,6 +31,8 @@ pub(super) struct Connection {
     pub(super) may_know_legacy: AtomicBool,
     /// What the server declared that it can do.
     pub(super) capabilities: Value,
+    /// What the server says about its use.
+    pub(super) instructions: Option<String>,
     /// How long an answer may take.
     pub(super) patience: Duration,
     /// The least grave log messages that a legacy server was asked for.

@@ -1,7 +1,7 @@
 //! Kind `mcp`: another MCP server, whose tools, prompts and resources are listed beside ours.
 //!
 //! `settings` is what the user writes. `handshake` makes a `connection` over a `wire`, which is an HTTP session (`http`,
-//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists` and makes the `offer`, and
+//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists`, puts entries in order (`mend`) and makes the `offer`, and
 //! hears of changes (`following`). A call runs in `run` as a `conversation`, in the `session` of its client, of which
 //! `sessions` keeps a few, or on the shared connection; while its client fetches an answer it may be `parked`. What all calls
 //! share is in the `hub`.
@@ -15,8 +15,10 @@ mod following;
 mod handshake;
 mod header_params;
 mod http;
+mod http_sse;
 mod hub;
 mod lists;
+mod mend;
 mod message;
 mod meta;
 mod offer;
@@ -37,13 +39,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_core::{
-    Auth, Changed, Compiled, Definition, Kind, Made, Need, Offer, Outcome, Permission, Problems,
+    Auth, Changed, Compiled, Definition, Executor, Kind, Made, Need, Offer, Outcome, Permission, Problems,
     ResponseMapping, TaskRequest, Upstream, UpstreamState, async_trait,
 };
 
 use crate::kinds::Runtime;
 use crate::template::Compiler;
 use endpoint::Endpoint;
+use executor::{Remote, Thing};
 use handshake::{Connector, Way};
 use hub::{Hub, Sharing};
 use process::Command;
@@ -190,6 +193,11 @@ impl Upstream for Server {
 
     fn state(&self) -> UpstreamState {
         self.published.state()
+    }
+
+    fn unlisted(&self) -> Option<Arc<dyn Executor>> {
+        let remote = || Arc::new(Remote { hub: Arc::clone(&self.hub), thing: Thing::Resource });
+        self.published.has_resources().then(|| remote() as Arc<dyn Executor>)
     }
 
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {

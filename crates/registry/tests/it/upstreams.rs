@@ -124,7 +124,7 @@ async fn many_names_that_are_taken_are_told_in_short() {
     registry.refresh().await;
     let told = problems(&registry);
     assert_eq!(told.len(), 21);
-    assert_eq!(told[20].message, "30 more are left out for the same reason");
+    assert_eq!(told[20].message, "30 more like these");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -37,7 +37,6 @@ pub(crate) struct Client {
 #[derive(Default)]
 pub(crate) struct Brought {
     pub(crate) responses: Option<Box<RawValue>>,
-    pub(crate) state: Option<String>,
     pub(crate) remembered: Option<Value>,
 }
 
@@ -86,7 +85,15 @@ impl Caller for Client {
 
     fn resumed(&self) -> Option<Resumed<'_>> {
         let brought = self.modern.as_ref()?;
-        Some(Resumed { responses: brought.responses.as_deref(), state: brought.state.as_deref() })
+        Some(Resumed { responses: brought.responses.as_deref() })
+    }
+
+    fn pass_on(
+        &self,
+        requests: Map<String, Value>,
+        remember: Option<Value>,
+    ) -> Result<InputRequired, CallError> {
+        Ok(InputRequired { requests, state: remember.as_ref().map(ToString::to_string) })
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {

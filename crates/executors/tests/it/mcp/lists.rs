@@ -22,7 +22,7 @@ async fn everything_a_server_lists_is_offered_under_its_prefix() {
         let offer = server.ready().await;
         assert_eq!(names(&offer)[..2], ["up_echo", "up_progress"], "{eras:?}");
         assert_eq!(names(&offer).len(), 10, "both pages");
-        let entry = offer.tools[0].entry.to_string();
+        let entry = offer.tools[0].entry.text();
         assert!(
             entry.starts_with(r#"{"name":"up_echo","z-unknown":{"b":1.5,"a":[]},"inputSchema""#),
             "{entry}"

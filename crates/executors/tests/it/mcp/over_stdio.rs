@@ -114,7 +114,6 @@ async fn a_child_asks_clients_of_both_eras() {
         let remembered = input.state.as_deref().and_then(|state| serde_json::from_str(state).ok());
         let client = Client::modern(Brought {
             responses: Some(serde_json::from_value(responses).unwrap()),
-            state: input.state,
             remembered,
         });
         let result = server.result("up_ask", "{}", &client).await;
