@@ -1,9 +1,10 @@
 //! Kind `mcp`: another MCP server, whose tools, prompts and resources are listed beside ours.
 //!
 //! `settings` is what the user writes. `handshake` makes a `connection` over a `wire`, which is an HTTP session (`http`,
-//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists` and makes the `offer`, entries in order (`mend`), and
-//! hears of changes (`following`). A call runs in `run` as a `conversation`, on the shared connection or on one of the `pool`;
-//! while its client fetches an answer it may be `parked`. What all calls share is in the `hub`.
+//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists` and makes the `offer`, of
+//! entries in order (`mend`), and hears of changes (`following`). A call runs in `run` as a `conversation`, on the shared
+//! connection or on one of the `pool`; while its client fetches an answer it may be `parked`. What all calls share is in the
+//! `hub`.
 
 mod connection;
 mod conversation;
