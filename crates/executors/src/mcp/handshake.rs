@@ -59,6 +59,9 @@ struct Discovered {
     instructions: Value,
 }
 
+/// The most characters that are kept of what a server says about its use; clients get fewer.
+const MOST_INSTRUCTIONS: usize = 8_000;
+
 type Made = (Connection, Unsolicited);
 /// Capabilities and instructions.
 type Said = (Value, Value);
@@ -226,7 +229,7 @@ impl Connector {
 
     /// A connection to a server that said this about what it can do and how it is used.
     fn connection(&self, wire: Arc<Wire>, era: Era, (capabilities, instructions): Said) -> Connection {
-        let instructions = instructions.as_str().map(str::to_owned);
+        let instructions = instructions.as_str().map(|text| text.chars().take(MOST_INSTRUCTIONS).collect());
         let (patience, level) = (self.limits.answer, Mutex::default());
         let may_know_legacy = AtomicBool::new(era == Era::Modern && self.protocol == Protocol::Auto);
         Connection { wire, era, may_know_legacy, capabilities, instructions, patience, level }

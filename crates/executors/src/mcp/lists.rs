@@ -54,9 +54,8 @@ impl Lists {
             (&mut self.templates, more.templates, "uriTemplate"),
         ];
         for (here, there, key) in lists {
-            let known: HashSet<Value> = here.iter().filter_map(|entry| entry.get(key)).cloned().collect();
-            let is_new = |entry: &Value| entry.get(key).is_some_and(|name| !known.contains(name));
-            here.extend(there.into_iter().filter(is_new));
+            let known: HashSet<String> = here.iter().filter_map(|entry| named(entry, key)).collect();
+            here.extend(there.into_iter().filter(|entry| named(entry, key).is_some_and(|name| !known.contains(&name))));
         }
     }
 
@@ -73,6 +72,12 @@ impl Lists {
         // Zero stands for lists that were never seen.
         hasher.finish() | 1
     }
+}
+
+/// By what an entry is known, if it has that.
+fn named(entry: &RawValue, key: &str) -> Option<String> {
+    let entry: serde_json::Value = serde_json::from_str(entry.get()).ok()?;
+    entry.get(key)?.as_str().map(str::to_owned)
 }
 
 #[derive(Clone, Copy)]
