@@ -36,7 +36,9 @@ impl Explanation<'_, '_> {
             Some((nearness, node)) if nearness > OTHER_TYPE / 2 => {
                 let before = self.found.len();
                 self.explain(node, value)?;
-                if let Some(first) = self.found.get_mut(before).filter(|_| nodes.len() > 1) {
+                // Where alternatives lie inside each other, the innermost are told.
+                let first = self.found.get_mut(before).filter(|_| nodes.len() > 1);
+                if let Some(first) = first.filter(|first| !first.message.ends_with(" alternatives)")) {
                     first.message.push_str(&format!(" (in the nearest of {} alternatives)", nodes.len()));
                 }
             }
