@@ -1,6 +1,8 @@
 //! Of alternatives that a value fits none of, the one that was most likely meant: its fixed members are right, its type
 //! is right, little is missing.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use super::Overrun;
@@ -39,7 +41,7 @@ impl Explanation<'_, '_> {
                 // Where alternatives lie inside each other, the innermost are told.
                 let first = self.found.get_mut(before).filter(|_| nodes.len() > 1);
                 if let Some(first) = first.filter(|first| !first.message.ends_with(" alternatives)")) {
-                    first.message.push_str(&format!(" (in the nearest of {} alternatives)", nodes.len()));
+                    let _ = write!(first.message, " (in the nearest of {} alternatives)", nodes.len());
                 }
             }
             _ => {
