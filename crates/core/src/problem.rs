@@ -200,13 +200,22 @@ impl Wanted {
         self.ascii.get(letter as usize).copied().or_else(others).unwrap_or_default()
     }
 
+    /// How far the candidate is away; most names are ASCII, whose letters are found quickly.
+    fn distance(&self, candidate: &str) -> usize {
+        if !candidate.is_ascii() {
+            return self.distance_of(letters(candidate));
+        }
+        let bytes = candidate.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
+        self.distance_of(bytes.map(|byte| char::from(byte.to_ascii_lowercase())))
+    }
+
     /// How many letters have to be put in, taken out, replaced or swapped with the next one: a whole column of the table
     /// at once (H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", 2003).
-    fn distance(&self, candidate: &str) -> usize {
+    fn distance_of(&self, candidate: impl Iterator<Item = char>) -> usize {
         let last = 1_u64 << (self.length - 1);
         let (mut up, mut down, mut diagonal, mut before) = (u64::MAX, 0, 0_u64, 0_u64);
         let mut distance = self.length;
-        for letter in letters(candidate) {
+        for letter in candidate {
             let here = self.bits(letter);
             let swapped = ((!diagonal & here) << 1) & before;
             diagonal = ((here & up).wrapping_add(up) ^ up) | here | down | swapped;

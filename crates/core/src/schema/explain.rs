@@ -8,6 +8,9 @@ use super::node::{Check, Items, Members, NodeId};
 use super::quote::{brief, listed};
 use super::{Overrun, Violation, escape};
 
+/// As many levels are looked through for reasons; each takes a piece of the stack.
+const DEEPEST: usize = 200;
+
 /// Looks for reasons.
 pub(super) struct Explanation<'r, 'v> {
     pub(super) run: &'r mut Run<'v>,
@@ -32,6 +35,10 @@ impl<'v> Explanation<'_, 'v> {
     pub(super) fn explain(&mut self, id: NodeId, value: &Value) -> Explained {
         let key = (id, self.path.len());
         if self.run.is_looping(id) && self.under_way.contains(&key) {
+            return Ok(());
+        }
+        if self.under_way.len() >= DEEPEST {
+            self.tell(format!("{} does not fit", brief(value)));
             return Ok(());
         }
         self.under_way.push(key);

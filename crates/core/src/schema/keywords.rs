@@ -13,6 +13,7 @@ use super::{Dialect, Violation};
 
 type Schema<'s> = &'s Map<String, Value>;
 type Added = Result<(), Violation>;
+type Named = Vec<(Box<str>, NodeId)>;
 
 impl<'s> Builder<'s> {
     /// What the keywords ask that need no other schema.
@@ -181,13 +182,12 @@ impl<'s> Builder<'s> {
         nodes.collect::<Result<_, _>>().map(Some)
     }
 
-    #[expect(clippy::type_complexity, reason = "names with their schemas, and that there may be none")]
     fn named(
         &mut self,
         schema: Schema<'s>,
         keyword: &str,
         spot: &Spot<'s>,
-    ) -> Result<Option<Vec<(Box<str>, NodeId)>>, Violation> {
+    ) -> Result<Option<Named>, Violation> {
         let Some(Value::Object(values)) = schema.get(keyword) else {
             return Ok(None);
         };

@@ -1,6 +1,8 @@
 //! Of alternatives that a value fits none of, the one that was most likely meant: its fixed members are right, its type
 //! is right, little is missing.
 
+use std::fmt::Write as _;
+
 use serde_json::{Map, Value};
 
 use super::Overrun;
@@ -36,8 +38,10 @@ impl Explanation<'_, '_> {
             Some((nearness, node)) if nearness > OTHER_TYPE / 2 => {
                 let before = self.found.len();
                 self.explain(node, value)?;
-                if let Some(first) = self.found.get_mut(before).filter(|_| nodes.len() > 1) {
-                    first.message.push_str(&format!(" (in the nearest of {} alternatives)", nodes.len()));
+                // Where alternatives lie inside each other, the innermost are told.
+                let first = self.found.get_mut(before).filter(|_| nodes.len() > 1);
+                if let Some(first) = first.filter(|first| !first.message.ends_with(" alternatives)")) {
+                    let _ = write!(first.message, " (in the nearest of {} alternatives)", nodes.len());
                 }
             }
             _ => {

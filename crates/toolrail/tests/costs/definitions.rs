@@ -101,13 +101,13 @@ fn pattern() -> impl Strategy<Value = &'static str> {
 fn assertion() -> impl Strategy<Value = (String, Value)> {
     prop_oneof![
         select(vec!["object", "array", "string", "integer", "null"])
-            .prop_map(|name| ("type".into(), json!(name))),
-        scalar().prop_map(|value| ("const".into(), value)),
-        vec(scalar(), 1..4).prop_map(|values| ("enum".into(), json!(values))),
-        pattern().prop_map(|pattern| ("pattern".into(), json!(pattern))),
-        vec(select(&NAMES), 0..3).prop_map(|names| ("required".into(), json!(names))),
-        Just(("uniqueItems".into(), json!(true))),
-        select(vec!["#", "#/$defs/x", "#/$defs/y"]).prop_map(|target| ("$ref".into(), json!(target))),
+            .prop_map(|name| ("type".to_owned(), json!(name))),
+        scalar().prop_map(|value| ("const".to_owned(), value)),
+        vec(scalar(), 1..4).prop_map(|values| ("enum".to_owned(), json!(values))),
+        pattern().prop_map(|pattern| ("pattern".to_owned(), json!(pattern))),
+        vec(select(&NAMES), 0..3).prop_map(|names| ("required".to_owned(), json!(names))),
+        Just(("uniqueItems".to_owned(), json!(true))),
+        select(vec!["#", "#/$defs/x", "#/$defs/y"]).prop_map(|target| ("$ref".to_owned(), json!(target))),
     ]
 }
 

@@ -63,7 +63,7 @@ async fn costs_of(case: &Case, upstream: &Upstream) -> Vec<(&'static str, Cost)>
     let mut costs = vec![("registering", registering)];
     if let Some(tool) = snapshot.find("t") {
         let arguments = to_raw_value(&case.arguments).unwrap();
-        let call = tool.call(Some(&arguments), &Principal::Anonymous, &Mute);
+        let call = tool.call(Some(&*arguments), &Principal::Anonymous, &Mute);
         let (_, calling) = measured(tokio::time::timeout(Duration::from_secs(60), call)).await;
         costs.push(("calling", calling));
     }
