@@ -56,7 +56,10 @@ impl JsonStore {
     /// Opens that file, creating it and its folder as needed.
     pub(crate) async fn open(file: &Path) -> Result<Self, StoreError> {
         let file = Held::open(file).await?;
-        let kept = RwLock::new(load(&file).await?);
+        let is_new = file.stamp().is_none_or(|stamp| stamp.is_empty());
+        let mut kept = if is_new { restored(&file, Contents::default()).await? } else { load(&file).await? };
+        kept.is_ahead |= is_new;
+        let kept = RwLock::new(kept);
         let store = Self { file, kept };
         drop(store.settled().await?);
         Ok(store)
@@ -120,16 +123,21 @@ impl JsonStore {
     }
 }
 
-/// What the file has. What was edited in it since it was written is not taken over yet.
+/// What the file has. One that is gone or empty is no new store here: somebody may be saving it.
 async fn load(file: &Held) -> Result<Kept, StoreError> {
-    let memory = SqliteStore::open_in_memory().await?;
     let stamp = file.stamp();
-    let is_new = stamp.is_none_or(|stamp| stamp.is_empty());
-    let contents = if is_new { Contents::default() } else { file.read().await? };
-    let restored = state::restore(&memory, &contents.state).await;
-    restored.map_err(|error| file.failed(error))?;
-    let is_other = contents::take_over(&memory, &contents).await.map_err(|error| file.failed(error))?;
-    Ok(Kept { memory, stamp, is_ahead: is_new || is_other, has_learnt: false, saved: Instant::now() })
+    let contents = file.read().await?;
+    Ok(Kept { stamp, ..restored(file, contents).await? })
+}
+
+/// What was written, with what was edited since.
+async fn restored(file: &Held, contents: Contents) -> Result<Kept, StoreError> {
+    let stamp = file.stamp();
+    let memory = SqliteStore::open_in_memory().await?;
+    let put_back = state::restore(&memory, &contents.state).await;
+    put_back.map_err(|error| file.failed(error))?;
+    let is_ahead = contents::take_over(&memory, &contents).await.map_err(|error| file.failed(error))?;
+    Ok(Kept { memory, stamp, is_ahead, has_learnt: false, saved: Instant::now() })
 }
 
 #[async_trait]

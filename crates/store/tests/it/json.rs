@@ -251,6 +251,12 @@ async fn a_change_that_cannot_be_written_is_not_made() {
     store.write(std::slice::from_ref(&off), &by("ann")).await.unwrap_err();
     assert!(store.find(None, "a").await.unwrap().unwrap().enabled);
     assert_eq!(store.revision().await.unwrap(), 1);
+    // An editor that empties the file first must not make the store forget everything.
+    let good = std::fs::read_to_string(&folder.file).unwrap();
+    std::fs::write(&folder.file, "").unwrap();
+    store.write(std::slice::from_ref(&off), &by("ann")).await.unwrap_err();
+    std::fs::write(&folder.file, &good).unwrap();
+    assert!(store.find(None, "a").await.unwrap().unwrap().enabled);
     std::fs::remove_dir(&draft).unwrap();
     assert_eq!(store.write(&[off], &by("ann")).await.unwrap(), 2);
 }
