@@ -292,8 +292,8 @@ fn little_is_allowed_where_little_is_left() {
 #[test]
 fn what_is_not_an_expression_is_refused() {
     for source in [
-        "", "1 +", "a b", "a.", "a[", "'x", "(1", "{1", "a|", "a is", "1 not 2", "a.b()", "@", "a||b", "in",
-        "-",
+        "", "1 +", "a b", "a.", "a[", "'x", "(1", "{1", "a|", "a is", "1 not 2", "a.b()", "a()", "a(1)", "@",
+        "a||b", "in", "-",
     ] {
         assert!(parse_expression(source).is_err(), "{source}");
     }

@@ -25,10 +25,10 @@ pub(super) struct Use {
     pub(super) step: Option<String>,
 }
 
-/// A filter or a test that there is not.
+/// A filter, a test or a function that there is not.
 #[derive(Debug)]
 pub(crate) struct Unknown {
-    /// `filter` or `test`
+    /// `filter`, `test` or `function`
     pub(crate) sort: &'static str,
     pub(crate) name: String,
     pub(crate) at: usize,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::ast::{Expr, Kind, LoopField, Step};
 use super::super::lex::Token;
 use super::super::value::Value;
-use super::{Parsed, Parser, Use};
+use super::{Parsed, Parser, Unknown, Use};
 
 impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parsed<Expr> {
@@ -55,8 +55,9 @@ impl Parser<'_> {
             _ => None,
         };
         self.uses.push(Use { name: name.to_owned(), step });
-        // What is not known is told apart later, all of it at once.
+        let at = self.place();
         if self.skip("(") {
+            self.unknown.push(Unknown { sort: "function", name: name.to_owned(), at });
             self.parameters()?;
         }
         Ok(Kind::Variable(name.to_owned()))
