@@ -55,7 +55,11 @@ impl Lists {
         ];
         for (here, there, key) in lists {
             let known: HashSet<String> = here.iter().filter_map(|entry| named(entry, key)).collect();
-            here.extend(there.into_iter().filter(|entry| named(entry, key).is_some_and(|name| !known.contains(&name))));
+            here.extend(
+                there
+                    .into_iter()
+                    .filter(|entry| named(entry, key).is_some_and(|name| !known.contains(&name))),
+            );
         }
     }
 

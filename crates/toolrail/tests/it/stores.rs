@@ -204,7 +204,8 @@ async fn a_rollback_of_everything_ends_while_another_program_writes(kind: Databa
             other_program.execute(&statement).await.ok();
         }
     };
-    let rolling = gateway.post_json("/admin/rollback", &json!({"toRevision": revision}));
+    let wish = json!({"toRevision": revision});
+    let rolling = gateway.post_json("/admin/rollback", &wish);
     let reply = tokio::select! {
         reply = rolling => reply.unwrap(),
         () = writing => unreachable!("it writes for ever"),
