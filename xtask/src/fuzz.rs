@@ -7,8 +7,13 @@ use clap::Args;
 
 use crate::workspace::{Workspace, cargo, run as run_command};
 
-/// Cases of each property in one round: a few seconds of work.
-const CASES: &str = "3000";
+/// The properties, and how many cases of each make one round: input to the server, what a call may take, and schemas
+/// against jsonschema.
+const TARGETS: &[(&str, &[&str])] = &[
+    ("3000", &["toolrail", "--test", "it", "fuzz::"]),
+    ("500", &["toolrail", "--test", "costs"]),
+    ("500", &["toolrail-core", "--lib", "schema::oracle_tests::"]),
+];
 
 #[derive(Args)]
 pub(crate) struct FuzzOptions {
@@ -22,16 +27,19 @@ pub(crate) fn run(options: &FuzzOptions) -> Result<()> {
     let started = Instant::now();
     let mut rounds = 0_u32;
     loop {
-        run_command(
-            cargo()
-                .args(["test", "--quiet", "--package", "toolrail", "--test", "it", "fuzz::"])
-                .current_dir(&workspace.root)
-                .env("PROPTEST_CASES", CASES),
-        )
-        .context("a case failed; it is shown above, made as small as it can be")?;
+        for (cases, target) in TARGETS {
+            run_command(
+                cargo()
+                    .args(["test", "--quiet", "--package"])
+                    .args(*target)
+                    .current_dir(&workspace.root)
+                    .env("PROPTEST_CASES", cases),
+            )
+            .context("a case failed; it is shown above, made as small as it can be")?;
+        }
         rounds += 1;
         if started.elapsed() >= Duration::from_secs(options.seconds) {
-            println!("{rounds} rounds of {CASES} cases each in {:?} found nothing", started.elapsed());
+            println!("{rounds} rounds in {:?} found nothing", started.elapsed());
             return Ok(());
         }
     }

@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::StatusCode;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
-use toolrail_core::{ErrorCode, repeated_key};
+use toolrail_core::{ErrorCode, Full, Held, Share, repeated_key};
 
 use crate::failure::Failure;
-use crate::room::{NoRoom, Room};
 
 /// The most bytes of an ordinary request.
 pub(crate) const ORDINARY: usize = 4 * 1024 * 1024;
@@ -22,16 +20,16 @@ pub(crate) const BATCH: usize = 64 * 1024 * 1024;
 /// How long a client may take to send a body.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A whole body, and its room among all of them.
+/// A whole body, which counts as in flight.
 pub(crate) struct Received {
     bytes: Bytes,
-    room: Room,
+    held: Held,
 }
 
 impl Received {
-    /// Forgets the bytes but keeps their room, for what was made of them.
-    pub(crate) fn into_room(self) -> Room {
-        self.room
+    /// Forgets the bytes but goes on to count them, for what was made of them.
+    pub(crate) fn into_held(self) -> Held {
+        self.held
     }
 }
 
@@ -52,7 +50,7 @@ pub(crate) async fn read(body: Body, limit: usize) -> Result<Received, Failure> 
 
 async fn receive(body: Body, limit: usize) -> Result<Received, Failure> {
     let mut body = Limited::new(body, limit);
-    let mut room = Room::none();
+    let mut held = Share::current().nothing();
     // Most bodies come in one piece, which is taken as it is.
     let mut first = Bytes::new();
     let mut all = Vec::new();
@@ -68,10 +66,10 @@ async fn receive(body: Body, limit: usize) -> Result<Received, Failure> {
             }
             all.extend_from_slice(&piece);
         }
-        room.grow(first.len().max(all.len())).map_err(no_room)?;
+        held.resize(first.len().max(all.len())).map_err(no_room)?;
     }
     let bytes = if all.is_empty() { first } else { Bytes::from(all) };
-    Ok(Received { bytes, room })
+    Ok(Received { bytes, held })
 }
 
 fn broken(error: &(dyn Error + Send + Sync + 'static), limit: usize) -> Failure {
@@ -82,9 +80,8 @@ fn broken(error: &(dyn Error + Send + Sync + 'static), limit: usize) -> Failure 
     Failure::bad_request("the body broke off before its end")
 }
 
-fn no_room(_: NoRoom) -> Failure {
-    let message = "the requests that are under way are too large together; try again in a moment";
-    Failure { status: StatusCode::SERVICE_UNAVAILABLE, ..Failure::new(ErrorCode::TooLarge, message) }
+pub(crate) fn no_room(full: Full) -> Failure {
+    Failure::new(ErrorCode::Overloaded, full.to_string())
 }
 
 /// Reads an object with known members. Serde would take a list for one, its items in the order of the members.

@@ -11,7 +11,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolrail_core::{
-    Caller, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, ToolResult, write_json_string,
+    Caller, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, Share, ToolResult, write_json_string,
 };
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
@@ -62,7 +62,7 @@ pub(crate) async fn call(
         Unresolved::Failed(error) => error.into(),
     })?;
     let outcome = tool.call(arguments.as_deref(), &principal, &caller).await;
-    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
+    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.as_ref().is_ok_and(|result| !result.is_error), "tool called");
     answer(outcome?)
 }
 
@@ -121,6 +121,7 @@ fn answer(result: ToolResult) -> Result<Response, Failure> {
         body.push(b']');
     }
     body.push(b'}');
+    let body = Share::current().keep(body.into()).map_err(body::no_room)?;
     Ok(json_bytes(StatusCode::OK, body))
 }
 

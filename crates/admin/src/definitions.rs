@@ -62,6 +62,9 @@ struct Shown<'a> {
     origin: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<Revision>,
+    /// The version that is served, where the newest has errors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    serving_version: Option<Revision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_at: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +102,7 @@ impl<'a> Shown<'a> {
             source: entry.source,
             origin: &entry.origin,
             version: entry.version,
+            serving_version: entry.serving.as_ref().map(|serving| serving.version),
             updated_at: entry.updated_at.as_deref(),
             updated_by: entry.updated_by.as_deref(),
             use_frequency,

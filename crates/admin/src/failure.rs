@@ -108,7 +108,8 @@ impl From<WriteError> for Failure {
             WriteError::Store(StoreError::Refused { .. }) => ErrorCode::InvalidDefinition,
             WriteError::Store(store) => {
                 tracing::error!(error = %store, "store failed");
-                ErrorCode::StoreUnavailable
+                let is_unknown = matches!(store, StoreError::Unknown { .. });
+                if is_unknown { ErrorCode::OutcomeUnknown } else { ErrorCode::StoreUnavailable }
             }
         };
         Self::new(code, message)

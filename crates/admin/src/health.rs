@@ -7,7 +7,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde_json::{Value, json};
 use toolrail_core::{Principal, Problem, Severity};
-use toolrail_registry::{Snapshot, SourceId, SourceStatus, UpstreamStatus};
+use toolrail_registry::{Snapshot, SourceId, SourceStatus, UpstreamStatus, WriteFailure};
 
 use crate::Admin;
 use crate::asker::Asker;
@@ -20,9 +20,10 @@ pub(crate) async fn healthz(State(admin): State<Admin>) -> Response {
 pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let seen = Seen::by(&admin, &principal);
     let snapshot = &seen.snapshot;
+    let writes = admin.registry.write_failure();
     let (status, word) = if snapshot.sources.is_empty() {
         (StatusCode::SERVICE_UNAVAILABLE, "starting")
-    } else if seen.is_failing() {
+    } else if seen.is_failing() || writes.is_some() {
         // Still 200: the last good snapshot serves.
         (StatusCode::OK, "degraded")
     } else {
@@ -30,7 +31,7 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
     };
     let mut body = json!({"status": word});
     merge(&mut body, seen.summary());
-    body["store"] = store(snapshot);
+    body["store"] = store(snapshot, writes.as_ref());
     if let Some(semantic) = admin.registry.semantic_state() {
         // No part of readiness: without it tools are found by their words.
         let told = semantic.map_or_else(|why| format!("degraded: {why}"), |()| "ok".to_owned());
@@ -42,7 +43,8 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
 /// Those that a tenant can see, or all.
 pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let snapshot = admin.registry.catalogue(principal.tenant());
-    let failing: Vec<Problem> = snapshot.sources.iter().filter_map(failing).collect();
+    let unwritten = admin.registry.write_failure().map(|failure| unwritten(&snapshot, &failure));
+    let failing: Vec<Problem> = snapshot.sources.iter().filter_map(failing).chain(unwritten).collect();
     let of_definitions: Vec<&Problem> = match principal.tenant() {
         Some(_) => snapshot.problems().collect(),
         None => snapshot.all_problems().collect(),
@@ -67,13 +69,32 @@ fn failing(source: &SourceStatus) -> Option<Problem> {
     })
 }
 
-/// Whether the store could be read the last time, for those who look after databases only.
-fn store(snapshot: &Snapshot) -> Value {
+/// A store that takes no writes is one as well.
+fn unwritten(snapshot: &Snapshot, failure: &WriteFailure) -> Problem {
+    let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
+    Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin: store.map(|store| store.description.clone()),
+        pointer: String::new(),
+        message: format!(
+            "cannot be written since {}, so nothing can be registered, switched or removed: {}; it is tried again and again",
+            failure.since, failure.reason
+        ),
+        spot: None,
+    }
+}
+
+/// Whether the store could be read and written the last time, for those who look after databases only.
+fn store(snapshot: &Snapshot, writes: Option<&WriteFailure>) -> Value {
     let store = snapshot.sources.iter().find(|source| source.source == SourceId::Store);
     let Some(store) = store else { return Value::Null };
-    let mut told = json!({"description": store.description, "reachable": store.failure.is_none()});
+    let mut told = json!({"description": store.description, "reachable": store.failure.is_none(), "writable": writes.is_none()});
     if let Some(since) = &store.since {
         told["unreachableSince"] = since.as_str().into();
+    }
+    if let Some(WriteFailure { since, .. }) = writes {
+        told["unwritableSince"] = since.as_str().into();
     }
     told
 }

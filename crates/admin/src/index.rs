@@ -9,6 +9,7 @@ use toolrail_core::ErrorCode;
 use crate::Admin;
 use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::table::ROUTES;
 
 pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let mut body = json!({
@@ -18,37 +19,17 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
         "endpoints": {
             // A Unix socket serves the same.
             "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],
-            "tools": ["GET /mcp/tools", "POST /mcp/tools/call", "GET /mcp/search", "POST /mcp/search"],
-            "admin": [
-                "GET /admin/tools",
-                "POST /admin/tools",
-                "POST /admin/tools/batch",
-                "POST /admin/tools/validate",
-                "GET /admin/tools/{name}",
-                "DELETE /admin/tools/{name}",
-                "POST /admin/tools/{name}/preview",
-                "POST /admin/tools/{name}/enable",
-                "POST /admin/tools/{name}/disable",
-                "GET /admin/tools/{name}/history",
-                "GET /admin/tools/{name}/history/{version}",
-                "GET /admin/tools/{name}/diff",
-                "POST /admin/tools/{name}/rollback",
-                "GET /admin/history",
-                "POST /admin/rollback",
-                "GET /admin/audit",
-                "GET /admin/audit/verify",
-                "GET /admin/export",
-                "POST /admin/sync",
-                "POST /admin/refresh",
-                "GET /admin/stats",
-                "GET /admin/problems",
-                "GET /admin/learnt",
-                "DELETE /admin/learnt",
-            ],
-            "health": ["GET /healthz", "GET /readyz", "GET /metrics"],
-            "schema": ["GET /schema/tool.json"],
         },
     });
+    for route in ROUTES {
+        let listed = &mut body["endpoints"][route.heading];
+        if listed.is_null() {
+            *listed = json!([]);
+        }
+        if let Some(listed) = listed.as_array_mut() {
+            listed.push(format!("{} {}", route.method, route.path).into());
+        }
+    }
     let groups: Vec<String> =
         admin.registry.endpoints().group_names().map(|group| format!("POST /mcp/{group}")).collect();
     if !groups.is_empty() {

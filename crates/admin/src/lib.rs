@@ -20,20 +20,23 @@ mod path;
 mod preview;
 mod refresh;
 mod register;
+mod requests;
 mod rollback;
-mod room;
 mod search;
 mod seen;
 mod stats;
 mod sync;
+mod table;
 mod unknown;
 mod unread;
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::get;
 use refresh::Refreshing;
+pub use requests::{curl_script, postman_collection};
+use table::ROUTES;
 use toolrail_registry::Registry;
 
 /// Makes the page that Prometheus reads.
@@ -68,37 +71,7 @@ impl Admin {
 
 /// All routes of the REST face, with the answer to every path that nobody serves.
 pub fn routes(state: Admin) -> Router {
-    Router::new()
-        .route("/", get(index::index))
-        .route("/healthz", get(health::healthz))
-        .route("/readyz", get(health::readyz))
-        .route("/metrics", get(metrics::page))
-        .route("/schema/tool.json", get(index::schema))
-        .route("/mcp/tools", get(list::list))
-        .route("/mcp/tools/call", post(call::call))
-        .route("/mcp/search", get(search::by_query).post(search::by_body))
-        .route("/admin/tools", get(definitions::list).post(register::one).put(register::one))
-        .route("/admin/tools/batch", post(register::batch))
-        .route("/admin/tools/validate", post(register::validate))
-        .route("/admin/tools/{name}", get(definitions::show).delete(definitions::remove))
-        .route("/admin/tools/{name}/preview", post(preview::preview))
-        .route("/admin/tools/{name}/enable", post(definitions::enable))
-        .route("/admin/tools/{name}/disable", post(definitions::disable))
-        .route("/admin/tools/{name}/history", get(history::of_tool))
-        .route("/admin/tools/{name}/history/{version}", get(history::one))
-        .route("/admin/tools/{name}/diff", get(history::diff))
-        .route("/admin/tools/{name}/rollback", post(rollback::tool))
-        .route("/admin/history", get(history::all))
-        .route("/admin/rollback", post(rollback::all))
-        .route("/admin/audit", get(audit::list))
-        .route("/admin/audit/verify", get(audit::verify))
-        .route("/admin/export", get(export::export))
-        .route("/admin/sync", post(sync::sync))
-        .route("/admin/refresh", post(refresh::refresh))
-        .route("/admin/stats", get(stats::stats))
-        .route("/admin/problems", get(health::problems))
-        .route("/admin/learnt", get(learnt::show).delete(learnt::forget))
-        .method_not_allowed_fallback(index::wrong_method)
-        .fallback(index::nothing_here)
-        .with_state(state)
+    let router = Router::new().route("/", get(index::index));
+    let router = ROUTES.iter().fold(router, |router, route| router.route(route.path, (route.handler)()));
+    router.method_not_allowed_fallback(index::wrong_method).fallback(index::nothing_here).with_state(state)
 }

@@ -43,6 +43,6 @@ pub(crate) async fn preview(
             None => Failure::bad_definition(entry.problems.clone(), ""),
         });
     };
-    let preview = tool.preview(request.arguments, &principal)?;
+    let preview = tool.preview(request.arguments, &principal).await?;
     Ok(failure::json(StatusCode::OK, &json!({"ok": true, "preview": preview})))
 }

@@ -38,7 +38,7 @@ pub(crate) async fn one(
     let Some(Registered { name, tenant, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
     };
-    let (Some(name), Written::Created | Written::Updated) = (name, written) else {
+    let (Some(name), Written::Created | Written::Updated | Written::Unchanged) = (name, written) else {
         return Err(Failure::bad_definition(problems, &base));
     };
     let after = admin.registry.snapshot();
@@ -46,16 +46,22 @@ pub(crate) async fn one(
     let state = unread::state_after(&after, after.entry_of(tenant, &name), revision);
     let Switched { enabled, note, .. } = Switched::between(&before, &after, (tenant, &name));
     let enabled = (!unread::is_unread(&after, revision)).then_some(enabled);
+    // A write of one definition moves the revision by one, to the number of its new version.
+    let version = match written {
+        Written::Unchanged => {
+            after.entry_of(tenant, &name).and_then(|entry| entry.version).unwrap_or(revision)
+        }
+        _ => revision,
+    };
     let mut body = json!({
         "ok": true, "name": name, "status": word(written), "state": state, "enabled": enabled, "revision": revision,
-        "version": revision, "warnings": problems,
+        "version": version, "warnings": problems,
     });
     if let (Some(note), Some(members)) = (note, body.as_object_mut()) {
         members.insert("note".to_owned(), note.into());
     }
     unread::add_note(&mut body, &after, revision);
-    // A write of one definition moves the revision by one, to the number of its new version.
-    Ok(with_version(json_answer(StatusCode::OK, &body), Some(revision)))
+    Ok(with_version(json_answer(StatusCode::OK, &body), Some(version)))
 }
 
 /// Fills in what the request says beside its body, with which that must agree.
@@ -115,6 +121,7 @@ struct BatchAnswer<'a> {
     error: Option<ErrorBody<'a>>,
     added: usize,
     updated: usize,
+    unchanged: usize,
     refused: usize,
     revision: i64,
     results: Vec<ItemAnswer>,
@@ -146,13 +153,13 @@ pub(crate) async fn batch(
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     body::refuse_repeated_keys(&bytes)?;
-    let _room = bytes.into_room();
+    let _held = bytes.into_held();
     let before = admin.registry.snapshot();
     let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
     let after = admin.registry.snapshot();
     let count = |wanted: Written| results.iter().filter(|result| result.written == wanted).count();
-    let (added, updated, refused) =
-        (count(Written::Created), count(Written::Updated), count(Written::Refused));
+    let (added, updated) = (count(Written::Created), count(Written::Updated));
+    let (unchanged, refused) = (count(Written::Unchanged), count(Written::Refused));
     let stopped = refused > 0 && mode == BatchMode::AllOrNothing;
     let error = CallError::new(ErrorCode::InvalidDefinition, nothing_registered(refused, results.len()));
     let answer = BatchAnswer {
@@ -160,6 +167,7 @@ pub(crate) async fn batch(
         error: stopped.then(|| (&error).into()),
         added,
         updated,
+        unchanged,
         refused,
         revision,
         results: results
@@ -272,7 +280,7 @@ async fn register_all(
 impl ItemAnswer {
     fn new(index: usize, result: Registered, before: &Snapshot, after: &Snapshot) -> Self {
         let Registered { name, tenant, written, problems } = result;
-        let ok = matches!(written, Written::Created | Written::Updated);
+        let ok = matches!(written, Written::Created | Written::Updated | Written::Unchanged);
         let switched = name.as_deref().filter(|_| ok);
         let switched = switched.map(|name| Switched::between(before, after, (tenant.as_deref(), name)));
         Self {
@@ -340,6 +348,7 @@ fn word(written: Written) -> &'static str {
     match written {
         Written::Created => "created",
         Written::Updated => "updated",
+        Written::Unchanged => "unchanged",
         Written::Refused => "refused",
         Written::HeldBack => "heldBack",
     }

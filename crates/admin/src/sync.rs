@@ -154,7 +154,7 @@ pub(crate) async fn sync(
     let bytes = body::read(request, LARGEST).await?;
     let request: SyncRequest = body::parse_object(&bytes)?;
     body::refuse_repeated_keys(&bytes)?;
-    let _room = bytes.into_room();
+    let _held = bytes.into_held();
     let wishes = Wishes::of(&request, &asking)?;
     let sent = registrations(request.tools, &asking)?;
     let planned = admin.registry.plan_sync(sent, wishes.covers, wishes.plan).await?;

@@ -3,6 +3,7 @@
 //! rather than served at the cost of all.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -193,6 +194,12 @@ impl Share {
         Ok(held)
     }
 
+    /// Holds so many bytes even if that is too much: for what takes the place of bytes that are held and about to go.
+    pub fn hold_instead(&self, bytes: usize) -> Held {
+        self.0.add_anyway(bytes);
+        Held { share: self.clone(), bytes }
+    }
+
     /// The same bytes, which count as in flight until the last reference to them goes.
     pub fn keep(&self, bytes: Bytes) -> Result<Bytes, Full> {
         if bytes.len() < KEPT_FROM {
@@ -212,6 +219,17 @@ impl Part {
         }
         *held = after;
         Ok(())
+    }
+
+    fn add_anyway(&self, bytes: usize) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = held.saturating_add(bytes);
+        let counted = beyond(after) - beyond(*held);
+        if counted > 0 {
+            self.account.held.fetch_add(counted, Ordering::Relaxed);
+            self.of_tenant().fetch_add(counted, Ordering::Relaxed);
+        }
+        *held = after;
     }
 
     fn subtract(&self, bytes: usize) {
@@ -246,6 +264,15 @@ impl Held {
         Ok(())
     }
 
+    /// The same even if that is too much: for what is there already and must stay.
+    pub fn resize_anyway(&mut self, bytes: usize) {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.share.0.add_anyway(more),
+            None => self.share.0.subtract(self.bytes - bytes),
+        }
+        self.bytes = bytes;
+    }
+
     /// How many bytes it holds.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -255,6 +282,12 @@ impl Held {
     #[must_use]
     pub fn keep(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Kept { bytes, _held: self })
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Held({})", self.bytes)
     }
 }
 
@@ -326,6 +359,10 @@ mod tests {
         held.resize(FREE + 1).unwrap();
         assert_eq!(account.standings().held, 1);
         held.resize(10).unwrap();
+        assert_eq!(account.standings().held, 0);
+        let instead = share.hold_instead(2 * MIB);
+        assert_eq!(account.standings().held, 2 * MIB + 10 - FREE);
+        drop(instead);
         assert_eq!(account.standings().held, 0);
     }
 

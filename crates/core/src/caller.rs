@@ -1,6 +1,7 @@
 //! The client at the other end of a request, as far as whoever carries the request out may speak to it: progress, log
 //! messages, and questions for its user or its model. Faces implement it; executors use it and know no protocol revision.
 
+use std::any::Any;
 use std::net::IpAddr;
 use std::sync::LazyLock;
 
@@ -123,9 +124,10 @@ pub struct InputRequired {
 pub struct Resumed<'a> {
     /// `params.inputResponses`, as sent.
     pub responses: Option<&'a RawValue>,
-    /// `params.requestState`, as sent; whoever wrote it must check it.
-    pub state: Option<&'a str>,
 }
+
+/// What is kept for a conversation: it is dropped when that ends.
+pub type Kept = Box<dyn Any + Send + Sync>;
 
 /// The client at the other end of one request.
 #[async_trait]
@@ -181,6 +183,23 @@ pub trait Caller: Send + Sync {
         Ok(None)
     }
 
+    /// The questions of a server that asks by its result itself (2026-07-28), as the result for this client: it makes the same
+    /// request again, [`Caller::resumed`] then has its answers and [`Caller::remembered`] has `remember`. What is to be
+    /// remembered is sealed on its way, for this request of this caller.
+    fn pass_on(
+        &self,
+        _questions: Map<String, Value>,
+        _remember: Option<Value>,
+    ) -> Result<InputRequired, CallError> {
+        Err(CallError::new(ErrorCode::Internal, "this client does not make its request again"))
+    }
+
+    /// The id under which this client asks for a task that an upstream server made of its call: what the server's own id has
+    /// become here, sealed so that it is of use to nobody else.
+    fn task_id(&self, id: String) -> Result<String, CallError> {
+        Ok(id)
+    }
+
     /// The tools that called one another up to this request, the first one first; empty if a client made it.
     fn chain(&self) -> &[String] {
         &[]
@@ -190,6 +209,13 @@ pub trait Caller: Send + Sync {
     /// it is and where it comes from. Whatever is learnt from what it does in a row hangs on this.
     fn conversation(&self) -> Option<&str> {
         None
+    }
+
+    /// Keeps something under a name as long as the client's conversation lasts; what is there under that name stays. False,
+    /// and nothing is made, where the end of the conversation is not heard of: then nothing says, either, that it is one
+    /// client's alone.
+    fn keep(&self, _name: &str, _make: &mut dyn FnMut() -> Kept) -> bool {
+        false
     }
 
     /// The group whose endpoint it speaks to, as in `/mcp/{group}`; none at `/mcp` itself, where everything is seen.

@@ -40,6 +40,8 @@ pub enum ErrorCode {
     VarMissing,
     /// The store cannot be reached, or fails.
     StoreUnavailable,
+    /// The store was lost in the middle of a write: the change may have been made, or not.
+    OutcomeUnknown,
     /// Too many bytes are in flight.
     Overloaded,
     /// A fault of ours.
@@ -65,6 +67,7 @@ impl ErrorCode {
         Self::SecretMissing,
         Self::VarMissing,
         Self::StoreUnavailable,
+        Self::OutcomeUnknown,
         Self::Overloaded,
         Self::Internal,
     ];
@@ -96,6 +99,7 @@ impl ErrorCode {
             Self::SecretMissing => "SECRET_MISSING",
             Self::VarMissing => "VAR_MISSING",
             Self::StoreUnavailable => "STORE_UNAVAILABLE",
+            Self::OutcomeUnknown => "OUTCOME_UNKNOWN",
             Self::Overloaded => "OVERLOADED",
             Self::Internal => "INTERNAL",
         }
@@ -110,7 +114,7 @@ impl ErrorCode {
             Self::Conflict => 409,
             Self::Forbidden => 403,
             Self::TooLarge => 413,
-            Self::Timeout => 504,
+            Self::Timeout | Self::OutcomeUnknown => 504,
             Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid | Self::ToolFailed => {
                 502
             }
@@ -164,9 +168,17 @@ impl RpcError {
 }
 
 impl CallError {
+    /// What a message has at most, in bytes; whatever it repeats, it stays something to read.
+    const LONGEST: usize = 16 << 10;
+
     /// A failure of that sort, in those words.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), rpc: None }
+        let mut message = message.into();
+        if message.len() > Self::LONGEST {
+            message.truncate(message.floor_char_boundary(Self::LONGEST));
+            message.push('…');
+        }
+        Self { code, message, rpc: None }
     }
 
     /// The same, told to MCP clients as that JSON-RPC error.
@@ -177,11 +189,26 @@ impl CallError {
 
     /// The request is at fault: −32602 for MCP clients.
     pub fn invalid_params(message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self::new(ErrorCode::InvalidRequest, message.clone()).with_rpc(RpcError {
-            code: RpcError::INVALID_PARAMS,
-            message,
-            data: None,
-        })
+        let error = Self::new(ErrorCode::InvalidRequest, message);
+        let message = error.message.clone();
+        error.with_rpc(RpcError { code: RpcError::INVALID_PARAMS, message, data: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_stays_short_whatever_it_repeats() {
+        let uri = "ü".repeat(500_000);
+        for error in [
+            CallError::new(ErrorCode::NotFound, format!("no {uri}")),
+            CallError::invalid_params(format!("no {uri}")),
+        ] {
+            assert!(error.message.starts_with("no üü") && error.message.ends_with('…'));
+            assert!(error.message.len() <= CallError::LONGEST + '…'.len_utf8());
+            assert!(error.rpc.is_none_or(|rpc| rpc.message == error.message));
+        }
     }
 }

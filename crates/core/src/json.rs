@@ -1,6 +1,7 @@
 //! JSON that is known to be valid but that nobody needs to look into: it travels as the bytes it came in.
 
 mod escape;
+mod outline;
 mod repeated;
 #[cfg(target_arch = "x86_64")]
 mod wide;
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 pub use escape::write_json_string;
+pub use outline::{Outline, Part, Sort, TooManyValues};
 pub use repeated::repeated_key;
 
 /// Below this, checking and quoting in one pass gains nothing.
@@ -36,10 +38,19 @@ pub enum Root {
     Scalar,
 }
 
-/// The bytes are not JSON.
+/// How deep JSON may be nested. Many parsers stop at 128 levels, and what we write puts some of its own around.
+const DEEPEST: usize = 120;
+
+/// The bytes are not JSON, or not such as everybody can read.
 #[derive(Debug, thiserror::Error)]
-#[error("not valid JSON: {0}")]
-pub struct NotJson(#[from] serde_json::Error);
+pub enum NotJson {
+    /// There is a fault in them.
+    #[error("not valid JSON: {0}")]
+    Invalid(#[from] serde_json::Error),
+    /// Brackets are nested too deep.
+    #[error("nested deeper than {DEEPEST} levels")]
+    TooDeep,
+}
 
 impl Json {
     /// Checks that `bytes` are one JSON text and keeps them, without the white space around it.
@@ -49,6 +60,9 @@ impl Json {
         }
         let raw: &RawValue = serde_json::from_slice(&bytes)?;
         let text = bytes.slice_ref(raw.get().as_bytes());
+        if is_too_deep(&text) {
+            return Err(NotJson::TooDeep);
+        }
         let root = root_of(&text);
         Ok(Self { text, root, quoted: None })
     }
@@ -93,6 +107,20 @@ impl Json {
         self.root
     }
 
+    /// About how much memory the same takes as a tree, which can be a hundred times the text.
+    pub fn tree_size(&self) -> usize {
+        /// A value in its list or object, with what that keeps in reserve.
+        const VALUE: usize = 48;
+        /// A key with its place in the table of its object.
+        const MEMBER: usize = 96;
+        let (mut values, mut members) = (1_usize, 0_usize);
+        for byte in &self.text {
+            values += usize::from(matches!(byte, b',' | b'[' | b'{'));
+            members += usize::from(*byte == b':');
+        }
+        self.text.len() + values * VALUE + members * MEMBER
+    }
+
     /// The same as a tree.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_slice(&self.text).unwrap_or_default()
@@ -106,6 +134,21 @@ impl PartialEq for Json {
 }
 
 impl Eq for Json {}
+
+fn is_too_deep(text: &[u8]) -> bool {
+    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
+    text.iter().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEEPEST
+    })
+}
 
 fn root_of(text: &[u8]) -> Root {
     match text.first() {
@@ -165,9 +208,26 @@ mod tests {
     }
 
     #[test]
-    fn nesting_without_end_does_not_exhaust_the_stack() {
-        let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-        assert_eq!(Json::parse(Bytes::from(deep)).unwrap().root(), Root::Array);
+    fn json_nested_deeper_than_others_can_read_is_refused() {
+        for (levels, padding) in [(120, 0), (120, 1000), (121, 0), (121, 1000), (400_000, 0)] {
+            let deep = "[".repeat(levels) + &" ".repeat(padding) + "\"]\\\"[\"" + &"]".repeat(levels);
+            let parsed = Json::parse(Bytes::from(deep));
+            match parsed {
+                Ok(json) => assert_eq!((levels, json.root()), (120, Root::Array)),
+                Err(fault) => {
+                    assert!(levels > 120);
+                    assert_eq!(fault.to_string(), "nested deeper than 120 levels");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tree_is_known_to_be_larger_than_its_text() {
+        let size = |text: String| Json::parse(Bytes::from(text)).unwrap().tree_size();
+        assert!(size(format!("[{}0]", "0,".repeat(1_000))) > 48_000);
+        assert!(size(format!("{{{}\"z\":0}}", "\"a\":{},".repeat(1_000))) > 190_000);
+        assert!(size(format!("\"{}\"", "x".repeat(1_000))) < 1_100);
     }
 
     #[test]

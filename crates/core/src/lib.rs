@@ -27,8 +27,8 @@ pub use account::{Account, Full, Held, Share, Standings};
 pub use block::{Block, write_base64, write_text_block};
 pub use budget::{Budget, Exhausted};
 pub use caller::{
-    Caller, ForeignPage, InputRequired, LogLevel, Mute, Progress, Question, Questions, Resumed, Unanswered,
-    missing_capability,
+    Caller, ForeignPage, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions, Resumed,
+    Unanswered, missing_capability,
 };
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
@@ -42,13 +42,13 @@ pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
     ValueOrigin, WrongTenant,
 };
-pub use json::{Json, NotJson, Root, repeated_key, write_json_string};
+pub use json::{Json, NotJson, Outline, Part, Root, Sort, TooManyValues, repeated_key, write_json_string};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
 pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
 pub use published::{publish_revision, published_revision};
-pub use schema::{SchemaCompiler, Validator, Violation};
+pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
@@ -57,7 +57,8 @@ pub use store::{
     Version, VersionKind, audit_changes,
 };
 pub use upstream::{
-    ArgumentCheck, Changed, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream, UpstreamState,
+    ArgumentCheck, Changed, ListEntry, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream,
+    UpstreamState,
 };
 
 pub use variable::Variables;

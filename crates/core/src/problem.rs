@@ -69,11 +69,16 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Collects everything that is wrong, so that the user hears of it at once.
+/// Collects what is wrong, so that the user hears of it at once.
 #[derive(Debug, Default)]
 pub struct Problems {
     list: Vec<Problem>,
+    /// What was noted beyond those, and how bad it is.
+    more: Vec<(Severity, usize)>,
 }
+
+/// Nobody reads more at once.
+const MOST_PROBLEMS: usize = 200;
 
 impl Problems {
     /// Notes something that keeps the definition from going live.
@@ -88,7 +93,7 @@ impl Problems {
 
     /// Takes over what others noted, all of it as something poor.
     pub fn warn_of(&mut self, others: Self) {
-        for Problem { pointer, message, .. } in others.list {
+        for Problem { pointer, message, .. } in others.into_list(None, str::to_owned) {
             self.warning(pointer, message);
         }
     }
@@ -100,12 +105,18 @@ impl Problems {
 
     /// Whether anything noted so far keeps the definition from going live.
     pub fn any_error(&self) -> bool {
-        self.list.iter().any(|problem| problem.severity == Severity::Error)
+        let listed = self.list.iter().map(|problem| problem.severity);
+        listed
+            .chain(self.more.iter().map(|(severity, _)| *severity))
+            .any(|severity| severity == Severity::Error)
     }
 
     /// Everything noted, errors first, in the order they were found; pointers pass through `place`.
     pub fn into_list(self, tool: Option<&str>, place: impl Fn(&str) -> String) -> Vec<Problem> {
         let mut list = self.list;
+        list.extend(self.more.into_iter().map(|(severity, count)| {
+            problem(severity, String::new(), format!("{count} more like these; correct these first"))
+        }));
         list.sort_by_key(|problem| std::cmp::Reverse(problem.severity));
         for problem in &mut list {
             problem.pointer = place(&problem.pointer);
@@ -115,11 +126,22 @@ impl Problems {
     }
 
     fn push(&mut self, severity: Severity, pointer: String, message: String) {
-        let problem = Problem { severity, tool: None, origin: None, pointer, message, spot: None };
-        if !self.list.contains(&problem) {
+        let problem = problem(severity, pointer, message);
+        if self.list.contains(&problem) {
+            return;
+        }
+        if self.list.len() < MOST_PROBLEMS {
             self.list.push(problem);
+        } else if let Some((_, count)) = self.more.iter_mut().find(|(known, _)| *known == severity) {
+            *count += 1;
+        } else {
+            self.more.push((severity, 1));
         }
     }
+}
+
+fn problem(severity: Severity, pointer: String, message: String) -> Problem {
+    Problem { severity, tool: None, origin: None, pointer, message, spot: None }
 }
 
 /// Somebody else's text as far as it is worth repeating.
@@ -134,17 +156,89 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
 
 /// The candidate a user most likely meant by `word`, if any is close enough to suggest.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let wanted = squash(word);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&wanted, &squash(candidate)), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(word.len()) / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let wanted = Wanted::new(word)?;
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let furthest = 1 + candidate.len().min(word.len()) / 4;
+        let furthest = best.map_or(furthest, |(distance, _)| furthest.min(distance - 1));
+        if wanted.length > candidate.len() + furthest || candidate.len() / 4 > wanted.length + furthest {
+            continue;
+        }
+        let distance = wanted.distance(candidate);
+        if distance == 0 {
+            return Some(candidate);
+        }
+        if distance <= furthest {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
 }
 
-fn squash(word: &str) -> String {
-    word.chars().filter(|c| !matches!(c, '_' | '-')).collect::<String>().to_lowercase()
+/// A word that others are compared with, as bits: bit n of a letter is set where the letter stands at n.
+struct Wanted {
+    ascii: [u64; 128],
+    others: Vec<(char, u64)>,
+    length: usize,
+}
+
+impl Wanted {
+    /// Nothing for a word of more letters than a number has bits, or of none.
+    fn new(word: &str) -> Option<Self> {
+        let mut wanted = Self { ascii: [0; 128], others: Vec::new(), length: 0 };
+        for letter in letters(word) {
+            let bit = 1_u64.checked_shl(u32::try_from(wanted.length).ok()?)?;
+            wanted.length += 1;
+            match wanted.ascii.get_mut(letter as usize) {
+                Some(bits) => *bits |= bit,
+                None => match wanted.others.iter_mut().find(|(known, _)| *known == letter) {
+                    Some((_, bits)) => *bits |= bit,
+                    None => wanted.others.push((letter, bit)),
+                },
+            }
+        }
+        (wanted.length > 0).then_some(wanted)
+    }
+
+    fn bits(&self, letter: char) -> u64 {
+        let others = || self.others.iter().find(|(known, _)| *known == letter).map(|(_, bits)| *bits);
+        self.ascii.get(letter as usize).copied().or_else(others).unwrap_or_default()
+    }
+
+    /// How far the candidate is away; most names are ASCII, whose letters are found quickly.
+    fn distance(&self, candidate: &str) -> usize {
+        if !candidate.is_ascii() {
+            return self.distance_of(letters(candidate));
+        }
+        let bytes = candidate.bytes().filter(|byte| !matches!(byte, b'_' | b'-'));
+        self.distance_of(bytes.map(|byte| char::from(byte.to_ascii_lowercase())))
+    }
+
+    /// How many letters have to be put in, taken out, replaced or swapped with the next one: a whole column of the table
+    /// at once (H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", 2003).
+    fn distance_of(&self, candidate: impl Iterator<Item = char>) -> usize {
+        let last = 1_u64 << (self.length - 1);
+        let (mut up, mut down, mut diagonal, mut before) = (u64::MAX, 0, 0_u64, 0_u64);
+        let mut distance = self.length;
+        for letter in candidate {
+            let here = self.bits(letter);
+            let swapped = ((!diagonal & here) << 1) & before;
+            diagonal = ((here & up).wrapping_add(up) ^ up) | here | down | swapped;
+            let (mut more, less) = (down | !(diagonal | up), diagonal & up);
+            distance += usize::from(more & last != 0);
+            distance -= usize::from(less & last != 0);
+            more = (more << 1) | 1;
+            up = (less << 1) | !(diagonal | more);
+            down = more & diagonal;
+            before = here;
+        }
+        distance
+    }
+}
+
+/// The letters that count: names are written with `_`, `-` or capitals as people like.
+fn letters(word: &str) -> impl Iterator<Item = char> {
+    word.chars().filter(|letter| !matches!(letter, '_' | '-')).flat_map(char::to_lowercase)
 }
 
 #[cfg(test)]
@@ -158,6 +252,49 @@ mod tests {
         assert_eq!(closest("timeout_ms", fields), Some("timeoutMs"));
         assert_eq!(closest("header", fields), Some("headers"));
         assert_eq!(closest("colour", fields), None);
+    }
+
+    #[test]
+    fn letters_may_be_missing_too_many_wrong_or_swapped() {
+        let distance = |one: &str, other: &str| Wanted::new(one).unwrap().distance(other);
+        for (one, other, expected) in [
+            ("abc", "abc", 0),
+            ("abc", "acb", 1),
+            ("abc", "ab", 1),
+            ("abc", "abxc", 1),
+            ("abc", "axc", 1),
+            ("abc", "", 3),
+            ("kitten", "sitting", 3),
+            ("Über_Zug", "überzug", 0),
+            ("温度", "温渡", 1),
+        ] {
+            assert_eq!(distance(one, other), expected, "{one} {other}");
+            assert_eq!(distance(one, other), strsim::osa_distance(&squashed(one), &squashed(other)));
+        }
+        let long = "ab".repeat(32);
+        assert_eq!(distance(&long, &"ba".repeat(32)), strsim::osa_distance(&long, &"ba".repeat(32)));
+        assert_eq!(closest(&"a".repeat(65), ["a"]), None, "nobody means anything by that");
+    }
+
+    fn squashed(word: &str) -> String {
+        letters(word).collect()
+    }
+
+    #[test]
+    fn of_very_many_problems_the_first_are_listed_and_the_rest_counted() {
+        let mut problems = Problems::default();
+        for at in 0..50_000 {
+            problems.warning(format!("/{at}"), "poor");
+        }
+        problems.error("/x", "wrong");
+        assert!(problems.any_error());
+        let list = problems.into_list(None, str::to_owned);
+        assert_eq!(list.len(), MOST_PROBLEMS + 2);
+        assert_eq!(list[0].to_string(), "error: 1 more like these; correct these first");
+        assert_eq!(
+            list[MOST_PROBLEMS + 1].to_string(),
+            "warning: 49800 more like these; correct these first"
+        );
     }
 
     #[test]

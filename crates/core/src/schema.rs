@@ -1,16 +1,44 @@
-//! JSON Schemas of arguments and results: compiled once, bounded, and never allowed to fetch anything.
+//! JSON Schemas of arguments and results: compiled once, bounded, and never allowed to fetch anything. What a check may
+//! take is bounded, too, whatever the schema and the value: a small budget on the spot, a larger one elsewhere.
 
-use jsonschema::Draft;
+use std::fmt;
+use std::time::Duration;
+
 use serde_json::Value;
 
+use crate::Exhausted;
 use crate::problem::closest;
 
+mod build;
+mod evaluate;
 mod expansion;
+mod explain;
+mod inside;
+mod keywords;
+mod known;
+mod looked_at;
+mod nearest;
+mod node;
+mod pattern;
+mod place;
+mod quote;
+mod unique;
+
+#[cfg(test)]
+mod oracle_tests;
+#[cfg(test)]
+mod tests;
+
+use evaluate::Run;
+use explain::Explanation;
+use node::Node;
 
 /// The types that a schema may name.
 const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
 /// The most faults of one schema that are told at once.
 const MOST_FAULTS: usize = 20;
+/// The most reasons that are told why a value does not fit.
+const MOST_VIOLATIONS: usize = 8;
 
 /// Compiles schemas under limits.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +57,10 @@ impl Default for SchemaCompiler {
 
 /// A compiled schema.
 #[derive(Debug)]
-pub struct Validator(jsonschema::Validator);
+pub struct Validator {
+    nodes: Vec<Node>,
+    tried: Vec<String>,
+}
 
 /// One way in which a value does not fit its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,12 +71,73 @@ pub struct Violation {
     pub message: String,
 }
 
+/// How much a check may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Well under a millisecond: enough for almost every call, and little enough for a thread that others wait for.
+    Brief,
+    /// In proportion to a value that takes that many bytes as JSON; may take seconds, so not where others wait.
+    Thorough(usize),
+}
+
+/// Why a value was not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// It does not fit; there is at least one reason.
+    Violations(Vec<Violation>),
+    /// Nobody knows whether it fits: finding out takes too much.
+    Overrun(Overrun),
+}
+
+/// What a check took too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overrun {
+    /// Comparisons.
+    Steps,
+    /// Time.
+    Time,
+    /// Levels of the schema and the value together.
+    Depth,
+    /// Matching one text with a pattern that looks around or back.
+    Pattern,
+}
+
+impl From<Exhausted> for Overrun {
+    fn from(exhausted: Exhausted) -> Self {
+        match exhausted {
+            Exhausted::Steps => Self::Steps,
+            Exhausted::Time => Self::Time,
+        }
+    }
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Steps | Self::Time => {
+                "checking it takes too long; send less, or let the schema have fewer alternatives (anyOf, oneOf) that lead to each other"
+            }
+            Self::Depth => "it is nested too deeply to be checked; send fewer levels",
+            Self::Pattern => {
+                "a text in it is too long or too tangled for a pattern that looks around or back; send a shorter one, or write the pattern without (?=…), (?!…), (?<…) and \\1"
+            }
+        })
+    }
+}
+
+/// Which words a schema is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// 2020-12.
+    Current,
+    Draft7,
+}
+
 impl SchemaCompiler {
     /// Compiles `schema`: 2020-12 unless its `$schema` says draft-07. Every fault comes back with a pointer into the schema.
     pub fn compile(&self, schema: &Value) -> Result<Validator, Vec<Violation>> {
         self.check_bounds(schema)?;
-        let draft = draft_of(schema)?;
-        let faults = meta_faults(draft, schema);
+        let faults = meta_faults(dialect_of(schema)?, schema);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -54,9 +146,13 @@ impl SchemaCompiler {
             return Err(faults);
         }
         expansion::check(schema).map_err(|fault| vec![fault])?;
-        jsonschema::options().with_draft(draft).build(schema).map(Validator).map_err(|error| {
-            vec![Violation { pointer: error.instance_path().to_string(), message: error.to_string() }]
-        })
+        self.compile_again(schema)
+    }
+
+    /// Compiles a schema that compiled before.
+    pub fn compile_again(&self, schema: &Value) -> Result<Validator, Vec<Violation>> {
+        let built = build::build(schema, dialect_of(schema)?).map_err(|fault| vec![fault])?;
+        Ok(Validator { nodes: built.nodes, tried: built.tried })
     }
 
     fn check_bounds(&self, schema: &Value) -> Result<(), Vec<Violation>> {
@@ -82,14 +178,52 @@ impl SchemaCompiler {
 }
 
 impl Validator {
-    /// Whether `value` fits.
-    pub fn is_valid(&self, value: &Value) -> bool {
-        self.0.is_valid(value)
+    /// Whether `value` fits, and if not why: a few reasons at most.
+    pub fn check(&self, value: &Value, effort: Effort) -> Result<(), Misfit> {
+        self.check_for(value, effort, MOST_VIOLATIONS)
     }
 
-    /// Every way in which `value` does not fit, at most `limit` of them.
-    pub fn violations(&self, value: &Value, limit: usize) -> Vec<Violation> {
-        self.0.iter_errors(value).take(limit).map(|error| describe(&error)).collect()
+    /// The same with at most `limit` reasons.
+    pub fn check_for(&self, value: &Value, effort: Effort, limit: usize) -> Result<(), Misfit> {
+        match effort.run(&self.nodes).fits(0, value) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.explain(value, effort, limit)),
+            Err(overrun) => Err(Misfit::Overrun(overrun)),
+        }
+    }
+
+    fn explain(&self, value: &Value, effort: Effort, limit: usize) -> Misfit {
+        let mut run = effort.run(&self.nodes).remembering();
+        let (found, path, under_way) = (Vec::new(), Vec::new(), Vec::new());
+        let mut explanation = Explanation { run: &mut run, limit, found, path, under_way };
+        let ended = explanation.explain(0, value);
+        let mut found = explanation.found;
+        if let (Err(overrun), Effort::Brief) = (ended, effort) {
+            return Misfit::Overrun(overrun);
+        }
+        if found.is_empty() {
+            let message = format!("{} does not fit", quote::brief(value));
+            found.push(Violation { pointer: String::new(), message });
+        }
+        Misfit::Violations(found)
+    }
+
+    /// JSON pointers to patterns that look around or back: they can only be matched by trying, which is bounded.
+    pub fn tried_patterns(&self) -> &[String] {
+        &self.tried
+    }
+}
+
+impl Effort {
+    fn run(self, nodes: &[Node]) -> Run<'_> {
+        /// What a small value may take, however tangled the schema.
+        const STEPS: u64 = 500_000;
+        const STEPS_PER_BYTE: u64 = 8;
+        const WITHIN: Duration = Duration::from_secs(5);
+        match self {
+            Self::Brief => Run::new(nodes, 10_000, WITHIN),
+            Self::Thorough(bytes) => Run::new(nodes, STEPS + STEPS_PER_BYTE * bytes as u64, WITHIN),
+        }
     }
 }
 
@@ -129,29 +263,30 @@ fn escape(step: &str) -> String {
     step.replace('~', "~0").replace('/', "~1")
 }
 
-fn draft_of(schema: &Value) -> Result<Draft, Vec<Violation>> {
+fn dialect_of(schema: &Value) -> Result<Dialect, Vec<Violation>> {
     let Some(named) = schema.get("$schema") else {
-        return Ok(Draft::Draft202012);
+        return Ok(Dialect::Current);
     };
     let text = named.as_str().unwrap_or_default().trim_end_matches('#');
     match text {
-        "https://json-schema.org/draft/2020-12/schema" => Ok(Draft::Draft202012),
+        "https://json-schema.org/draft/2020-12/schema" => Ok(Dialect::Current),
         "http://json-schema.org/draft-07/schema" | "https://json-schema.org/draft-07/schema" => {
-            Ok(Draft::Draft7)
+            Ok(Dialect::Draft7)
         }
         _ => Err(vec![Violation {
             pointer: "/$schema".into(),
             message: format!(
-                "the dialect {named} is not supported; use https://json-schema.org/draft/2020-12/schema or http://json-schema.org/draft-07/schema, or leave $schema out"
+                "the dialect {} is not supported; use https://json-schema.org/draft/2020-12/schema or http://json-schema.org/draft-07/schema, or leave $schema out",
+                quote::brief(named)
             ),
         }]),
     }
 }
 
-fn meta_faults(draft: Draft, schema: &Value) -> Vec<Violation> {
-    let meta = match draft {
-        Draft::Draft7 => jsonschema::draft7::meta::validator(),
-        _ => jsonschema::draft202012::meta::validator(),
+fn meta_faults(dialect: Dialect, schema: &Value) -> Vec<Violation> {
+    let meta = match dialect {
+        Dialect::Draft7 => jsonschema::draft7::meta::validator(),
+        Dialect::Current => jsonschema::draft202012::meta::validator(),
     };
     let mut faults: Vec<Violation> = Vec::new();
     for error in meta.iter_errors(schema).take(MOST_FAULTS) {
@@ -218,108 +353,4 @@ fn remote_references(schema: &Value) -> Vec<Violation> {
         }
     }
     faults
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn references_that_double_at_every_level_are_refused() {
-        let doubling = |levels: usize| {
-            let mut defs = serde_json::Map::new();
-            for level in 0..levels {
-                let next = format!("#/$defs/l{}", level + 1);
-                defs.insert(format!("l{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
-            }
-            defs.insert(format!("l{levels}"), json!({"type": "integer"}));
-            json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/l0"}}, "$defs": defs})
-        };
-        let faults = SchemaCompiler::default().compile(&doubling(30)).unwrap_err();
-        assert!(faults[0].pointer.starts_with("/$defs/l"), "{faults:?}");
-        assert!(faults[0].message.contains("expand to more than 100000 schemas"), "{faults:?}");
-        assert!(SchemaCompiler::default().compile(&doubling(5)).is_ok());
-        // Within a resource of its own, references start from there.
-        let mut inner = doubling(30);
-        inner["$id"] = json!("urn:inner");
-        let faults = SchemaCompiler::default().compile(&json!({"properties": {"x": inner}})).unwrap_err();
-        assert!(faults[0].message.contains("expand to more than"), "{faults:?}");
-    }
-
-    #[test]
-    fn doubling_by_anchors_is_refused_too() {
-        let mut defs = serde_json::Map::new();
-        for level in 0..30 {
-            let next = format!("#l{}", level + 1);
-            let anchor = format!("l{level}");
-            defs.insert(
-                anchor.clone(),
-                json!({"$anchor": anchor, "anyOf": [{"$ref": next}, {"$dynamicRef": next}]}),
-            );
-        }
-        defs.insert("l30".into(), json!({"$anchor": "l30", "type": "integer"}));
-        let faults = SchemaCompiler::default().compile(&json!({"$ref": "#l0", "$defs": defs})).unwrap_err();
-        assert!(faults[0].message.contains("expand to more than"), "{faults:?}");
-    }
-
-    #[test]
-    fn a_long_chain_of_references_is_refused() {
-        let chain = |links: usize| {
-            let mut defs = serde_json::Map::new();
-            for link in 0..links {
-                let next = json!({"not": {"$ref": format!("#/$defs/l{}", link + 1)}});
-                defs.insert(format!("l{link}"), (0..20).fold(next, |inner, _| json!({"not": inner})));
-            }
-            defs.insert(format!("l{links}"), json!({"type": "integer"}));
-            json!({"$ref": "#/$defs/l0", "$defs": defs})
-        };
-        let faults = SchemaCompiler::default().compile(&chain(500)).unwrap_err();
-        assert!(faults[0].message.contains("lead through more than 400 levels"), "{faults:?}");
-        assert!(SchemaCompiler::default().compile(&chain(10)).is_ok());
-    }
-
-    #[test]
-    fn a_schema_that_refers_to_itself_is_fine() {
-        let tree = json!({
-            "$defs": {"node": {"type": "object", "properties": {
-                "left": {"$ref": "#/$defs/node"},
-                "right": {"$ref": "#/$defs/node"},
-                "root": {"$ref": "#"}
-            }}},
-            "$ref": "#/$defs/node"
-        });
-        let validator = SchemaCompiler::default().compile(&tree).unwrap();
-        assert!(validator.is_valid(&json!({"left": {"right": {}}})));
-        assert!(!validator.is_valid(&json!({"left": {"right": 1}})));
-    }
-
-    #[test]
-    fn a_word_that_yaml_took_for_a_boolean_is_told_with_what_to_do() {
-        let schema =
-            json!({"properties": {"a": {"type": "string", "description": false}}, "required": [true]});
-        let faults = SchemaCompiler::default().compile(&schema).unwrap_err();
-        let mut told: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
-        told.sort_unstable();
-        assert_eq!(told, ["/properties/a/description", "/required/0"]);
-        assert!(faults.iter().all(|fault| fault.message.ends_with("not a boolean; quote it")), "{faults:?}");
-    }
-
-    #[test]
-    fn a_misspelt_type_is_told_once_with_what_was_meant() {
-        for dialect in
-            ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
-        {
-            let schema = json!({"$schema": dialect, "properties": {"a": {"type": "strng"}, "b": {"items": {"type": ["x", 1]}}}});
-            let faults = SchemaCompiler::default().compile(&schema).unwrap_err();
-            let told: Vec<_> =
-                faults.iter().map(|fault| format!("{}: {}", fault.pointer, fault.message)).collect();
-            assert_eq!(
-                told[0],
-                "/properties/a/type: \"strng\" is not one of string, number, integer, boolean, array, object, null; did you mean \"string\"?"
-            );
-            assert_eq!(told.len(), 2, "{told:#?}");
-        }
-    }
 }

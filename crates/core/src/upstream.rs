@@ -1,6 +1,7 @@
 //! What does not come from a definition of one tool but offers things by itself: another MCP server, or Rust functions in
 //! this program. The registry lists what is offered beside its own.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -28,8 +29,13 @@ pub trait Upstream: Send + Sync {
         if self.failure().is_some() { UpstreamState::Failing } else { UpstreamState::Live }
     }
 
+    /// Reads and follows resources that it has but does not list, such as those its results refer to; nothing if it has none.
+    fn unlisted(&self) -> Option<Arc<dyn Executor>> {
+        None
+    }
+
     /// Carries out a request about a task that a call here has become (extension `io.modelcontextprotocol/tasks`). The ids
-    /// of such tasks are `<name of the definition>~<the upstream's own id>`.
+    /// of such tasks are `<name of the definition>~<the upstream's own id>`; clients have them sealed.
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
         Err(CallError::invalid_params(format!("there is no task {:?}", request.id)))
     }
@@ -52,7 +58,7 @@ pub enum UpstreamState {
 pub struct TaskRequest<'a> {
     /// `tasks/get`, `tasks/update` or `tasks/cancel`.
     pub method: &'a str,
-    /// The id of the task, as clients see it.
+    /// The id of the task: the name of the definition, `~` and the upstream's own id.
     pub id: &'a str,
     /// `params` as sent.
     pub params: Option<&'a RawValue>,
@@ -82,6 +88,12 @@ pub struct Offer {
     pub resources: Vec<Offered>,
     /// Resource templates; `key` is the URI template.
     pub templates: Vec<Offered>,
+    /// What it says about its use, for models.
+    pub instructions: Option<String>,
+    /// What it has but cannot be offered, and why, in words.
+    pub left_out: Vec<String>,
+    /// What is offered otherwise than it came, since clients would refuse it, in words.
+    pub mended: Vec<String>,
 }
 
 impl Offer {
@@ -100,7 +112,7 @@ pub struct OfferedTool {
     /// Its name here.
     pub name: ToolName,
     /// Its entry in `tools/list`, `name` being the name here.
-    pub entry: Value,
+    pub entry: ListEntry,
     /// Carries it out.
     pub executor: Arc<dyn Executor>,
     /// Who looks at the arguments.
@@ -136,7 +148,46 @@ pub struct Offered {
     /// What it is asked for by.
     pub key: String,
     /// Its entry in the list.
-    pub entry: Value,
+    pub entry: ListEntry,
     /// Carries it out.
     pub executor: Arc<dyn Executor>,
+}
+
+/// An entry of a list of MCP: what it says, and how that is written, which clients get to see.
+#[derive(Clone, Debug)]
+pub struct ListEntry {
+    value: Value,
+    text: Arc<str>,
+}
+
+impl ListEntry {
+    /// The entry that is written like that.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        Ok(Self { value: serde_json::from_str(text)?, text: text.into() })
+    }
+
+    /// How it is written.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+}
+
+impl From<Value> for ListEntry {
+    fn from(value: Value) -> Self {
+        Self { text: value.to_string().into(), value }
+    }
+}
+
+impl PartialEq<Value> for ListEntry {
+    fn eq(&self, other: &Value) -> bool {
+        self.value == *other
+    }
+}
+
+impl Deref for ListEntry {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.value
+    }
 }

@@ -60,7 +60,8 @@ pub(crate) fn not_written(error: &WriteError) -> CallError {
         }
         WriteError::Store(error) => {
             tracing::error!(%error, "store failed");
-            ErrorCode::StoreUnavailable
+            let is_unknown = matches!(error, StoreError::Unknown { .. });
+            if is_unknown { ErrorCode::OutcomeUnknown } else { ErrorCode::StoreUnavailable }
         }
     };
     CallError::new(code, error.to_string())

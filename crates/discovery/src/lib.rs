@@ -7,6 +7,7 @@ mod call;
 mod categories;
 mod definition;
 mod failure;
+mod language;
 mod register;
 mod resources;
 mod search;
@@ -25,6 +26,7 @@ use toolrail_core::{
 use toolrail_registry::{Registry, SearchMethod};
 
 use asked::Asked;
+pub use language::Language;
 
 /// One discovery tool.
 struct Tool {
@@ -48,30 +50,32 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// The discovery tools and resources of a registry whose searches go by that method where none is named. It has them itself, so
-/// they must not hold it.
-pub fn offer(registry: &Weak<Registry>, default_method: SearchMethod) -> Offer {
+/// they must not hold it. What goes wrong is told in that language first.
+pub fn offer(registry: &Weak<Registry>, default_method: SearchMethod, language: Language) -> Offer {
     let tools = TOOLS.iter().filter_map(|tool| {
         let entry = (tool.entry)(default_method);
         let name = ToolName::parse(entry.get("name")?.as_str()?).ok()?;
-        let executor = Arc::new(Discovery { registry: Weak::clone(registry), run: tool.run });
+        let executor = Arc::new(Discovery { registry: Weak::clone(registry), language, run: tool.run });
         // Models send "5" for 5 and null for nothing; that is no reason to have them ask again.
         let (arguments, tasks) = (ArgumentCheck::There, TaskSupport::Never);
-        Some(OfferedTool { name, entry, executor, arguments, tasks })
+        Some(OfferedTool { name, entry: entry.into(), executor, arguments, tasks })
     });
     let (resources, templates) = resources::offered(registry);
-    Offer { tools: tools.collect(), resources, templates, prompts: Vec::new() }
+    Offer { tools: tools.collect(), resources, templates, ..Offer::default() }
 }
 
 /// Carries out one of them.
 struct Discovery {
     registry: Weak<Registry>,
+    language: Language,
     run: for<'a> fn(Asked<'a>) -> Running<'a>,
 }
 
 #[async_trait]
 impl Executor for Discovery {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        (self.run)(Asked::new(&self.registry, call)?).await
+        let ended = (self.run)(Asked::new(&self.registry, call)?).await;
+        ended.map_err(|error| CallError { message: self.language.first(error.message), ..error })
     }
 
     fn preview(&self, call: &Call<'_>) -> Result<Preview, CallError> {
@@ -96,14 +100,14 @@ mod tests {
 
     #[test]
     fn the_registry_knows_the_discovery_tools_by_name() {
-        let offer = offer(&Weak::new(), SearchMethod::Hybrid);
+        let offer = offer(&Weak::new(), SearchMethod::Hybrid, Language::English);
         let names: Vec<&str> = offer.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, toolrail_registry::DISCOVERY_TOOLS);
     }
 
     #[test]
     fn the_schema_names_the_method_that_is_configured() {
-        let offer = offer(&Weak::new(), SearchMethod::Hybrid);
+        let offer = offer(&Weak::new(), SearchMethod::Hybrid, Language::English);
         for name in ["search_tools", "search_hot_tools"] {
             let tool = offer.tools.iter().find(|tool| tool.name.as_str() == name).unwrap();
             let method = tool.entry.pointer("/inputSchema/properties/search_method").unwrap();

@@ -77,9 +77,11 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
         other => not_written(&other),
     })?;
     match results.into_iter().next() {
-        Some(Registered { written: Written::Created | Written::Updated, problems, .. }) => {
-            good(&registered(&asked, &name, &problems))
-        }
+        Some(Registered {
+            written: Written::Created | Written::Updated | Written::Unchanged,
+            problems,
+            ..
+        }) => good(&registered(&asked, &name, &problems)),
         Some(Registered { problems, .. }) => Err(refused(&problems)),
         None => Err(CallError::new(ErrorCode::Internal, "the registry gave no result")),
     }

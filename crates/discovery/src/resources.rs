@@ -25,7 +25,7 @@ pub(crate) fn offered(registry: &Weak<Registry>) -> (Vec<Offered>, Vec<Offered>)
             field: uri, "name": name, "title": title, "description": description, "mimeType": "application/json",
         });
         let executor = Arc::new(Reading { registry: Weak::clone(registry), content });
-        Offered { key: uri.to_owned(), entry, executor }
+        Offered { key: uri.to_owned(), entry: entry.into(), executor }
     };
     let stats = "How many tools and categories there are, the tools used most, and what listing them costs";
     let resources = vec![

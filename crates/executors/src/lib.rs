@@ -1,16 +1,20 @@
 //! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them; one folder each,
 //! beside what they share: `template` (request templates), `request` (HTTP requests made from them), `outbound` (the one
-//! guarded client), `answer` (from an upstream's answer to a result) and `offered` (what is the same for prompts and
-//! resources) and `service` (what several definitions share). `embeddings` asks a server for the vectors of texts, for the semantic tier of search.
+//! guarded client), `answer` (from an upstream's answer to a result), `engine` (the language of templates), `offered` (what
+//! is the same for prompts and resources) and `service` (what several definitions share). `meter` counts what evaluations
+//! take, `offload` runs the long ones. `embeddings` asks a server for the vectors of texts, for the semantic tier of search.
 
 pub mod answer;
 pub mod embeddings;
+mod engine;
 mod feign;
 mod http;
 mod kinds;
 mod mcp;
 mod metadata;
+mod meter;
 mod offered;
+mod offload;
 pub mod outbound;
 mod prompt;
 mod request;

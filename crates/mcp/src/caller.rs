@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, LogLevel, Progress, Question, Questions, Resumed,
+    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Resumed,
     Unanswered, async_trait, missing_capability, write_json_string,
 };
 
@@ -20,6 +20,7 @@ use crate::live::Live;
 use crate::peer::Peer;
 use crate::server::Server;
 use crate::state::{self, Belonging, State};
+use crate::tasks::elsewhere;
 
 /// How long a client, and the person in front of it, may take to answer.
 const ANSWER_DEADLINE: Duration = Duration::from_mins(10);
@@ -182,6 +183,20 @@ impl<'a> RequestCaller<'a> {
     }
 }
 
+/// A number without a fraction as most write it.
+fn spelled(number: f64) -> Value {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if number.fract() == 0.0 && number.abs() < EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "it is a whole number that fits")]
+        return (number as i64).into();
+    }
+    number.into()
+}
+
+fn unsealed() -> CallError {
+    CallError::new(ErrorCode::Internal, "the system gives no random numbers")
+}
+
 /// Whether this can be an answer: each is an object, and that of an elicitation says what the user did.
 pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
     match question.method.as_str() {
@@ -206,10 +221,10 @@ impl Caller for RequestCaller<'_> {
 
     fn progress(&self, progress: &Progress) {
         let Some(token) = self.progress_token().filter(|_| self.peer.outbox.is_some()) else { return };
-        let mut params = json!({"progress": progress.progress});
+        let mut params = json!({"progress": spelled(progress.progress)});
         params["progressToken"] = serde_json::from_str(token.get()).unwrap_or_default();
         if let Some(total) = progress.total {
-            params["total"] = total.into();
+            params["total"] = spelled(total);
         }
         if let Some(message) = &progress.message {
             params["message"] = message.as_str().into();
@@ -273,8 +288,7 @@ impl Caller for RequestCaller<'_> {
     }
 
     fn resumed(&self) -> Option<Resumed<'_>> {
-        (self.dialect == Dialect::Modern)
-            .then(|| Resumed { responses: self.params().input_responses, state: self.request_state() })
+        (self.dialect == Dialect::Modern).then(|| Resumed { responses: self.params().input_responses })
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
@@ -300,6 +314,22 @@ impl Caller for RequestCaller<'_> {
         self.opened_state().map(|state| state.remembered)
     }
 
+    fn pass_on(
+        &self,
+        requests: Map<String, Value>,
+        remember: Option<Value>,
+    ) -> Result<InputRequired, CallError> {
+        let sealed = |remembered| {
+            let state = State { remembered: Some(remembered), ..State::default() };
+            state::seal(&self.server.signer, state, &self.belonging()).ok_or_else(unsealed)
+        };
+        Ok(InputRequired { requests, state: remember.map(sealed).transpose()? })
+    }
+
+    fn task_id(&self, id: String) -> Result<String, CallError> {
+        elsewhere::seal(&self.server.signer, &id, self.peer.principal).ok_or_else(unsealed)
+    }
+
     fn may_change(&self) -> bool {
         !self.peer.foreign_page
     }
@@ -311,6 +341,10 @@ impl Caller for RequestCaller<'_> {
     fn conversation(&self) -> Option<&str> {
         let replica = self.server.replica();
         Some(self.conversation.get_or_init(|| conversation::of(self.peer, replica, self.client_info())))
+    }
+
+    fn keep(&self, name: &str, make: &mut dyn FnMut() -> Kept) -> bool {
+        self.peer.session.live.as_ref().is_some_and(|live| live.keep(name, make))
     }
 
     fn group(&self) -> Option<&str> {

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use toolrail_core::Principal;
-use toolrail_registry::{Endpoint, Lists, Registry};
+use toolrail_registry::{Endpoint, Lists, Registry, Snapshot, Updated};
 
 use crate::caller::notification;
 use crate::live::Live;
@@ -86,20 +86,37 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// The same as long as the list of tools is.
-    fn tools_mark(&self) -> u64 {
-        self.registry.catalogue_at(self.principal.tenant(), &self.endpoint).tools_mark()
+    fn snapshot(&self) -> Arc<Snapshot> {
+        self.registry.catalogue_at(self.principal.tenant(), &self.endpoint)
     }
+
+    /// What this client is shown of the lists that it wants to hear of.
+    fn marks(&self, wanted: &Wanted) -> Marks {
+        let snapshot = self.snapshot();
+        Marks {
+            tools: wanted.tools.then(|| snapshot.tools_mark()),
+            prompts: wanted.prompts.then(|| snapshot.prompts_mark()),
+            resources: wanted.resources.then(|| snapshot.resources_mark()),
+        }
+    }
+}
+
+/// Marks of the lists, each the same as long as the list is; none of lists that nobody wants to hear of.
+#[derive(Default)]
+struct Marks {
+    tools: Option<u64>,
+    prompts: Option<u64>,
+    resources: Option<u64>,
 }
 
 /// Follows changes.
 pub(crate) struct Follower {
     view: View,
-    /// Of the list of tools that was told last; none if any is to be told.
-    tools_mark: Option<u64>,
+    /// Of the lists that were told last; none of those of which any is to be told.
+    marks: Marks,
     pub(crate) wanted: Wanted,
     lists: watch::Receiver<Lists>,
-    resources: Option<broadcast::Receiver<Arc<str>>>,
+    resources: Option<broadcast::Receiver<Updated>>,
     seen: Lists,
     quiet_until: Option<Instant>,
     ready: Vec<Bytes>,
@@ -114,13 +131,13 @@ impl Follower {
         // A receiver keeps a place in the queue; who watches nothing needs none.
         let watches = !matches!(&wanted.watched, Watched::These(uris) if uris.is_empty());
         let resources = watches.then(|| feed.resources());
-        let tools_mark = wanted.tools.then(|| view.tools_mark());
-        Self { view, tools_mark, wanted, lists, resources, seen, quiet_until: None, ready: Vec::new() }
+        let marks = view.marks(&wanted);
+        Self { view, marks, wanted, lists, resources, seen, quiet_until: None, ready: Vec::new() }
     }
 
     /// Tells of every list at once: for a client that may have missed something.
     pub(crate) fn tell_everything(&mut self) {
-        self.tools_mark = None;
+        self.marks = Marks::default();
         self.seen = Lists { tools: u64::MAX, prompts: u64::MAX, resources: u64::MAX };
         self.look();
     }
@@ -149,19 +166,26 @@ impl Follower {
         }
     }
 
-    /// Turns the difference to what was told last into notifications.
+    /// Turns the difference to what was told last into notifications: what changed may be another tenant's, in another group,
+    /// or not listed.
     fn look(&mut self) {
-        let now = *self.lists.borrow_and_update();
-        let tools = self.wanted.tools && now.tools != self.seen.tools && self.tools_differ();
+        let lists = *self.lists.borrow_and_update();
+        let seen = std::mem::replace(&mut self.seen, lists);
+        let (snapshot, wanted, marks) = (self.view.snapshot(), &self.wanted, &mut self.marks);
+        let tools = wanted.tools && lists.tools != seen.tools;
+        let prompts = wanted.prompts && lists.prompts != seen.prompts;
+        let resources = wanted.resources && lists.resources != seen.resources;
         let changed = [
-            (tools, "notifications/tools/list_changed"),
-            (self.wanted.prompts && now.prompts != self.seen.prompts, "notifications/prompts/list_changed"),
+            (tools && differs(&mut marks.tools, snapshot.tools_mark()), "notifications/tools/list_changed"),
             (
-                self.wanted.resources && now.resources != self.seen.resources,
+                prompts && differs(&mut marks.prompts, snapshot.prompts_mark()),
+                "notifications/prompts/list_changed",
+            ),
+            (
+                resources && differs(&mut marks.resources, snapshot.resources_mark()),
                 "notifications/resources/list_changed",
             ),
         ];
-        self.seen = now;
         // Even if there is nothing to tell: looking costs something too.
         self.quiet_until = Some(Instant::now() + GATHER);
         for (_, method) in changed.into_iter().filter(|(changed, _)| *changed) {
@@ -169,16 +193,13 @@ impl Follower {
         }
     }
 
-    /// Whether this client would be shown other tools than it was told of: what changed may be another tenant's, in another
-    /// group, or not listed.
-    fn tools_differ(&mut self) -> bool {
-        let mark = Some(self.view.tools_mark());
-        std::mem::replace(&mut self.tools_mark, mark) != mark
-    }
-
-    fn note_update(&mut self, updated: Result<Arc<str>, RecvError>) {
+    fn note_update(&mut self, updated: Result<Updated, RecvError>) {
         let uris = match updated {
-            Ok(uri) if self.wanted.watches(&uri) => vec![uri.to_string()],
+            Ok(updated)
+                if self.wanted.watches(&updated.uri) && self.view.snapshot().shows_update(&updated) =>
+            {
+                vec![updated.uri.to_string()]
+            }
             Ok(_) => Vec::new(),
             // Too far behind to know which: any of them may have changed.
             Err(RecvError::Lagged(_)) => self.wanted.watched(),
@@ -196,7 +217,12 @@ impl Follower {
     }
 }
 
-async fn updated(resources: &mut Option<broadcast::Receiver<Arc<str>>>) -> Result<Arc<str>, RecvError> {
+/// Whether a list is another than the one that was told last; from now on it is that one.
+fn differs(told: &mut Option<u64>, now: u64) -> bool {
+    told.replace(now) != Some(now)
+}
+
+async fn updated(resources: &mut Option<broadcast::Receiver<Updated>>) -> Result<Updated, RecvError> {
     match resources {
         Some(resources) => resources.recv().await,
         None => std::future::pending().await,

@@ -1,7 +1,11 @@
-//! What a model is told about using the server: the words of whoever runs it, what the group is for, and how to find tools
-//! that are not listed.
+//! What a model is told about using the server: the words of whoever runs it, what the group is for, how to find tools that
+//! are not listed, and what upstream servers say about theirs.
 
 use toolrail_registry::{Listing, Snapshot};
+
+/// The most characters that one upstream may say, and all of them.
+const LONGEST: usize = 4_000;
+const MOST: usize = 16_000;
 
 /// The instructions of an endpoint, if there is anything to say.
 pub(crate) fn of(own: Option<&str>, snapshot: &Snapshot) -> Option<String> {
@@ -9,8 +13,28 @@ pub(crate) fn of(own: Option<&str>, snapshot: &Snapshot) -> Option<String> {
     let description = endpoint.and_then(|endpoint| endpoint.description.clone());
     let finds = endpoint.is_some_and(|endpoint| endpoint.discovery.finds());
     let parts = [own.map(str::to_owned), description, about(&snapshot.listing(), finds)];
-    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    let seen = snapshot.upstreams.iter().filter(|upstream| snapshot.entry(&upstream.name).is_some());
+    let said = seen.filter_map(|upstream| Some((upstream.name.as_str(), upstream.instructions.as_deref()?)));
+    let parts = parts.into_iter().flatten().chain(of_upstreams(said));
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// What upstreams say, each under its name, as far as there is room.
+fn of_upstreams<'s>(said: impl Iterator<Item = (&'s str, &'s str)>) -> Vec<String> {
+    let mut room = MOST;
+    let mut parts = Vec::new();
+    for (name, text) in said {
+        let text = text.trim();
+        let kept: String = text.chars().take(LONGEST.min(room)).collect();
+        if kept.is_empty() {
+            continue;
+        }
+        room -= kept.chars().count();
+        let more = if kept.len() < text.len() { " … (shortened)" } else { "" };
+        parts.push(format!("The upstream server {name:?} says about its tools:\n{kept}{more}"));
+    }
+    parts
 }
 
 fn about(listing: &Listing, finds: bool) -> Option<String> {
@@ -35,6 +59,25 @@ mod tests {
     use toolrail_registry::ListingMode;
 
     use super::*;
+
+    #[test]
+    fn upstreams_speak_under_their_names_and_not_for_long() {
+        let long = "é".repeat(5_000);
+        let said = [
+            ("a", " Do this. "),
+            ("b", ""),
+            ("c", &long),
+            ("d", &long),
+            ("e", &long),
+            ("f", &long),
+            ("g", "x"),
+        ];
+        let parts = of_upstreams(said.into_iter());
+        assert_eq!(parts[0], "The upstream server \"a\" says about its tools:\nDo this.");
+        assert!(parts[1].ends_with("é … (shortened)"), "{}", parts[1]);
+        assert_eq!(parts.len(), 5, "there is no room for the last");
+        assert!(parts.concat().chars().count() < MOST + 1_000);
+    }
 
     #[test]
     fn how_to_find_tools_is_told_where_some_are_hidden() {

@@ -4,13 +4,13 @@
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::AbortHandle;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
-use toolrail_core::LogLevel;
+use toolrail_core::{Kept, LogLevel};
 
 use crate::asks::Asks;
 use crate::resume::Streams;
@@ -21,6 +21,8 @@ type Watch = Option<Box<dyn Any + Send + Sync>>;
 
 /// The most resources one session may watch.
 const MOST_WATCHED: usize = 1_000;
+/// The most things that others may keep.
+const MOST_KEPT: usize = 10_000;
 
 /// What one session holds here.
 #[derive(Default)]
@@ -37,8 +39,12 @@ pub(crate) struct Live {
     log_level: AtomicU8,
     calls: Mutex<HashMap<String, AbortHandle>>,
     watched: Mutex<HashMap<String, Watch>>,
+    /// What others keep as long as the session lasts.
+    kept: Mutex<HashMap<Box<str>, Kept>>,
     /// Which of the session's own streams speaks: the newest.
     sitting: AtomicU64,
+    /// Whether the client has been told that this process may offer something else than the one before.
+    caught_up: AtomicBool,
     /// Cancelled when the session is ended.
     pub(crate) ended: CancellationToken,
     used: AtomicU64,
@@ -49,6 +55,11 @@ impl Live {
     pub(crate) fn of_connection() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self { number: NEXT.fetch_add(1, Ordering::Relaxed), ..Self::default() }
+    }
+
+    /// Notes that the client is told what it may have missed; true if it was before.
+    pub(crate) fn catch_up(&self) -> bool {
+        self.caught_up.swap(true, Ordering::Relaxed)
     }
 
     /// What tells a session with an id from others.
@@ -110,6 +121,18 @@ impl Live {
         lock(&self.watched).keys().cloned().collect()
     }
 
+    /// Keeps something under that name until the session ends; false if too much is kept already, or it has ended.
+    pub(crate) fn keep(&self, name: &str, make: &mut dyn FnMut() -> Kept) -> bool {
+        let mut kept = lock(&self.kept);
+        if self.ended.is_cancelled() || (kept.len() >= MOST_KEPT && !kept.contains_key(name)) {
+            return false;
+        }
+        if !kept.contains_key(name) {
+            kept.insert(name.into(), make());
+        }
+        true
+    }
+
     /// Makes the stream that asks the one that speaks for the session; earlier ones keep silent.
     pub(crate) fn take_the_floor(&self) -> u64 {
         self.sitting.fetch_add(1, Ordering::AcqRel) + 1
@@ -125,6 +148,8 @@ impl Live {
         lock(&self.calls).drain().for_each(|(_, call)| call.abort());
         lock(&self.watched).clear();
         self.ended.cancel();
+        let kept = std::mem::take(&mut *lock(&self.kept));
+        drop(kept);
     }
 
     fn is_needed(&self, now: u64) -> bool {

@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use toolrail_core::{Held, Share};
 
 /// The most messages that wait for a slow client; more are dropped.
 const MOST_MESSAGES: usize = 1024;
@@ -21,7 +22,8 @@ pub(crate) struct Outbox {
 #[derive(Default)]
 struct Waiting {
     messages: VecDeque<Bytes>,
-    bytes: usize,
+    /// What the messages take up.
+    held: Option<Held>,
     hang_up: bool,
     reader: Option<Waker>,
 }
@@ -38,10 +40,9 @@ impl Outbox {
     /// Adds a message; false if there is no room for it.
     pub(crate) fn push(&self, message: Bytes) -> bool {
         let mut waiting = self.lock();
-        if waiting.messages.len() >= MOST_MESSAGES || waiting.bytes + message.len() > MOST_BYTES {
+        if waiting.messages.len() >= MOST_MESSAGES || !waiting.has_room_for(message.len()) {
             return false;
         }
-        waiting.bytes += message.len();
         waiting.messages.push_back(message);
         wake(waiting);
         true
@@ -57,8 +58,7 @@ impl Outbox {
     /// The next message.
     pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Sent> {
         let mut waiting = self.lock();
-        if let Some(message) = waiting.messages.pop_front() {
-            waiting.bytes -= message.len();
+        if let Some(message) = waiting.take() {
             return Poll::Ready(Sent::Message(message));
         }
         if std::mem::take(&mut waiting.hang_up) {
@@ -80,10 +80,7 @@ impl Outbox {
 
     /// The next message, if one waits.
     pub(crate) fn take(&self) -> Option<Bytes> {
-        let mut waiting = self.lock();
-        let message = waiting.messages.pop_front()?;
-        waiting.bytes -= message.len();
-        Some(message)
+        self.lock().take()
     }
 
     /// Whether nothing waits.
@@ -97,6 +94,21 @@ impl Outbox {
 }
 
 impl Waiting {
+    /// Takes room for so many bytes more.
+    fn has_room_for(&mut self, more: usize) -> bool {
+        let held = self.held.get_or_insert_with(|| Share::current().nothing());
+        let bytes = held.bytes() + more;
+        bytes <= MOST_BYTES && held.resize(bytes).is_ok()
+    }
+
+    fn take(&mut self) -> Option<Bytes> {
+        let message = self.messages.pop_front()?;
+        if let Some(held) = &mut self.held {
+            held.resize_anyway(held.bytes().saturating_sub(message.len()));
+        }
+        Some(message)
+    }
+
     fn remember(&mut self, context: &Context<'_>) {
         if !self.reader.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
             self.reader = Some(context.waker().clone());

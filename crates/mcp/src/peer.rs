@@ -44,6 +44,8 @@ pub(crate) struct Session {
     pub(crate) foreign_page: bool,
     /// Where the connection was opened from.
     pub(crate) address: Option<IpAddr>,
+    /// When it began, in seconds since 1970, where its id says so.
+    pub(crate) begun: Option<u64>,
     /// What this process holds for it.
     pub(crate) live: Option<Arc<Live>>,
 }

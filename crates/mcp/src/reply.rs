@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_core::{RpcError, write_json_string};
+use serde_json::{Value, json};
+use toolrail_core::{ErrorCode, Full, RpcError, Share, write_json_string};
 
 /// The JSON-RPC codes we send, in one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +76,11 @@ impl Fault {
         Self { code, message: message.into(), data: None, status }
     }
 
+    /// There is no room for the message or its answer.
+    pub(crate) fn full(full: Full) -> Self {
+        Self::new(Code::CallFailed, full.to_string()).with_data(json!({"code": ErrorCode::Overloaded}))
+    }
+
     /// The error that whoever carried the request out wants told.
     pub(crate) fn told(error: RpcError) -> Self {
         Self { data: error.data.map(Box::new), ..Self::new(Code::Other(error.code), error.message) }
@@ -94,9 +99,16 @@ impl Fault {
 #[derive(Default)]
 pub(crate) struct Outcome {
     /// What stands before each shared part, in order.
-    before: Vec<(Vec<u8>, Bytes)>,
+    before: Vec<(Vec<u8>, Shared)>,
     /// What is being written.
     pub(crate) out: Vec<u8>,
+}
+
+/// A part that is not copied.
+struct Shared {
+    bytes: Bytes,
+    /// Whether it is there anyway, however many clients are sent it.
+    common: bool,
 }
 
 /// Parts smaller than this are copied: one write is cheaper than two.
@@ -107,12 +119,21 @@ impl Outcome {
         Self { before: Vec::new(), out: json.into() }
     }
 
-    /// Appends JSON that is there already.
+    /// Appends JSON that is there already, made for this answer.
     pub(crate) fn share(&mut self, json: &Bytes) {
-        if json.len() < COPY_BELOW {
-            self.out.extend_from_slice(json);
+        self.push(Shared { bytes: json.clone(), common: false });
+    }
+
+    /// Appends JSON that is kept for everybody.
+    pub(crate) fn share_common(&mut self, json: &Bytes) {
+        self.push(Shared { bytes: json.clone(), common: true });
+    }
+
+    fn push(&mut self, shared: Shared) {
+        if shared.bytes.len() < COPY_BELOW {
+            self.out.extend_from_slice(&shared.bytes);
         } else {
-            self.before.push((std::mem::take(&mut self.out), json.clone()));
+            self.before.push((std::mem::take(&mut self.out), shared));
         }
     }
 }
@@ -123,7 +144,7 @@ impl Outcome {
         let mut bytes = Vec::with_capacity(self.out.len());
         for (head, shared) in self.before {
             bytes.extend_from_slice(&head);
-            bytes.extend_from_slice(&shared);
+            bytes.extend_from_slice(&shared.bytes);
         }
         bytes.extend_from_slice(&self.out);
         bytes
@@ -143,13 +164,17 @@ impl Answer {
     /// Writes the envelope around a reply.
     pub(crate) fn write(id: Option<&RawValue>, reply: Reply) -> Self {
         match reply {
-            Ok(outcome) => Self { status: 200, body: envelope(id, outcome) },
+            Ok(outcome) => match envelope(id, outcome) {
+                Ok(body) => Self { status: 200, body },
+                Err(full) => Self::write(id, Err(Fault::full(full))),
+            },
             Err(fault) => Self { status: fault.status, body: Pieces::one(error_envelope(id, &fault)) },
         }
     }
 }
 
-fn envelope(id: Option<&RawValue>, outcome: Outcome) -> Pieces {
+/// The answer in pieces that count as in flight until they are sent.
+fn envelope(id: Option<&RawValue>, outcome: Outcome) -> Result<Pieces, Full> {
     let Outcome { before, mut out } = outcome;
     let mut pieces = Pieces::default();
     let mut parts = before.into_iter();
@@ -160,18 +185,18 @@ fn envelope(id: Option<&RawValue>, outcome: Outcome) -> Pieces {
         None => opened.append(&mut out),
         Some((mut head, shared)) => {
             opened.append(&mut head);
-            pieces.push(std::mem::take(&mut opened).into());
-            pieces.push(shared);
+            pieces.push_kept(std::mem::take(&mut opened).into())?;
+            pieces.push_shared(shared)?;
         }
     }
     for (head, shared) in parts {
-        pieces.push(head.into());
-        pieces.push(shared);
+        pieces.push_kept(head.into())?;
+        pieces.push_shared(shared)?;
     }
     opened.append(&mut out);
     opened.push(b'}');
-    pieces.push(opened.into());
-    pieces
+    pieces.push_kept(opened.into())?;
+    Ok(pieces)
 }
 
 fn error_envelope(id: Option<&RawValue>, fault: &Fault) -> Vec<u8> {
@@ -211,6 +236,27 @@ impl Pieces {
         }
     }
 
+    fn push_kept(&mut self, piece: Bytes) -> Result<(), Full> {
+        self.push(kept(piece)?);
+        Ok(())
+    }
+
+    fn push_shared(&mut self, shared: Shared) -> Result<(), Full> {
+        self.push(if shared.common { shared.bytes } else { kept(shared.bytes)? });
+        Ok(())
+    }
+
+    /// Appends one piece.
+    pub(crate) fn and(mut self, piece: impl Into<Bytes>) -> Self {
+        self.push(piece.into());
+        self
+    }
+
+    /// The next piece, taken out.
+    pub(crate) fn take(&mut self) -> Option<Bytes> {
+        self.pieces.pop_front()
+    }
+
     /// Appends a few bytes that never change.
     pub(crate) fn push_static(&mut self, piece: &'static [u8]) {
         self.pieces.push_back(Bytes::from_static(piece));
@@ -226,23 +272,37 @@ impl Pieces {
         self.pieces.is_empty()
     }
 
-    /// All of it in one piece and on one line: JSON text has no raw line breaks inside strings, so any that are there
-    /// mean nothing.
-    pub(crate) fn into_line(self) -> Bytes {
-        if let [only] = self.pieces.as_slices().0
-            && self.pieces.len() == 1
-            && memchr::memchr2(b'\n', b'\r', only).is_none()
-        {
-            return only.clone();
+    /// The same on one line: JSON text has no raw line breaks inside strings, so any that are there mean nothing.
+    pub(crate) fn on_one_line(mut self) -> Self {
+        for piece in &mut self.pieces {
+            if memchr::memchr2(b'\n', b'\r', piece).is_some() {
+                let flat = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
+                let line = Bytes::from_iter(piece.iter().map(flat));
+                *piece = Share::current().hold_instead(line.len()).keep(line);
+            }
         }
-        let mut line = Vec::with_capacity(self.left());
-        for piece in &self.pieces {
-            line.extend(piece.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
-        }
-        line.into()
+        self
     }
 
-    fn left(&self) -> usize {
+    /// All of it in one piece and on one line.
+    pub(crate) fn into_line(self) -> Bytes {
+        self.on_one_line().joined()
+    }
+
+    /// All of it in one piece, which nobody counts as in flight any more.
+    pub(crate) fn joined(mut self) -> Bytes {
+        if let (1, Some(only)) = (self.pieces.len(), self.pieces.front()) {
+            return only.clone();
+        }
+        let mut whole = Vec::with_capacity(self.left());
+        while let Some(piece) = self.pieces.pop_front() {
+            whole.extend_from_slice(&piece);
+        }
+        whole.into()
+    }
+
+    /// How many bytes there are.
+    pub(crate) fn left(&self) -> usize {
         self.pieces.iter().map(Bytes::len).sum()
     }
 
@@ -250,6 +310,14 @@ impl Pieces {
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Bytes> {
         self.pieces.iter()
     }
+}
+
+/// The bytes of an answer of one client. Most are too few to be counted, and cost nothing here.
+fn kept(piece: Bytes) -> Result<Bytes, Full> {
+    if piece.len() < COPY_BELOW {
+        return Ok(piece);
+    }
+    Share::current().keep(piece)
 }
 
 impl From<Bytes> for Pieces {

@@ -2,11 +2,11 @@
 //! from which the client can go on (2025-03-26 and later, `Last-Event-ID`).
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use toolrail_core::{Held, Share};
 
 use crate::session::now;
 
@@ -24,15 +24,19 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// A new stream, which shares `budget` with all others. If there are too many, the oldest that has ended is forgotten; nothing if none has.
-    pub(crate) fn open(&self, budget: &Arc<Budget>) -> Option<Arc<Stream>> {
+    /// A new stream. If there are too many, the oldest that has ended is forgotten; nothing if none has.
+    pub(crate) fn open(&self) -> Option<Arc<Stream>> {
+        self.open_for(&Share::current())
+    }
+
+    fn open_for(&self, share: &Share) -> Option<Arc<Stream>> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.1.len() == MOST_STREAMS {
             let oldest = all.1.iter().position(|stream| stream.lock().finished.is_some())?;
             all.1.remove(oldest);
         }
         all.0 += 1;
-        let stream = Arc::new(Stream { number: all.0, kept: Mutex::default(), budget: Arc::clone(budget) });
+        let stream = Arc::new(Stream { number: all.0, kept: Mutex::new(Kept::for_share(share)) });
         all.1.push_back(Arc::clone(&stream));
         Some(stream)
     }
@@ -63,34 +67,31 @@ pub(crate) struct Stream {
     /// Its number within the session.
     pub(crate) number: u64,
     kept: Mutex<Kept>,
-    budget: Arc<Budget>,
 }
 
-/// How much all streams of the process keep together.
-#[derive(Default)]
-pub(crate) struct Budget {
-    bytes: AtomicUsize,
-}
-
-impl Budget {
-    /// Beyond this, every stream keeps only its newest event.
-    const MOST_BYTES: usize = 256 * 1024 * 1024;
-
-    fn is_spent(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) > Self::MOST_BYTES
-    }
-}
-
-#[derive(Default)]
 struct Kept {
     events: VecDeque<(u64, Bytes)>,
-    bytes: usize,
+    /// What the events take up. Where there is no room, only the newest is kept.
+    held: Held,
     last: u64,
     /// When it ended, in seconds.
     finished: Option<u64>,
     /// Readers of an earlier sitting are to leave.
     sitting: u64,
     readers: Vec<Waker>,
+}
+
+impl Kept {
+    fn for_share(share: &Share) -> Self {
+        Self {
+            events: VecDeque::new(),
+            held: share.nothing(),
+            last: 0,
+            finished: None,
+            sitting: 0,
+            readers: Vec::new(),
+        }
+    }
 }
 
 /// What a reader gets next.
@@ -106,18 +107,15 @@ impl Stream {
     pub(crate) fn push(&self, message: Bytes) {
         let mut kept = self.lock();
         kept.last += 1;
-        kept.bytes += message.len();
-        self.budget.bytes.fetch_add(message.len(), Ordering::Relaxed);
         let number = kept.last;
+        let mut bytes = kept.held.bytes() + message.len();
         kept.events.push_back((number, message));
         while kept.events.len() > MOST_EVENTS
-            || (kept.events.len() > 1 && (kept.bytes > MOST_BYTES || self.budget.is_spent()))
+            || (kept.events.len() > 1 && (bytes > MOST_BYTES || kept.held.resize(bytes).is_err()))
         {
-            if let Some((_, dropped)) = kept.events.pop_front() {
-                kept.bytes -= dropped.len();
-                self.budget.bytes.fetch_sub(dropped.len(), Ordering::Relaxed);
-            }
+            bytes -= kept.events.pop_front().map_or(0, |(_, dropped)| dropped.len());
         }
+        kept.held.resize_anyway(bytes);
         wake(kept);
     }
 
@@ -160,13 +158,6 @@ impl Stream {
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        let bytes = self.lock().bytes;
-        self.budget.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -220,7 +211,7 @@ mod tests {
     #[test]
     fn a_client_that_comes_back_goes_on_after_the_last_event_it_saw() {
         let streams = Streams::default();
-        let stream = streams.open(&Arc::default()).unwrap();
+        let stream = streams.open().unwrap();
         (0..3).for_each(|_| stream.push(Bytes::from_static(b"{}")));
         let found = streams.find(stream.number).unwrap();
         assert_eq!(read(&found, 0), [1, 2, 3]);
@@ -237,28 +228,27 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded() {
         let streams = Streams::default();
-        let first = streams.open(&Arc::default()).unwrap();
+        let first = streams.open().unwrap();
         (0..1000).for_each(|_| first.push(Bytes::from_static(b"{}")));
         assert_eq!(read(&first, 0).len(), MOST_EVENTS);
         let big = Bytes::from(vec![0; MOST_BYTES]);
         (0..3).for_each(|_| first.push(big.clone()));
         assert_eq!(read(&first, 0), [1003]);
-        let more = (0..2 * MOST_STREAMS).filter_map(|_| streams.open(&Arc::default())).count();
+        let more = (0..2 * MOST_STREAMS).filter_map(|_| streams.open()).count();
         assert_eq!(more, MOST_STREAMS - 1, "none of them has ended");
         first.finish();
-        assert!(streams.open(&Arc::default()).is_some() && streams.find(first.number).is_none());
+        assert!(streams.open().is_some() && streams.find(first.number).is_none());
     }
 
     #[test]
-    fn what_all_streams_keep_together_is_bounded() {
-        let (streams, budget) = (Streams::default(), Arc::new(Budget::default()));
-        let stream = streams.open(&budget).unwrap();
-        (0..3).for_each(|_| stream.push(Bytes::from_static(b"{}")));
-        budget.bytes.fetch_add(Budget::MOST_BYTES, Ordering::Relaxed);
-        stream.push(Bytes::from_static(b"{}"));
+    fn where_there_is_no_room_only_the_newest_event_is_kept() {
+        let (streams, share) = (Streams::default(), Share::of(&toolrail_core::Principal::Anonymous));
+        let stream = streams.open_for(&share).unwrap();
+        (0..3).for_each(|_| stream.push(Bytes::from(vec![b' '; 100_000])));
+        let everything = share.hold_instead(toolrail_core::Account::of_process().standings().most);
+        stream.push(Bytes::from(vec![b' '; 100_000]));
         assert_eq!(read(&stream, 0), [4]);
-        drop((stream, streams));
-        assert_eq!(budget.bytes.load(Ordering::Relaxed), Budget::MOST_BYTES);
+        drop(everything);
     }
 
     #[test]

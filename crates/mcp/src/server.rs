@@ -17,10 +17,10 @@ use crate::headers::{Claims, decode};
 use crate::live::Sessions;
 use crate::long_lists::LongLists;
 use crate::methods::{self, Context, Handle, Method};
-use crate::peer::Peer;
+use crate::peer::{Peer, Session};
 use crate::relay::{Relay, Report};
 use crate::reply::{Answer, Code, Fault, Reply};
-use crate::resume::Budget;
+use crate::session::now;
 use crate::sign::Signer;
 use crate::tasks::Tasks;
 use crate::transport::Mailboxes;
@@ -48,8 +48,6 @@ pub struct Server {
     /// To and from other replicas.
     pub(crate) relay: Arc<Relay>,
     pub(crate) sessions: Sessions,
-    /// What the streams that clients may come back to keep together.
-    pub(crate) kept: Arc<Budget>,
     /// Connections of the transport of 2024-11-05.
     pub(crate) mailboxes: Mailboxes,
     /// Cancelled when the server is about to end: streams then end by themselves.
@@ -61,6 +59,8 @@ pub struct Server {
     /// Calls that run on while their clients ask for them now and then.
     pub(crate) tasks: Tasks,
     pub(crate) long_lists: LongLists,
+    /// When it was made, in seconds since 1970.
+    started: u64,
 }
 
 /// What becomes of a message.
@@ -91,12 +91,12 @@ impl Server {
             tasks: Tasks::new(Arc::clone(&relay)),
             relay,
             sessions: Sessions::default(),
-            kept: Arc::default(),
             mailboxes: Mailboxes::default(),
             closing: CancellationToken::new(),
             tracker: TaskTracker::new(),
             sockets: TaskTracker::new(),
             long_lists: LongLists::default(),
+            started: now(),
         })
     }
 
@@ -110,6 +110,13 @@ impl Server {
     /// Waits after [`close`](Self::close) until every WebSocket has said goodbye.
     pub async fn closed(&self) {
         self.sockets.wait().await;
+    }
+
+    /// Whether a client held its session with a process before this one and has not been told yet that the lists may be
+    /// others now; from then on it has.
+    pub(crate) fn may_have_missed(&self, session: &Session) -> bool {
+        session.begun.is_some_and(|begun| begun < self.started)
+            && session.live.as_ref().is_some_and(|live| !live.catch_up())
     }
 
     /// Tells this process from other replicas.

@@ -68,7 +68,7 @@ pub(crate) fn recognise(signer: &Signer, id: &str, owner: Owner<'_>) -> Option<S
     if !is_theirs || now().saturating_sub(told.begun) > LIFETIME.as_secs() {
         return None;
     }
-    let session = Session::default();
+    let session = Session { begun: Some(told.begun), ..Session::default() };
     let revision = dialect::LEGACY.iter().find(|known| **known == told.revision)?;
     let _ = session.revision.set(revision);
     let _ = session.capabilities.set(told.capabilities);

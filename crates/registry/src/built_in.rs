@@ -21,6 +21,9 @@ pub const DISCOVERY: &str = "discovery";
 /// The discovery tool that calls another. It is never carried out: see [`Registry::resolve`].
 pub const CALL_TOOL: &str = "call_tool";
 
+/// The discovery tool that registers another.
+pub(crate) const REGISTER_TOOL: &str = "register_tool";
+
 /// The names of the discovery tools.
 pub const DISCOVERY_TOOLS: [&str; 7] = [
     "search_tools",
@@ -28,12 +31,12 @@ pub const DISCOVERY_TOOLS: [&str; 7] = [
     CALL_TOOL,
     "list_tools_by_category",
     "search_hot_tools",
-    "register_tool",
+    REGISTER_TOOL,
     "unregister_tool",
 ];
 
 /// Those of them that change what there is.
-const CHANGING: [&str; 2] = ["register_tool", "unregister_tool"];
+const CHANGING: [&str; 2] = [REGISTER_TOOL, "unregister_tool"];
 
 /// Whether the name is that of a discovery tool, in any case.
 pub fn is_discovery_tool(name: &str) -> bool {
@@ -83,7 +86,7 @@ impl Kept {
         let mut tools = Vec::new();
         for offered in offer.tools.iter().filter(|tool| wanted(tool)) {
             let mut problems = Problems::default();
-            let tool = tool_of(offered, &owner, &offered.entry.to_string().into(), &mut problems);
+            let tool = tool_of(offered, &owner, offered.entry.text(), &mut problems);
             if let Some(tool) = tool.filter(|_| !problems.any_error()) {
                 tools.push(Arc::new(tool));
             } else {

@@ -256,7 +256,13 @@ pub(crate) fn checked_arguments(schema: &Value, entry: &Bytes, problems: &mut Pr
 pub(crate) fn checked(schema: &Value, base: &str, problems: &mut Problems) -> Option<Validator> {
     schema_lint::warn_of_misspelt_keywords(schema, base, problems);
     match SchemaCompiler::default().compile(schema) {
-        Ok(validator) => Some(validator),
+        Ok(validator) => {
+            for pattern in validator.tried_patterns() {
+                let message = "looks around or back, so it can only be matched by trying: texts of more than 2048 bytes are refused, and so are those that take too many tries; write it without (?=…), (?!…), (?<…) and \\1 if you can";
+                problems.warning(format!("{base}{pattern}"), message);
+            }
+            Some(validator)
+        }
         Err(faults) => {
             for fault in faults {
                 let message = format!("not a valid JSON Schema here: {}", fault.message);

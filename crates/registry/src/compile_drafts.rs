@@ -7,9 +7,10 @@ use serde_json::Value;
 use toolrail_core::{Problem, Severity};
 
 use crate::compile::Compiler;
-use crate::entry::{Entry, SourceId};
+use crate::entry::{Entry, SourceId, says_disabled};
 use crate::entry_key::EntryKey;
 use crate::gauges;
+use crate::good_version::Serving;
 use crate::item::Item;
 use crate::source::{Draft, Source};
 
@@ -39,7 +40,11 @@ impl Work {
             return (key, Arc::clone(known));
         }
         gauges::definition_compiled();
+        let good = draft.good.clone();
         let mut entry = compile_one(name, draft, source, compiler);
+        if let Some(serving) = good.filter(|_| entry.item.is_none() && entry.may_be_served()) {
+            entry = serve(entry, serving, source, compiler);
+        }
         if let Some(before) = before {
             keep_last_good(&mut entry, &before);
             keep_upstream(&mut entry, &before);
@@ -88,7 +93,7 @@ fn named(draft: &Draft) -> Option<String> {
     serde_json::from_str::<Named>(&draft.text).ok().map(|named| named.name)
 }
 
-fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Compiler>) -> Entry {
+pub(crate) fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Compiler>) -> Entry {
     let source = from.id();
     let document = match &draft.fault {
         Some(fault) => Err(fault.clone()),
@@ -133,6 +138,7 @@ fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Com
         switched_on: draft.enabled,
         document: draft.text,
         item,
+        serving: None,
         problems,
         version: draft.version,
         updated_at: draft.updated_at,
@@ -140,8 +146,26 @@ fn compile_one(name: String, draft: Draft, from: &dyn Source, compiler: &Arc<Com
     }
 }
 
-/// A file is often saved half-written: while its new version has errors, the tool stays as it was. A row of the store is
-/// what somebody committed, and an old version of it would differ between gateways.
+/// A row that is broken, with the good version that was kept for it.
+fn serve(entry: Entry, serving: Serving, source: &dyn Source, compiler: &Arc<Compiler>) -> Entry {
+    let draft = Draft {
+        tenant: entry.tenant.clone(),
+        name: Some(entry.name.clone()),
+        text: Arc::clone(&serving.document),
+        fault: None,
+        origin: entry.origin.clone(),
+        enabled: true,
+        version: Some(serving.version),
+        updated_at: None,
+        updated_by: None,
+        good: None,
+    };
+    let good = compile_one(entry.name.clone(), draft, source, compiler);
+    if good.live().is_some() { entry.served_as(&good, serving) } else { entry }
+}
+
+/// A file is often saved half-written: while its new version has errors, the tool stays as it was. Of a row of the
+/// store, the history has the last good version, the same for all gateways.
 fn keep_last_good(entry: &mut Entry, before: &Entry) {
     let from_one_file = entry.source == SourceId::Files && file_of(&entry.origin) == file_of(&before.origin);
     if entry.item.is_some() || !from_one_file {
@@ -181,15 +205,6 @@ fn keep_upstream(entry: &mut Entry, before: &Entry) {
 /// The file in an origin such as `users.yaml#/0`.
 fn file_of(origin: &str) -> &str {
     origin.rsplit_once("#/").map_or(origin, |(file, _)| file)
-}
-
-fn says_disabled(document: &str) -> bool {
-    #[derive(serde::Deserialize)]
-    struct Switch {
-        #[serde(default)]
-        enabled: Value,
-    }
-    serde_json::from_str::<Switch>(document).is_ok_and(|switch| switch.enabled == Value::Bool(false))
 }
 
 /// The document with its name. A row's may leave it out: the column has it.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use toolrail_core::{Problem, Revision, Severity};
 
+use crate::good_version::Serving;
 use crate::item::Item;
 use crate::tool::Tool;
 
@@ -66,9 +67,11 @@ pub struct Entry {
     pub(crate) switched_on: bool,
     /// The definition as JSON text.
     pub document: Arc<str>,
-    /// What it has become; absent if the definition has errors, unless it comes from a file in which it had none before:
-    /// then this is the last good version.
+    /// What it has become; absent if the definition has errors, unless a version before had none: then this is what the
+    /// last good version of the file, or of the row, has become.
     pub item: Option<Item>,
+    /// The version of a row that `item` was made of, if that is not the newest.
+    pub serving: Option<Serving>,
     /// What is wrong with it, warnings included.
     pub problems: Vec<Problem>,
     /// The revision at which it last changed, in the store.
@@ -105,6 +108,12 @@ impl Entry {
         self.item.as_ref().filter(|_| self.enabled)
     }
 
+    /// Whether a good version may be served in its place: its switch is on, and the text, as far as it can be read, does
+    /// not say otherwise.
+    pub(crate) fn may_be_served(&self) -> bool {
+        self.switched_on && !says_disabled(&self.document)
+    }
+
     /// `live`, `disabled` or `broken`. What is live may have errors: then its last good version is.
     pub fn state(&self) -> &'static str {
         match (&self.item, self.enabled) {
@@ -118,4 +127,15 @@ impl Entry {
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
     }
+}
+
+/// Whether the document itself switches the definition off.
+pub(crate) fn says_disabled(document: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    struct Switch {
+        #[serde(default)]
+        enabled: serde_json::Value,
+    }
+    serde_json::from_str::<Switch>(document)
+        .is_ok_and(|switch| switch.enabled == serde_json::Value::Bool(false))
 }

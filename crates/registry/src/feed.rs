@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{broadcast, watch};
 
+use crate::entry_key::EntryKey;
+
 /// How often each list has changed since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lists {
@@ -15,10 +17,19 @@ pub struct Lists {
     pub resources: u64,
 }
 
+/// The content of a resource changed.
+#[derive(Clone, Debug)]
+pub struct Updated {
+    /// The URI of the resource.
+    pub uri: Arc<str>,
+    /// The definition whose resource it is: others may have the URI too, in the eyes of other tenants.
+    pub(crate) of: Option<EntryKey>,
+}
+
 /// Tells what changed. Whoever is slow sees the newest state of the lists, never a queue of old ones.
 pub struct Feed {
     lists: watch::Sender<Lists>,
-    resources: broadcast::Sender<Arc<str>>,
+    resources: broadcast::Sender<Updated>,
 }
 
 impl Default for Feed {
@@ -35,8 +46,8 @@ impl Feed {
         self.lists.subscribe()
     }
 
-    /// Follows the contents of resources: each item is the URI of one that changed.
-    pub fn resources(&self) -> broadcast::Receiver<Arc<str>> {
+    /// Follows the contents of resources, whoever sees them: see [`crate::Snapshot::shows_update`].
+    pub fn resources(&self) -> broadcast::Receiver<Updated> {
         self.resources.subscribe()
     }
 
@@ -51,9 +62,14 @@ impl Feed {
         }
     }
 
-    /// Tells that the content of a resource changed.
+    /// Tells that the content of a resource changed that has no definition, or is everybody's.
     pub fn resource_changed(&self, uri: &str) {
+        self.resource_of_changed(uri, None);
+    }
+
+    /// Tells that the content of a definition's resource changed.
+    pub(crate) fn resource_of_changed(&self, uri: &str, of: Option<EntryKey>) {
         // Nobody listening is no fault.
-        let _ = self.resources.send(uri.into());
+        let _ = self.resources.send(Updated { uri: uri.into(), of });
     }
 }

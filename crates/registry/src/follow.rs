@@ -20,6 +20,7 @@ impl Registry {
             Box::pin(self.keep_counts()),
             Box::pin(self.keep_learnt()),
             Box::pin(self.follow_last_good()),
+            Box::pin(self.follow_writes()),
             Box::pin(self.follow_meanings()),
         ];
         following.extend(
@@ -30,15 +31,18 @@ impl Registry {
 
     async fn follow_source(&self, tracked: &Tracked) {
         loop {
-            let poll = Instant::now() + self.limits.poll;
+            let begun = Instant::now();
             // Asked for each time: a store that was opened late has none before.
             if let Some(bell) = tracked.source.bell() {
+                let poll = begun + self.limits.poll;
                 let rung = tokio::time::timeout_at(poll, bell.notified()).await.is_ok();
                 if rung && tracked.source.id() == SourceId::Files {
                     tokio::time::sleep(self.limits.settle).await;
                 }
             } else {
-                tokio::time::sleep_until(poll).await;
+                let is_store = tracked.source.id() == SourceId::Store;
+                let every = if is_store { self.limits.look } else { self.limits.poll };
+                tokio::time::sleep_until(begun + every).await;
             }
             tokio::time::sleep_until(tracked.next_look(self.limits.window)).await;
             self.refresh_source(tracked).await;

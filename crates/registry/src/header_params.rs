@@ -15,6 +15,22 @@ pub struct HeaderParam {
     pub path: Vec<String>,
 }
 
+impl HeaderParam {
+    /// Those of the input schema of a tool that somebody else offers; wrong annotations mean nothing.
+    pub fn of_schema(schema: &Value) -> Vec<Self> {
+        find(schema, &mut Problems::default())
+    }
+
+    /// What the header says of those arguments; nothing if they do not have the one it repeats.
+    pub fn text_in(&self, arguments: &Value) -> Option<String> {
+        match self.path.iter().try_fold(arguments, |value, step| value.get(step))? {
+            Value::String(text) => Some(text.clone()),
+            value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+}
+
 /// Finds the annotations of an input schema and notes those that break the rules.
 pub(crate) fn find(schema: &Value, problems: &mut Problems) -> Vec<HeaderParam> {
     let mut found: Vec<HeaderParam> = Vec::new();

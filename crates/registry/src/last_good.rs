@@ -15,6 +15,9 @@ use tokio::time::Instant;
 use toolrail_core::{Revision, Row};
 
 use crate::entry::{Entry, SourceId};
+use crate::entry_key::EntryKey;
+use crate::good_version::Serving;
+use crate::last_good_journal::{Journal, Way};
 use crate::registry::Registry;
 use crate::source::{Draft, Loaded, Tenants, draft_of};
 
@@ -28,6 +31,8 @@ const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 /// The file, and whether it is behind.
 pub(crate) struct LastGood {
     file: PathBuf,
+    /// What was taken off since the file was written.
+    pub(crate) journal: Journal,
     behind: AtomicBool,
     bell: Notify,
     /// Held while it is written.
@@ -40,6 +45,9 @@ struct Head {
     store: String,
     revision: Revision,
     rows: usize,
+    /// The moment of the journal at which these were the definitions.
+    #[serde(default)]
+    at: u64,
 }
 
 /// Any other line.
@@ -56,11 +64,22 @@ struct Line<'l> {
     updated_at: Cow<'l, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated_by: Option<Cow<'l, str>>,
+    /// What is served instead, where the newest version is broken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    serving: Option<ServingLine<'l>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ServingLine<'l> {
+    version: Revision,
+    config: Cow<'l, str>,
+    since: Cow<'l, str>,
 }
 
 impl LastGood {
     pub(crate) fn new(file: PathBuf) -> Self {
-        Self { file, behind: AtomicBool::new(false), bell: Notify::new(), writing: Mutex::new(()) }
+        let journal = Journal::beside(&file);
+        Self { file, journal, behind: AtomicBool::new(false), bell: Notify::new(), writing: Mutex::new(()) }
     }
 
     /// Notes that the store's definitions changed.
@@ -71,7 +90,7 @@ impl LastGood {
 
     /// What is in the file, unless it is of another store, not whole, or not there.
     pub(crate) fn read(&self, store: &str) -> Option<Loaded> {
-        match read(&self.file, store) {
+        match read(&self.file, store).map(|(head, loaded)| self.without_what_was_taken_off(head.at, loaded)) {
             Ok(loaded) => {
                 let (file, definitions) = (self.file.display(), loaded.drafts.len());
                 tracing::warn!(%file, revision = loaded.revision, definitions, "the last good definitions are served");
@@ -83,6 +102,22 @@ impl LastGood {
                 None
             }
         }
+    }
+}
+
+impl LastGood {
+    fn without_what_was_taken_off(&self, at: u64, mut loaded: Loaded) -> Loaded {
+        let taken_off = self.journal.since(at);
+        loaded.drafts.retain_mut(|draft| {
+            let key = EntryKey::new(draft.tenant.clone(), draft.name.as_deref().unwrap_or_default());
+            match taken_off.get(&key) {
+                Some(Way::Gone) => return false,
+                Some(Way::Off) => draft.enabled = false,
+                Some(Way::On) | None => {}
+            }
+            true
+        });
+        loaded
     }
 }
 
@@ -107,9 +142,13 @@ impl Registry {
         let Some((head, entries)) = self.stored_definitions() else {
             return;
         };
-        let file = last_good.file.clone();
+        let (file, at) = (last_good.file.clone(), head.at);
         let written = tokio::task::spawn_blocking(move || write(&file, &head, &entries)).await;
-        if let Err(error) = written.unwrap_or_else(|error| Err(std::io::Error::other(error))) {
+        let written = written.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        if written.is_ok() {
+            tokio::task::block_in_place(|| last_good.journal.forget_before(at));
+        }
+        if let Err(error) = written {
             last_good.behind.store(true, Ordering::Release);
             tracing::warn!(file = %last_good.file.display(), %error, "the last good definitions could not be kept");
         }
@@ -134,7 +173,9 @@ impl Registry {
         let state = self.state();
         let layer = &state.layers[store.index];
         let entries: Vec<_> = layer.entries.values().cloned().collect();
-        let head = Head { store: store.source.describe(), revision: layer.revision?, rows: entries.len() };
+        let at = self.last_good.as_ref()?.journal.now();
+        let head =
+            Head { store: store.source.describe(), revision: layer.revision?, rows: entries.len(), at };
         Some((head, entries))
     }
 }
@@ -176,10 +217,15 @@ fn line_of(entry: &Entry) -> Line<'_> {
         version: entry.version.unwrap_or(0),
         updated_at: entry.updated_at.as_deref().unwrap_or_default().into(),
         updated_by: entry.updated_by.as_deref().map(Cow::Borrowed),
+        serving: entry.serving.as_ref().map(|serving| ServingLine {
+            version: serving.version,
+            config: Cow::Borrowed(&serving.document),
+            since: Cow::Borrowed(&serving.since),
+        }),
     }
 }
 
-fn read(file: &Path, store: &str) -> std::io::Result<Loaded> {
+fn read(file: &Path, store: &str) -> std::io::Result<(Head, Loaded)> {
     let mut lines = BufReader::new(File::open(file)?);
     let mut line = String::new();
     read_line(&mut lines, &mut line)?;
@@ -195,7 +241,8 @@ fn read(file: &Path, store: &str) -> std::io::Result<Loaded> {
     if drafts.len() != head.rows {
         return Err(std::io::Error::other(format!("it has {} definitions of {}", drafts.len(), head.rows)));
     }
-    Ok(Loaded { revision: head.revision, complete: true, drafts, ..Loaded::default() })
+    let loaded = Loaded { revision: head.revision, complete: true, drafts, ..Loaded::default() };
+    Ok((head, loaded))
 }
 
 /// Whether there was another line.
@@ -205,6 +252,11 @@ fn read_line(lines: &mut BufReader<File>, line: &mut String) -> std::io::Result<
 }
 
 fn draft(line: Line<'_>, tenants: &mut Tenants) -> Draft {
+    let good = line.serving.map(|serving| Serving {
+        version: serving.version,
+        document: serving.config.as_ref().into(),
+        since: serving.since.into_owned(),
+    });
     let row = Row {
         tenant: line.tenant.map(Cow::into_owned),
         name: line.name.into_owned(),
@@ -214,5 +266,5 @@ fn draft(line: Line<'_>, tenants: &mut Tenants) -> Draft {
         updated_at: line.updated_at.into_owned(),
         updated_by: line.updated_by.map(Cow::into_owned),
     };
-    draft_of(row, tenants)
+    Draft { good, ..draft_of(row, tenants) }
 }

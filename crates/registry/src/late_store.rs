@@ -98,6 +98,10 @@ impl Store for LateStore {
         self.opened().await?.write(changes, author).await
     }
 
+    async fn reconcile(&self) -> Result<u64, StoreError> {
+        self.opened().await?.reconcile().await
+    }
+
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.opened().await?.history(query).await
     }

@@ -1,7 +1,11 @@
 //! Warnings about poor definitions (R30): they work, but a model will choose or fill them badly.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
-use toolrail_core::{ArgumentUse, Definition, METADATA, Problems, ToolName, Validator, closest};
+use toolrail_core::{
+    ArgumentUse, Definition, Effort, METADATA, Misfit, Problems, ToolName, Validator, closest,
+};
 
 use crate::built_in::is_discovery_tool;
 
@@ -77,7 +81,7 @@ fn warn_of_undeclared(schema: &Value, properties: &Map<String, Value>, problems:
     if properties.is_empty() || elsewhere.iter().any(|keyword| schema.get(keyword).is_some()) {
         return;
     }
-    for name in required(schema).filter(|name| !properties.contains_key(*name)) {
+    for name in required(schema).filter(|name| !properties.contains_key(*name)).take(MOST_UNDECLARED) {
         let hint = match closest(name, properties.keys().map(String::as_str)) {
             Some(meant) => format!("did you mean {meant:?}?"),
             None => "declare it there".to_owned(),
@@ -86,15 +90,18 @@ fn warn_of_undeclared(schema: &Value, properties: &Map<String, Value>, problems:
     }
 }
 
+/// As many are looked for among the properties: each is compared with all of them.
+const MOST_UNDECLARED: usize = 20;
+
 /// Notes required arguments that the templates do not use; only where all that they use is known.
 pub(crate) fn warn_of_unused(definition: &Definition, used: &[ArgumentUse], problems: &mut Problems) {
     let Some(schema) = &definition.input_schema else {
         return;
     };
+    let used: HashSet<&str> = used.iter().map(|usage| usage.name.as_str()).collect();
+    let properties = schema.get("properties");
     for name in required(schema) {
-        if schema.pointer("/properties").is_some_and(|properties| properties.get(name).is_some())
-            && !used.iter().any(|usage| usage.name == name)
-        {
+        if properties.is_some_and(|properties| properties.get(name).is_some()) && !used.contains(name) {
             problems.warning(
                 property_pointer(name),
                 format!("the argument {name:?} is used nowhere in the definition; put it into a template, or remove it"),
@@ -110,7 +117,14 @@ pub(crate) fn check_defaults(validator: &Validator, defaults: &[(Box<str>, Value
     }
     let call = defaults.iter().map(|(name, value)| (name.to_string(), value.clone())).collect();
     // Other arguments are missing here; only what is wrong with the defaults themselves counts.
-    for violation in validator.violations(&Value::Object(call), MOST_VIOLATIONS) {
+    let violations = match validator.check_for(&Value::Object(call), Effort::Thorough(0), MOST_VIOLATIONS) {
+        Ok(()) => return,
+        Err(Misfit::Violations(violations)) => violations,
+        Err(Misfit::Overrun(overrun)) => {
+            return problems.error("/inputSchema", format!("the defaults cannot be checked: {overrun}"));
+        }
+    };
+    for violation in violations {
         let place = defaults.iter().find_map(|(name, _)| {
             let rest = violation.pointer.strip_prefix('/')?.strip_prefix(&*escaped(name))?;
             (rest.is_empty() || rest.starts_with('/'))
@@ -153,15 +167,20 @@ pub(crate) fn check_arguments(definition: &Definition, used: &[ArgumentUse], pro
     };
     let none = Map::new();
     let properties = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
-    let required: Vec<&str> = required(schema).collect();
+    let required: HashSet<&str> = required(schema).collect();
     let closed = schema.get("additionalProperties") == Some(&Value::Bool(false))
         && schema.get("patternProperties").is_none();
+    let mut undeclared_before = 0;
     for usage in used {
         match properties.get(&usage.name) {
-            None => undeclared(usage, properties, closed, problems),
+            None if undeclared_before > MOST_UNDECLARED => {}
+            None => {
+                undeclared_before += 1;
+                undeclared(usage, properties, closed, problems);
+            }
             Some(property)
                 if usage.required
-                    && !required.contains(&usage.name.as_str())
+                    && !required.contains(usage.name.as_str())
                     && property.get("default").is_none() =>
             {
                 problems.warning(
@@ -190,10 +209,10 @@ fn undeclared(usage: &ArgumentUse, properties: &Map<String, Value>, closed: bool
 /// The schema of a definition that gives none: what its templates use, and required where a call would fail without.
 pub(crate) fn derived_schema(used: &[ArgumentUse]) -> Value {
     let mut properties = Map::new();
-    let mut required: Vec<&str> = Vec::new();
+    let (mut required, mut known): (Vec<&str>, HashSet<&str>) = Default::default();
     for usage in used {
         properties.insert(usage.name.clone(), json!({}));
-        if usage.required && !required.contains(&usage.name.as_str()) {
+        if usage.required && known.insert(&usage.name) {
             required.push(&usage.name);
         }
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolrail_core::METADATA;
 
-use crate::built_in::CALL_TOOL;
+use crate::built_in::{CALL_TOOL, REGISTER_TOOL};
 use crate::endpoint::{Endpoint, ListingMode};
 use crate::listing::{Cut, Era, List, Page};
 use crate::shelf::Listed;
@@ -181,10 +181,15 @@ impl Snapshot {
     }
 
     fn listed_built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
-        // Where every tool is listed, nobody needs the one that calls others.
-        let hides = self.listing().hidden() > 0;
+        let listing = self.listing();
+        // Where every tool is listed, nobody needs the one that calls others; where there is none, nobody needs one to find it.
+        let hides = listing.hidden() > 0;
+        let any = listing.total + listing.described > 0;
         let at_endpoint = self.endpoint().into_iter().flat_map(|_| self.built_ins());
-        at_endpoint.filter(move |tool| hides || tool.name.as_str() != CALL_TOOL)
+        at_endpoint.filter(move |tool| {
+            let name = tool.name.as_str();
+            if any { hides || name != CALL_TOOL } else { name == REGISTER_TOOL }
+        })
     }
 
     fn shown(&self, endpoint: &Endpoint) -> &Shown {

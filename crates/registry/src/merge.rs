@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use toolrail_core::Revision;
+use toolrail_core::{Problem, Revision, Severity};
 
 use crate::compile::Compiler;
 use crate::entry::{Entry, SourceId};
@@ -48,7 +48,7 @@ pub(crate) struct Differences {
     /// Where the search would find something else.
     pub(crate) found: Vec<EntryKey>,
     /// The URIs of resources whose definitions changed.
-    pub(crate) updated: Vec<Box<str>>,
+    pub(crate) updated: Vec<(Box<str>, EntryKey)>,
 }
 
 impl State {
@@ -141,7 +141,8 @@ impl State {
         let winner = |key: &EntryKey| winner(layers, key).cloned();
         let mut found: BTreeMap<Option<Arc<str>>, Vec<Arc<str>>> = BTreeMap::new();
         for key in touched {
-            let difference = self.spaces.set(&key, self.overlay.entry(&key, &winner));
+            let entry = self.overlay.entry(&key, &winner).map(|entry| telling_of_hidden(layers, &key, entry));
+            let difference = self.spaces.set(&key, entry);
             differences.tools |= difference.listed;
             if difference.found {
                 differences.found.push(key.clone());
@@ -168,7 +169,7 @@ impl State {
             differences.prompts |= after.prompts.differs(&before.prompts);
             differences.resources |=
                 after.resources.differs(&before.resources) || after.templates.differs(&before.templates);
-            differences.updated.extend(updated(&before, &after));
+            differences.updated.extend(updated(&before, &after, tenant.as_ref()));
             self.spaces.set_shelves(tenant.as_ref(), after);
         }
     }
@@ -176,16 +177,45 @@ impl State {
 
 /// The resources of definitions that were changed. The content of what an upstream offers is followed by the upstream
 /// itself.
-fn updated(before: &Shelves, after: &Shelves) -> Vec<Box<str>> {
-    let changed = |resource: &&Arc<Resource>| {
+fn updated(before: &Shelves, after: &Shelves, tenant: Option<&Arc<str>>) -> Vec<(Box<str>, EntryKey)> {
+    let changed = |resource: &Arc<Resource>| {
         let old = before.resources.find(&resource.key);
         old.is_some_and(|old| !Arc::ptr_eq(resource, old) && resource.document != old.document)
     };
-    after.resources.things().filter(changed).map(|resource| resource.key.clone()).collect()
+    let made = after.resources.made().filter(|(resource, _)| changed(resource));
+    made.map(|(resource, by)| {
+        let of = EntryKey { tenant: tenant.cloned(), name: Arc::clone(by) };
+        (resource.key.clone(), of)
+    })
+    .collect()
 }
 
 fn winner<'l>(layers: &'l [Layer], key: &EntryKey) -> Option<&'l Arc<Entry>> {
     layers.iter().find_map(|layer| layer.entries.get(key))
+}
+
+/// The entry, with a warning if it is from the store and a file that somebody may go on editing has the same name.
+fn telling_of_hidden(layers: &[Layer], key: &EntryKey, entry: Arc<Entry>) -> Arc<Entry> {
+    let mut files = layers.iter().filter(|layer| layer.id == SourceId::Files);
+    let hidden = files.find_map(|layer| layer.entries.get(key)).filter(|_| entry.source == SourceId::Store);
+    let Some(hidden) = hidden else {
+        return entry;
+    };
+    let message = format!(
+        "this definition, from the store, hides the one of the same name in {}; remove one of them: `tools remove {} --purge` leaves that of the file",
+        hidden.origin, entry.name
+    );
+    let problem = Problem {
+        severity: Severity::Warning,
+        tool: Some(entry.name.clone()),
+        origin: Some(entry.origin.clone()),
+        pointer: String::new(),
+        message,
+        spot: None,
+    };
+    let mut telling = Entry::clone(&entry);
+    telling.problems.push(problem);
+    Arc::new(telling)
 }
 
 /// Whether it is live and no tool.

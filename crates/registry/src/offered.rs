@@ -34,7 +34,7 @@ impl Prompt {
     pub(crate) fn new(offered: &Offered) -> Self {
         Self {
             name: offered.key.as_str().into(),
-            entry: offered.entry.to_string().into(),
+            entry: written(offered),
             executor: Arc::clone(&offered.executor),
         }
     }
@@ -63,16 +63,25 @@ impl Prompt {
     }
 }
 
+fn written(offered: &Offered) -> Bytes {
+    Bytes::copy_from_slice(offered.entry.text().as_bytes())
+}
+
 impl Resource {
     pub(crate) fn new(offered: &Offered) -> Self {
         Self {
             key: offered.key.as_str().into(),
             mime: offered.entry.get("mimeType").and_then(Value::as_str).map(Into::into),
-            entry: offered.entry.to_string().into(),
+            entry: written(offered),
             document: None,
             template: None,
             executor: Arc::clone(&offered.executor),
         }
+    }
+
+    /// One that is in no list.
+    pub(crate) fn unlisted(uri: &str, executor: Arc<dyn Executor>) -> Self {
+        Self { key: uri.into(), mime: None, entry: Bytes::new(), document: None, template: None, executor }
     }
 
     /// One whose key is a URI template.

@@ -28,7 +28,7 @@ pub(crate) struct Owner<'a> {
 
 /// The entry of an offered tool; that of an earlier offer, if nothing about it changed.
 pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<Entry>>) -> Arc<Entry> {
-    let document: Arc<str> = offered.entry.to_string().into();
+    let document = Arc::clone(offered.entry.text());
     if let Some(before) = before.filter(|before| is_same(before, &document, offered)) {
         return Arc::clone(before);
     }
@@ -49,6 +49,7 @@ pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<
         switched_on: true,
         document,
         item: tool.map(|tool| item::Item::Tool(Arc::new(tool))),
+        serving: None,
         problems,
         version: None,
         updated_at: None,

@@ -12,10 +12,7 @@ use crate::item::Item;
 use crate::offered::{Prompt, Resource};
 use crate::shelf::{Listed, Shelf, Shelves};
 use crate::status::UpstreamStatus;
-use crate::upstreams::{Followed, Offerer, Upstreams};
-
-/// The most things left out that are told one by one, for each upstream.
-const MOST_TOLD: usize = 20;
+use crate::upstreams::{Followed, Offerer, Upstreams, in_short};
 
 /// What lies over the definitions.
 #[derive(Default)]
@@ -145,7 +142,8 @@ impl Laying<'_> {
         // Nobody here can give the resources of a server other URIs.
         let severity = if by.source == SourceId::Native { Severity::Error } else { Severity::Warning };
         let same_uris = in_short(same_uris).into_iter().map(|message| by.problem(severity, message));
-        followed.failing().into_iter().chain(left_out).chain(same_uris).collect()
+        let problems = followed.failing().into_iter().chain(followed.faults());
+        problems.chain(left_out).chain(same_uris).collect()
     }
 
     /// Adds the entry of a tool that is offered, or says who has its name.
@@ -167,15 +165,6 @@ impl Laying<'_> {
         let shelves = self.held.into_iter().map(|(tenant, held)| (tenant, Arc::new(held.into_shelves())));
         Overlay { shelves: shelves.collect(), ..self.overlay }
     }
-}
-
-/// The first few, and how many more there are.
-fn in_short(mut left_out: Vec<String>) -> Vec<String> {
-    if let Some(more) = left_out.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
-        left_out.truncate(MOST_TOLD);
-        left_out.push(format!("{more} more are left out for the same reason"));
-    }
-    left_out
 }
 
 fn definition_words(entry: &Entry) -> String {

@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use toolrail_core::{Action, Author, Change, Difference, Revision, Row, ToolKey, ToolName, differences};
+use toolrail_core::{
+    Action, Author, Change, Difference, Expected, Revision, Row, ToolKey, ToolName, differences,
+};
 
 use crate::registry::Registry;
 use crate::rollback::expected;
@@ -110,7 +112,7 @@ pub struct Step {
     pub differences: Vec<Difference>,
     /// The change to write; none for what is kept.
     change: Option<Change>,
-    /// What was desired instead of what is kept.
+    /// What was desired where only the switch changes, or something else is kept.
     desired: Option<String>,
 }
 
@@ -140,6 +142,20 @@ impl Plan {
         self.steps.iter().filter_map(|step| step.change.as_ref())
     }
 
+    /// Changes that lead there from anything: all of a definition is put, and nothing is expected.
+    pub(crate) fn unconditional(&self) -> impl Iterator<Item = Change> {
+        self.steps.iter().filter_map(|step| {
+            let Change { tenant, name, action, .. } = step.change.clone()?;
+            let action = match (action, &step.desired) {
+                (Action::SetEnabled(enabled), Some(config_json)) => {
+                    Action::Put { enabled, config_json: config_json.clone() }
+                }
+                (action, _) => action,
+            };
+            Some(Change { tenant, name, expected: Expected::Anything, action })
+        })
+    }
+
     /// How many steps of that kind there are.
     pub fn count(&self, kind: StepKind) -> usize {
         self.steps.iter().filter(|step| step.kind == kind).count()
@@ -161,8 +177,8 @@ impl Plan {
         let differences = before.as_ref().map(|before| differences(Some(before), Some(&after)));
         let (action, desired) = match kind {
             StepKind::Create | StepKind::Update => (Some(Action::Put { enabled, config_json }), None),
-            StepKind::Enable => (Some(Action::SetEnabled(true)), None),
-            StepKind::Disable => (Some(Action::SetEnabled(false)), None),
+            StepKind::Enable => (Some(Action::SetEnabled(true)), Some(config_json)),
+            StepKind::Disable => (Some(Action::SetEnabled(false)), Some(config_json)),
             StepKind::Remove | StepKind::Keep => (None, Some(config_json)),
         };
         let change = action.map(|action| Change {

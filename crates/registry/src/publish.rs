@@ -40,12 +40,12 @@ impl OffersBell {
     }
 }
 
-/// What upstreams are given to tell of their changes.
+/// Hears of the changes of upstreams.
 pub(crate) fn listener(offers: &Arc<OffersBell>, feed: &Arc<Feed>) -> Listener {
     let (offers, feed) = (Arc::clone(offers), Arc::clone(feed));
-    Arc::new(move |changed| match changed {
+    Arc::new(move |of, changed| match changed {
         Changed::Offer => offers.ring(),
-        Changed::Resource(uri) => feed.resource_changed(&uri),
+        Changed::Resource(uri) => feed.resource_of_changed(&uri, of.cloned()),
     })
 }
 
@@ -86,8 +86,8 @@ impl Registry {
         toolrail_core::publish_revision(revision);
         self.note_meanings(differences.found);
         self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
-        for uri in differences.updated {
-            self.feed.resource_changed(&uri);
+        for (uri, of) in differences.updated {
+            self.feed.resource_of_changed(&uri, Some(of));
         }
     }
 }

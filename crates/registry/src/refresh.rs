@@ -3,7 +3,7 @@
 //! Each source is read by itself: one that is slow holds up no other.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 use toolrail_core::Revision;
@@ -33,6 +33,12 @@ pub struct LoadProgress {
 /// Hears how far a long reading is.
 pub type OnProgress = Arc<dyn Fn(LoadProgress) + Send + Sync>;
 
+/// How many times longer than a comparison takes the rest after it is at least: it may cost a thirtieth of a core.
+const REST_AFTER_RECONCILING: u32 = 30;
+
+/// When a comparison that failed is tried again.
+const RECONCILE_AGAIN: Duration = Duration::from_secs(5);
+
 /// How a reading ended.
 struct Ended {
     /// What was read, and when that ended.
@@ -60,7 +66,7 @@ impl Registry {
             return;
         };
         let ended = self.read(tracked, &mut turn.reading).await;
-        if ended.error.is_some() {
+        if ended.error.is_some() && ended.read.is_none() {
             self.fall_back(tracked, &mut turn.reading).await;
         }
         gauges::source_read(tracked.source.id(), ended.error.is_none());
@@ -71,6 +77,7 @@ impl Registry {
 
     async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Ended {
         let mut gathered = Gathered::default();
+        self.reconcile(tracked, reading).await;
         let pages = self.read_pages(tracked, reading, &mut gathered).await;
         let whole = match &pages {
             Ok(any) => *any,
@@ -80,7 +87,24 @@ impl Registry {
             // does not.
             Err(_) => !gathered.complete && reading.revision.is_some_and(|before| gathered.revision > before),
         };
-        Ended { read: whole.then(|| (gathered, Instant::now())), error: pages.err() }
+        let doubt = reading.unreconciled.clone().map(SourceError::Unreconciled);
+        Ended { read: whole.then(|| (gathered, Instant::now())), error: pages.err().or(doubt) }
+    }
+
+    /// Has the source compare its definitions with what was written down of them, when it is time and before everything is
+    /// read.
+    async fn reconcile(&self, tracked: &Tracked, reading: &mut Reading) {
+        let begun = Instant::now();
+        if begun < reading.reconcile_at && reading.since().is_some() {
+            return;
+        }
+        let reconciled = self.ask(tracked, tracked.source.reconcile()).await;
+        reading.unreconciled = reconciled.err().map(|error| chain(&error));
+        let rest = match &reading.unreconciled {
+            None => self.limits.recount.max(begun.elapsed() * REST_AFTER_RECONCILING),
+            Some(_) => self.limits.recount.min(RECONCILE_AGAIN),
+        };
+        reading.reconcile_at = Instant::now() + rest;
     }
 
     /// Whether there was anything to read.
@@ -176,7 +200,7 @@ impl Registry {
         let compiler = Arc::clone(&self.compiler);
         if work.len() < FEW && !more {
             let compiled = tokio::task::block_in_place(|| compile_all(work, &*source, &compiler));
-            gathered.add(&*source, compiled);
+            gathered.add(&*source, self.with_good_versions(tracked, compiled).await);
             return Ok(None);
         }
         let compiling = tokio::task::spawn_blocking(move || compile_all(work, &*source, &compiler));
@@ -184,7 +208,7 @@ impl Registry {
             if more { self.ask(tracked, tracked.source.load(Some(revision))).await } else { Ok(None) }
         };
         let (compiled, next) = tokio::join!(compiling, next);
-        gathered.add(&*tracked.source, compiled?);
+        gathered.add(&*tracked.source, self.with_good_versions(tracked, compiled?).await);
         next
     }
 
@@ -232,6 +256,7 @@ impl Registry {
         let mut state = self.state();
         let layer = &mut state.layers[tracked.index];
         let mut published_change = None;
+        let mut journal = Vec::new();
         let mut changed = Vec::new();
         if let Some((gathered, read_at)) = read {
             let age = gathered.age.filter(|_| reading.revision.is_some());
@@ -254,9 +279,16 @@ impl Registry {
             }
         }
         layer.status = Some(tracked.status(reading, layer.entries.len()));
+        if let Some(last_good) = self.last_good.as_ref().filter(|_| layer.id == SourceId::Store) {
+            journal = last_good.journal.lines(layer, &changed);
+        }
         state.note(changed);
         self.publish(&mut state);
         drop(state);
+        // Before whoever made the change is told that it holds.
+        if let Some(last_good) = &self.last_good {
+            last_good.journal.append(&journal);
+        }
         if let Some((age, read_at)) = published_change {
             gauges::refreshed(tracked.source.id(), turn.took());
             let propagated = age.map(|age| age + read_at.elapsed());

@@ -16,6 +16,7 @@ use crate::entry::SourceId;
 use crate::entry_key::EntryKey;
 use crate::feed::Feed;
 use crate::gauges;
+use crate::good_version::OnBroken;
 use crate::last_good::LastGood;
 use crate::layer::Layer;
 use crate::meaning::Meaning;
@@ -28,6 +29,7 @@ use crate::snapshot::Snapshot;
 use crate::source::Source;
 use crate::tracked::Tracked;
 use crate::upstreams::{Offerer, Upstreams};
+use crate::write_health::WriteHealth;
 
 /// Limits of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -36,14 +38,17 @@ pub struct RegistryLimits {
     pub page_tools: usize,
     /// About the most bytes on one page of a list.
     pub page_bytes: usize,
-    /// How often sources that cannot ring are looked at.
+    /// How often a store that cannot ring is asked for its revision.
+    pub look: Duration,
+    /// How often other sources are looked at, and those that ring all the same.
     pub poll: Duration,
     /// How long a folder that rings is given to finish what it is doing.
     pub settle: Duration,
     /// The longest time from the beginning of a refresh to the next, where changes come one after another. It is ten times
     /// as long as the refresh took, if that is less.
     pub window: Duration,
-    /// How often a source is asked how many definitions it has, for changes that its revision does not tell.
+    /// How often a source is asked how many definitions it has, and to compare them with what was written down of them: for
+    /// changes that its revision does not tell. More rarely where that takes long.
     pub recount: Duration,
     /// How long a source is given to answer one question. Stores give up earlier by themselves.
     pub patience: Duration,
@@ -54,6 +59,7 @@ impl Default for RegistryLimits {
         Self {
             page_tools: 10_000,
             page_bytes: 16 * 1024 * 1024,
+            look: Duration::from_millis(100),
             poll: Duration::from_secs(1),
             settle: Duration::from_millis(100),
             window: Duration::from_millis(300),
@@ -73,6 +79,8 @@ pub struct Registry {
     pub(crate) sources: Vec<Tracked>,
     pub(crate) progress: Option<OnProgress>,
     pub(crate) last_good: Option<LastGood>,
+    pub(crate) on_broken: OnBroken,
+    pub(crate) writes: WriteHealth,
     state: StdMutex<State>,
     pub(crate) offers: Arc<OffersBell>,
     pub(crate) feed: Arc<Feed>,
@@ -112,6 +120,8 @@ impl Registry {
             sources: sources.map(|(index, source)| Tracked::new(source, index)).collect(),
             progress: None,
             last_good: None,
+            on_broken: OnBroken::default(),
+            writes: WriteHealth::default(),
             state: StdMutex::new(State::new(layers, upstreams)),
             offers,
             feed,

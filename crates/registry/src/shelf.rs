@@ -1,6 +1,7 @@
 //! Lists beside the tools: things in order, found by key, and their pages as bytes, serialised when first asked for.
 
 use std::borrow::Cow;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -44,18 +45,19 @@ pub(crate) type Made<T> = (Arc<T>, Arc<str>);
 pub(crate) struct Shelf<T> {
     things: Vec<Made<T>>,
     pages: OnceLock<Vec<Page>>,
+    mark: OnceLock<u64>,
 }
 
 impl<T> Default for Shelf<T> {
     fn default() -> Self {
-        Self { things: Vec::new(), pages: OnceLock::new() }
+        Self { things: Vec::new(), pages: OnceLock::new(), mark: OnceLock::new() }
     }
 }
 
 impl<T: Listed> Shelf<T> {
     /// Those things, which must be in order and have different keys.
     pub(crate) fn new(things: Vec<Made<T>>) -> Self {
-        Self { things, pages: OnceLock::new() }
+        Self { things, pages: OnceLock::new(), mark: OnceLock::new() }
     }
 
     /// A tenant's own things, and the shared ones whose keys it does not use and whose definitions it does not hide.
@@ -70,9 +72,27 @@ impl<T: Listed> Shelf<T> {
         self.things.iter().map(|(thing, _)| thing)
     }
 
+    /// The things, each with the folded name of the definition it comes from.
+    pub(crate) fn made(&self) -> impl Iterator<Item = &Made<T>> {
+        self.things.iter()
+    }
+
+    /// The same, but for chance, as long as a client would see the same list.
+    pub(crate) fn mark(&self) -> u64 {
+        *self.mark.get_or_init(|| {
+            let mut hasher = DefaultHasher::new();
+            self.things().for_each(|thing| thing.entry().hash(&mut hasher));
+            hasher.finish()
+        })
+    }
+
     pub(crate) fn find(&self, key: &str) -> Option<&Arc<T>> {
+        self.find_made(key).map(|(thing, _)| thing)
+    }
+
+    fn find_made(&self, key: &str) -> Option<&Made<T>> {
         let found = self.things.binary_search_by(|(thing, _)| thing.key().cmp(key));
-        found.ok().and_then(|index| self.things.get(index)).map(|(thing, _)| thing)
+        found.ok().and_then(|index| self.things.get(index))
     }
 
     /// The first page, or the one after a key.
@@ -127,6 +147,12 @@ impl Shelves {
             resources: self.resources.over(&shared.resources, hides),
             templates: self.templates.over(&shared.templates, hides),
         }
+    }
+
+    /// The resource of that URI, or the first template that stands for it, with the definition it comes from.
+    pub(crate) fn resource(&self, uri: &str) -> Option<&Made<Resource>> {
+        let template = || self.templates.made().find(|(template, _)| template.stands_for(uri));
+        self.resources.find_made(uri).or_else(template)
     }
 
     /// Whether nothing is on them.

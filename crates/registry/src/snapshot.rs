@@ -172,15 +172,19 @@ impl Snapshot {
 
     /// The definition of that name, live or not.
     pub fn entry(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.entry_anywhere(name).filter(|entry| self.has(entry))
+    }
+
+    /// The same, whether or not the endpoint has it.
+    pub(crate) fn entry_anywhere(&self, name: &str) -> Option<&Arc<Entry>> {
         let folded = Tool::folded(name);
         let shared = &self.published.spaces.shared;
-        let entry = match &self.own {
+        match &self.own {
             None => shared.named(&folded),
             Some((_, own)) => {
                 own.named(&folded).or_else(|| shared.named(&folded).filter(|entry| !hides(own, entry)))
             }
-        };
-        entry.filter(|entry| self.has(entry))
+        }
     }
 
     /// Whether the endpoint has what the definition makes.
@@ -301,11 +305,8 @@ impl Snapshot {
 
     /// The resource of that URI, or the template that stands for it; of several templates the first in the list.
     pub fn resource(&self, uri: &str) -> Option<&Arc<Resource>> {
-        [self.shelves(), &self.built_in().shelves].into_iter().find_map(|shelves| {
-            let Shelves { resources, templates, .. } = shelves;
-            let template = || templates.things().find(|template| template.stands_for(uri));
-            resources.find(uri).or_else(template)
-        })
+        let shelves = [self.shelves(), &self.built_in().shelves];
+        shelves.into_iter().find_map(|shelves| shelves.resource(uri)).map(|(resource, _)| resource)
     }
 
     /// The resource template written like that.

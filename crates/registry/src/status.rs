@@ -1,5 +1,7 @@
 //! How sources and upstreams are, for those who look after a gateway.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use toolrail_core::UpstreamState;
 
@@ -43,4 +45,7 @@ pub struct UpstreamStatus {
     /// Why it offers nothing, or not everything.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// What it says about its use, for models.
+    #[serde(skip)]
+    pub instructions: Option<Arc<str>>,
 }

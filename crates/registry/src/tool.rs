@@ -7,10 +7,11 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, Caller, ErrorCode, Mute, Outcome, Payload, Preview, Principal, TaskSupport, ToolName,
-    ToolResult, Violation,
+    Call, CallError, Caller, ErrorCode, Json, Misfit, Mute, Outcome, Payload, Preview, Principal,
+    TaskSupport, ToolName, ToolResult, Violation,
 };
 
+use crate::checking::{LARGE, Refusal, check, elsewhere};
 use crate::described::Described;
 use crate::gauges::MeasuredCall;
 use crate::header_params::HeaderParam;
@@ -18,9 +19,6 @@ use crate::lazy_executor::ToolExecutor;
 use crate::learning::Lesson;
 use crate::usage::UseCount;
 use crate::validator::{LazyValidator, Ready};
-
-/// The most violations one error message names.
-const MOST_VIOLATIONS: usize = 8;
 
 /// Who looks at the arguments of a tool.
 pub(crate) enum Arguments {
@@ -90,7 +88,7 @@ impl Tool {
     }
 
     async fn carry_out(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
-        let arguments = self.arguments(raw)?;
+        let arguments = self.arguments(raw).await?;
         let executor = self.executor.get()?;
         // What is only described cannot be used here, however often somebody tries.
         let counts = self.described.is_none();
@@ -100,14 +98,14 @@ impl Tool {
         let mut result = executor.execute(&call).await?;
         result.notes.extend(self.executor.unused(call.arguments));
         let lesson = lesson.filter(|_| !result.is_error);
-        let result = self.check_output(result)?;
+        let result = self.check_output(result).await?;
         lesson.into_iter().for_each(Lesson::learn);
         Ok(result)
     }
 
     /// What a call would send; sends nothing.
-    pub fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
-        let arguments = self.arguments(raw)?;
+    pub async fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
+        let arguments = self.arguments(raw).await?;
         let tool = self.name.as_str();
         let arguments = object_of(&arguments);
         let mut preview =
@@ -116,11 +114,9 @@ impl Tool {
         Ok(preview)
     }
 
-    fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
-        let invalid = |message: String| CallError::new(ErrorCode::InvalidArguments, message);
-        let no_object = || invalid("the arguments must be a JSON object".to_owned());
+    async fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
         let Ready { validator: input, defaults } = match &self.arguments {
-            Arguments::Checked(input) => input.get()?,
+            Arguments::Checked(input) => input.get().await?,
             Arguments::PassedOn if raw.is_some_and(|raw| !raw.get().starts_with('{')) => {
                 return Err(no_object());
             }
@@ -128,8 +124,7 @@ impl Tool {
         };
         let mut arguments = match raw {
             None => Value::Object(Map::new()),
-            Some(raw) => serde_json::from_str(raw.get())
-                .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?,
+            Some(raw) => parsed(raw).await?,
         };
         let members = arguments.as_object_mut().ok_or_else(no_object)?;
         for (name, value) in defaults {
@@ -137,47 +132,88 @@ impl Tool {
                 members.insert(name.to_string(), value.clone());
             }
         }
-        if !input.is_valid(&arguments) {
-            let violations = listed(&input.violations(&arguments, MOST_VIOLATIONS));
-            let name = &self.name;
-            return Err(invalid(format!(
-                "the arguments do not fit the input schema of {name}: {violations}"
-            )));
-        }
-        Ok(arguments)
+        let bytes = raw.map_or(0, |raw| raw.get().len());
+        check(input, arguments, bytes).await.map_err(|refusal| match refusal {
+            Refusal::Misfit(Misfit::Violations(violations)) => invalid(format!(
+                "the arguments do not fit the input schema of {}: {}",
+                self.name,
+                listed(&violations)
+            )),
+            Refusal::Misfit(Misfit::Overrun(overrun)) => invalid(format!(
+                "the arguments cannot be checked by the input schema of {}: {overrun}",
+                self.name
+            )),
+            Refusal::Failed(error) => error,
+        })
     }
 
     /// A result that breaks its own schema would be refused by strict clients with a poorer message than ours.
-    fn check_output(&self, result: ToolResult) -> Outcome {
+    async fn check_output(&self, result: ToolResult) -> Outcome {
         let Some(output) = self.output.as_ref().filter(|_| !result.is_error) else {
             return Ok(result);
         };
-        let output = &output.get()?.validator;
+        let output = &output.get().await?.validator;
         let value = match &result.payload {
-            Payload::Json(json) => json.to_value(),
+            Payload::Json(json) => self.tree_of(json).await?,
             Payload::Text(text) => Value::String(text.clone()),
             // Whoever speaks MCP itself answers for what it promised.
             Payload::Whole(_) | Payload::InputRequired(_) => return Ok(result),
             Payload::Blocks(_) | Payload::Empty => Value::Null,
         };
-        if output.is_valid(&value) {
-            return Ok(result);
-        }
-        let violations = output.violations(&value, MOST_VIOLATIONS);
-        Err(CallError::new(
-            ErrorCode::UpstreamInvalid,
-            format!(
+        let bytes = match &result.payload {
+            Payload::Json(json) => json.bytes().len(),
+            _ => value.as_str().map_or(0, str::len),
+        };
+        let refused = |message| Err(CallError::new(ErrorCode::UpstreamInvalid, message));
+        match check(output, value, bytes).await {
+            Ok(_) => Ok(result),
+            Err(Refusal::Misfit(Misfit::Violations(violations))) => refused(format!(
                 "the answer does not fit the output schema of {}: {}; correct outputSchema or responseMapping",
                 self.name,
                 listed(&violations)
-            ),
-        ))
+            )),
+            Err(Refusal::Misfit(Misfit::Overrun(overrun))) => refused(format!(
+                "the answer cannot be checked by the output schema of {}: {overrun}",
+                self.name
+            )),
+            Err(Refusal::Failed(error)) => Err(error),
+        }
+    }
+
+    async fn tree_of(&self, json: &Json) -> Result<Value, CallError> {
+        let bytes = json.bytes().clone();
+        let read = move || serde_json::from_slice(&bytes);
+        let tree = if json.bytes().len() <= LARGE { read() } else { Box::pin(elsewhere(read)).await? };
+        tree.map_err(|error| {
+            let name = &self.name;
+            let message = format!("the answer cannot be checked by the output schema of {name}: {error}");
+            CallError::new(ErrorCode::UpstreamInvalid, message)
+        })
     }
 
     /// Whether the tool promises structured content.
     pub fn has_output_schema(&self) -> bool {
         self.has_output_schema
     }
+}
+
+/// The arguments as a tree.
+async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
+    let tree = if raw.get().len() <= LARGE {
+        serde_json::from_str(raw.get())
+    } else {
+        let raw = raw.to_owned();
+        Box::pin(elsewhere(move || serde_json::from_str(raw.get()))).await?
+    };
+    tree.map_err(|error: serde_json::Error| invalid(format!("the arguments cannot be read: {error}")))
+}
+
+fn invalid(message: String) -> CallError {
+    CallError::new(ErrorCode::InvalidArguments, message)
+}
+
+fn no_object() -> CallError {
+    invalid("the arguments must be a JSON object".to_owned())
 }
 
 fn object_of(arguments: &Value) -> &Map<String, Value> {

@@ -32,6 +32,10 @@ pub(crate) struct Reading {
     pub(crate) anew: bool,
     /// Why it could not be read the last time.
     pub(crate) failure: Option<Failure>,
+    /// When to compare the definitions with what was written down of them.
+    pub(crate) reconcile_at: Instant,
+    /// Why that failed the last time.
+    pub(crate) unreconciled: Option<String>,
     /// When the definitions were last counted.
     pub(crate) counted: Instant,
     /// How many more the source counts than the registry can tell apart.
@@ -62,6 +66,8 @@ impl Tracked {
             revision: None,
             anew: false,
             failure: None,
+            reconcile_at: Instant::now(),
+            unreconciled: None,
             counted: Instant::now(),
             surplus: 0,
             recounted: None,

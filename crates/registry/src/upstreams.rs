@@ -13,8 +13,8 @@ use crate::offered_tool;
 use crate::status::UpstreamStatus;
 use crate::usage::{self, UseLog};
 
-/// Hears of changes.
-pub(crate) type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
+/// Hears of changes, and of the definition whose upstream has changed; natives have none.
+pub(crate) type Listener = Arc<dyn Fn(Option<&EntryKey>, Changed) + Send + Sync>;
 
 /// Who offers something.
 #[derive(Clone)]
@@ -83,7 +83,9 @@ impl Upstreams {
             let mut followed = if let Some(index) = known {
                 Followed { by, ..before.swap_remove(index) }
             } else {
-                by.upstream.start(Arc::clone(&self.listener));
+                let listener = Arc::clone(&self.listener);
+                let of = (by.source == SourceId::Upstream).then(|| by.key.clone());
+                by.upstream.start(Arc::new(move |changed| listener(of.as_ref(), changed)));
                 Followed::new(by)
             };
             followed.look();
@@ -173,6 +175,7 @@ impl Followed {
             resources: self.resources.len(),
             templates: self.templates.len(),
             failure: self.failure.clone(),
+            instructions: self.offer.instructions.as_deref().map(Into::into),
         })
     }
 
@@ -180,6 +183,18 @@ impl Followed {
     pub(crate) fn failing(&self) -> Option<Problem> {
         let failure = self.failure.as_ref()?;
         Some(self.by.problem(Severity::Warning, format!("the upstream fails: {failure}")))
+    }
+
+    /// What is wrong with its lists: what it has but cannot be offered, and what clients would refuse as it came.
+    pub(crate) fn faults(&self) -> Vec<Problem> {
+        let problem = |severity, messages: &[String]| -> Vec<Problem> {
+            in_short(messages.to_vec())
+                .into_iter()
+                .map(|message| self.by.problem(severity, message))
+                .collect()
+        };
+        let left_out = problem(Severity::Error, &self.offer.left_out);
+        left_out.into_iter().chain(problem(Severity::Warning, &self.offer.mended)).collect()
     }
 
     /// Logs what was not told before.
@@ -190,6 +205,18 @@ impl Followed {
         }
         self.told = problems.to_vec();
     }
+}
+
+/// The most things that are told one by one, for each upstream.
+const MOST_TOLD: usize = 20;
+
+/// The first few, and how many more there are.
+pub(crate) fn in_short(mut told: Vec<String>) -> Vec<String> {
+    if let Some(more) = told.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+        told.truncate(MOST_TOLD);
+        told.push(format!("{more} more like these"));
+    }
+    told
 }
 
 impl Offerer {

@@ -155,6 +155,9 @@ impl Registry {
             return;
         };
         let mut written = write(&**store, &counted).await;
+        if !counted.is_empty() {
+            self.writes.note(&written);
+        }
         if written.is_err() {
             self.keep(&counted);
         } else {

@@ -1,11 +1,16 @@
 //! Schemas of tools: checked when the tool is compiled, kept as text, and compiled again when the tool is first called. A
 //! compiled schema takes some kilobytes, and of ten thousand tools only a few are in use.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use serde_json::Value;
 use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator};
+
+use crate::checking::elsewhere;
+
+/// A longer schema is compiled where nobody waits for the thread.
+const LARGE: usize = 4 * 1024;
 
 /// A schema that is known to compile.
 pub(crate) struct LazyValidator {
@@ -15,7 +20,7 @@ pub(crate) struct LazyValidator {
 
 /// A schema in use.
 pub(crate) struct Ready {
-    pub(crate) validator: Validator,
+    pub(crate) validator: Arc<Validator>,
     /// What a call that leaves them out gets.
     pub(crate) defaults: Vec<(Box<str>, Value)>,
 }
@@ -33,17 +38,26 @@ impl LazyValidator {
     }
 
     /// The compiled schema.
-    pub(crate) fn get(&self) -> Result<&Ready, CallError> {
-        let compile = || {
-            let schema: Value = serde_json::from_slice(&self.schema).ok()?;
-            let validator = SchemaCompiler::default().compile(&schema).ok()?;
-            Some(Box::new(Ready { validator, defaults: defaults_of(&schema) }))
+    pub(crate) async fn get(&self) -> Result<&Ready, CallError> {
+        let ready = match self.compiled.get() {
+            Some(ready) => ready,
+            None if self.schema.len() <= LARGE => self.compiled.get_or_init(|| compile(&self.schema)),
+            None => {
+                let schema = self.schema.clone();
+                let compiled = Box::pin(elsewhere(move || compile(&schema))).await?;
+                self.compiled.get_or_init(|| compiled)
+            }
         };
-        let ready = self.compiled.get_or_init(compile).as_deref();
-        ready.ok_or_else(|| {
+        ready.as_deref().ok_or_else(|| {
             CallError::new(ErrorCode::Internal, "a schema that was checked does not compile any more")
         })
     }
+}
+
+fn compile(schema: &[u8]) -> Option<Box<Ready>> {
+    let schema: Value = serde_json::from_slice(schema).ok()?;
+    let validator = Arc::new(SchemaCompiler::default().compile_again(&schema).ok()?);
+    Some(Box::new(Ready { validator, defaults: defaults_of(&schema) }))
 }
 
 /// The defaults of the top-level arguments; a call that leaves one out gets it.

@@ -34,8 +34,14 @@ impl Registry {
         tracing::warn!(revision, "what was written to the store could not be read back yet");
         layer.withdrawn.note(changes, revision);
         let changed = layer.withdraw();
+        let journal = self.last_good.as_ref().map(|last_good| &last_good.journal);
+        let lines = journal.map(|journal| journal.lines(layer, &changed)).unwrap_or_default();
         state.note(changed);
         self.publish(&mut state);
+        drop(state);
+        if let Some(journal) = journal {
+            tokio::task::block_in_place(|| journal.append(&lines));
+        }
     }
 }
 

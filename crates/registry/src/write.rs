@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolrail_core::{
-    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, ToolKey, ToolName,
+    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, StoreError, ToolKey, ToolName,
 };
 
 use crate::entry::{Entry, SourceId};
@@ -44,6 +44,8 @@ pub enum Written {
     Created,
     /// A tool of that name was replaced.
     Updated,
+    /// Not written: it is what is there already.
+    Unchanged,
     /// Not written: it has errors.
     Refused,
     /// Not written: it is good, but another one of the batch is not.
@@ -102,6 +104,8 @@ pub struct Done {
 struct Batch {
     /// What there is before.
     snapshot: Arc<Snapshot>,
+    /// Whether that is what the store has.
+    is_current: bool,
     seen: HashSet<ToolKey>,
     /// Each with the place of its registration.
     changes: Vec<(usize, Change)>,
@@ -116,8 +120,9 @@ impl Registry {
         mode: BatchMode,
         author: &Author,
     ) -> Result<(Vec<Registered>, Revision), WriteError> {
-        self.store()?;
-        let mut batch = Batch { snapshot: self.snapshot(), seen: HashSet::new(), changes: Vec::new() };
+        let is_current = self.be_current(self.store()?).await;
+        let snapshot = self.snapshot();
+        let mut batch = Batch { snapshot, is_current, seen: HashSet::new(), changes: Vec::new() };
         let mut results = tokio::task::block_in_place(|| {
             let check = |(index, registration)| self.check_registration(index, registration, &mut batch);
             registrations.into_iter().enumerate().map(check).collect::<Vec<_>>()
@@ -125,7 +130,7 @@ impl Registry {
         let any_refused = results.iter().any(|result| result.written == Written::Refused);
         if any_refused && mode == BatchMode::AllOrNothing {
             for result in &mut results {
-                if result.written != Written::Refused {
+                if !matches!(result.written, Written::Refused | Written::Unchanged) {
                     result.written = Written::HeldBack;
                 }
             }
@@ -136,6 +141,17 @@ impl Registry {
             BatchMode::EachOnItsOwn => self.write_good(batch.changes, &mut results, author).await?,
         };
         Ok((results, revision))
+    }
+
+    /// Takes over what others have written, and returns whether that could be done.
+    async fn be_current(&self, store: &Arc<dyn Store>) -> bool {
+        let Ok(revision) = store.revision().await else {
+            return false;
+        };
+        if self.snapshot().revision != revision {
+            self.refresh_store().await;
+        }
+        self.snapshot().revision >= revision
     }
 
     async fn write_batch(
@@ -204,6 +220,13 @@ impl Registry {
             return Registered { name, tenant, written: Written::Refused, problems };
         };
         let enabled = registration.settle_switch();
+        if batch.is_current
+            && let Some(name) = &name
+            && let Some(entry) = batch.snapshot.entry_of(tenant.as_deref(), name)
+            && is_there(entry, &registration, enabled)
+        {
+            return Registered { name: Some(name.clone()), tenant, written: Written::Unchanged, problems };
+        }
         let change = Change {
             tenant: tenant.clone(),
             name: finished.name.to_string(),
@@ -270,6 +293,10 @@ impl Registry {
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
         let written = self.store()?.write(changes, author).await;
+        if matches!(written, Err(StoreError::Unknown { .. })) {
+            self.refresh_store().await;
+        }
+        self.writes.note(&written);
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
         self.refresh_store().await;
         self.withdraw_unread(changes, revision);
@@ -297,6 +324,21 @@ impl Registry {
             (Some(_) | None, _) => WriteError::NotFound(name.clone()),
         })
     }
+}
+
+/// Whether a definition without a fault is in the store as it was sent, its switch included.
+fn is_there(entry: &Entry, registration: &Registration, enabled: bool) -> bool {
+    let expected = match registration.expected {
+        Expected::Anything => true,
+        Expected::Absent => false,
+        Expected::Version(version) => entry.version == Some(version),
+    };
+    expected
+        && entry.source == SourceId::Store
+        && entry.switched_on == enabled
+        && !entry.has_errors()
+        && serde_json::from_str::<Value>(&entry.document)
+            .is_ok_and(|document| document == registration.document)
 }
 
 /// Names are unique by folded case: another spelling is a mistake more often than a wish to rename.

@@ -12,6 +12,9 @@ use tokio::time::{sleep, timeout};
 /// When to look why there is no connection yet. A server that restarts is back by then, or takes longer.
 const DOUBT: Duration = Duration::from_millis(800);
 
+/// A connection that does not answer within this time is replaced: nobody may have told us that it is gone.
+const PING: Duration = Duration::from_millis(500);
+
 /// How long that look may take.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -19,7 +22,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// that fails says why.
 pub(crate) fn quiet<DB: Database>() -> PoolOptions<DB> {
     PoolOptions::new().acquire_slow_threshold(Duration::MAX).test_before_acquire(false).before_acquire(
-        |connection: &mut DB::Connection, _| Box::pin(async move { Ok(connection.ping().await.is_ok()) }),
+        |connection: &mut DB::Connection, _| {
+            Box::pin(async move { Ok(timeout(PING, connection.ping()).await.is_ok_and(|ping| ping.is_ok())) })
+        },
     )
 }
 

@@ -7,15 +7,14 @@ mod texts;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::StoreUrl;
 use crate::postgres::wrong_parameter;
-use texts::Reader;
+use texts::{Budget, ReadError, Reader};
 
-/// The longest that connecting, or reading a table, may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// The most rows that are read.
-const MOST_ROWS: usize = 200_000;
+/// How much later than its own limit a database that says nothing at all is given up.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// Columns of `mcp_tool` that hold JSON, as text or as a type of the database.
 const JSON_COLUMNS: &[&str] = &[
@@ -51,6 +50,26 @@ enum Holds {
     Json,
     Switch,
 }
+
+/// How much is read of another system's database: anything may be in it, also a view that never ends.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignLimits {
+    /// The most rows.
+    pub rows: usize,
+    /// The most bytes of all of them.
+    pub bytes: usize,
+    /// The longest time that connecting and reading may take.
+    pub time: Duration,
+}
+
+impl Default for ForeignLimits {
+    fn default() -> Self {
+        Self { rows: 200_000, bytes: 512 * 1024 * 1024, time: Duration::from_secs(60) }
+    }
+}
+
+/// Hears how many rows were read.
+pub type OnRows<'l> = &'l (dyn Fn(usize) + Send + Sync);
 
 /// What another system's database holds.
 #[derive(Debug)]
@@ -113,29 +132,52 @@ pub enum ForeignError {
     #[error("{0} has no table mcp_tool, nor RegistryTools' table tools; name the database that holds them")]
     NothingThere(String),
     /// It has more than is read.
-    #[error("{0} has more than {MOST_ROWS} tools; take them over in parts")]
-    TooMany(String),
+    #[error("{place} has more than {most}; take them over in parts, from views that hold fewer")]
+    TooMuch {
+        /// Which database.
+        place: String,
+        /// More than what.
+        most: String,
+    },
 }
 
-/// Reads the tools in that database.
-pub async fn read_foreign(url: &StoreUrl) -> Result<Foreign, ForeignError> {
+/// Reads the tools in that database within those limits. What takes longer is broken off, there too.
+pub async fn read_foreign(
+    url: &StoreUrl,
+    limits: ForeignLimits,
+    tell: OnRows<'_>,
+) -> Result<Foreign, ForeignError> {
     let place = url.to_string();
+    let began = Instant::now();
     let late = || ForeignError::Unreadable {
         place: place.clone(),
-        fault: format!("it did not answer within {} seconds", PATIENCE.as_secs()),
+        fault: format!(
+            "reading it did not end within {} seconds; a table or view there may have no end",
+            limits.time.as_secs_f32()
+        ),
     };
-    tokio::time::timeout(PATIENCE, read(url, &place)).await.map_err(|_| late())?
+    let silent = limits.time + SILENCE;
+    match tokio::time::timeout(silent, read(url, &place, Budget { limits, tell })).await {
+        Err(_) => Err(late()),
+        // What the database says when it is broken off means nothing to people.
+        Ok(Err(ForeignError::Unreadable { .. })) if began.elapsed() >= limits.time => Err(late()),
+        Ok(read) => read,
+    }
 }
 
-async fn read(url: &StoreUrl, place: &str) -> Result<Foreign, ForeignError> {
-    let unreadable =
-        |error: sqlx::Error| ForeignError::Unreadable { place: place.to_owned(), fault: texts::told(&error) };
+async fn read(url: &StoreUrl, place: &str, budget: Budget<'_>) -> Result<Foreign, ForeignError> {
+    let unreadable = |error: ReadError| match error {
+        ReadError::Sql(error) => {
+            ForeignError::Unreadable { place: place.to_owned(), fault: texts::told(&error) }
+        }
+        ReadError::TooMuch(most) => ForeignError::TooMuch { place: place.to_owned(), most },
+    };
     if let StoreUrl::Postgres(url) = url
         && let Some(fault) = wrong_parameter(url)
     {
         return Err(ForeignError::Unreadable { place: place.to_owned(), fault });
     }
-    let mut reader = Reader::open(url).await.map_err(unreadable)?;
+    let mut reader = Reader::open(url, budget.limits.time).await.map_err(unreadable)?;
     let columns = reader.columns("mcp_tool").await.map_err(unreadable)?;
     let has = |column: &str| columns.iter().any(|known| known == column);
     let mut left_alone = Vec::new();
@@ -143,7 +185,7 @@ async fn read(url: &StoreUrl, place: &str) -> Result<Foreign, ForeignError> {
         let common = ["name", "enabled", "tenant_id", "config_json"];
         let all: Vec<&'static str> = common.iter().chain(TEXT_COLUMNS).chain(JSON_COLUMNS).copied().collect();
         let form = if has("config_json") { ForeignForm::McpTool } else { ForeignForm::FullMcpTool };
-        (form, reader.texts("mcp_tool", chosen(&columns, &all), MOST_ROWS + 1).await)
+        (form, reader.texts("mcp_tool", chosen(&columns, &all), budget).await)
     } else {
         let columns = reader.columns("tools").await.map_err(unreadable)?;
         if !["name", "description", "use_frequency"]
@@ -156,13 +198,10 @@ async fn read(url: &StoreUrl, place: &str) -> Result<Foreign, ForeignError> {
             left_alone.push("the table api_keys: keys are not taken over, make new ones".to_owned());
         }
         let all: Vec<&'static str> = REGISTRY_TOOLS.iter().map(|(column, _)| *column).collect();
-        (ForeignForm::RegistryTools, reader.texts("tools", chosen(&columns, &all), MOST_ROWS + 1).await)
+        (ForeignForm::RegistryTools, reader.texts("tools", chosen(&columns, &all), budget).await)
     };
     let rows = rows.map_err(unreadable)?;
     reader.close().await;
-    if rows.len() > MOST_ROWS {
-        return Err(ForeignError::TooMany(place.to_owned()));
-    }
     let tools = rows.into_iter().map(|row| tool_of(form, row)).collect();
     Ok(Foreign { form, tools, left_alone })
 }

@@ -3,6 +3,7 @@
 
 mod acquire;
 mod foreign;
+mod json;
 mod learnt;
 mod mysql;
 mod postgres;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use toolrail_core::{Store, StoreError};
 
-pub use foreign::{Foreign, ForeignError, ForeignForm, ForeignTool, read_foreign};
+pub use foreign::{Foreign, ForeignError, ForeignForm, ForeignLimits, ForeignTool, OnRows, read_foreign};
 pub use sqlite::SqliteStore;
 pub use url::{StoreUrl, WrongUrl};
 
@@ -33,6 +34,7 @@ impl StoreUrl {
 pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     match url {
         StoreUrl::Sqlite(file) => Ok(Arc::new(SqliteStore::open(file).await?)),
+        StoreUrl::Json(file) => Ok(Arc::new(json::JsonStore::open(file).await?)),
         StoreUrl::Memory => Ok(Arc::new(SqliteStore::open_in_memory().await?)),
         StoreUrl::Postgres(url) => postgres::open(url).await,
         StoreUrl::Mysql(url) => mysql::open(url).await,

@@ -1,4 +1,4 @@
-//! Which store: `postgres://…`, `mysql://…`, `sqlite:FILE`, `memory:`. Never shown with its password.
+//! Which store: `postgres://…`, `mysql://…`, `sqlite:FILE`, `json:FILE`, `memory:`. Never shown with its password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,6 +10,8 @@ use url::Url;
 pub enum StoreUrl {
     /// A file of SQLite.
     Sqlite(PathBuf),
+    /// A readable JSON file.
+    Json(PathBuf),
     /// Nothing that outlives the process.
     Memory,
     /// A PostgreSQL server.
@@ -21,7 +23,7 @@ pub enum StoreUrl {
 /// Why a text names no store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0}; write postgres://user:password@host:5432/database, mysql://user:password@host:3306/database, sqlite:FILE or memory:"
+    "{0}; write postgres://user:password@host:5432/database, mysql://user:password@host:3306/database, sqlite:FILE, json:FILE or memory:"
 )]
 pub struct WrongUrl(String);
 
@@ -42,6 +44,10 @@ impl std::str::FromStr for StoreUrl {
                 _ => Err(WrongUrl("memory: has nothing behind it".into())),
             },
             "sqlite" => file(rest),
+            "json" => match rest.strip_prefix("//").unwrap_or(rest) {
+                "" => Err(WrongUrl("json: needs a file".into())),
+                file => Ok(Self::Json(file.into())),
+            },
             other => Err(WrongUrl(format!("there is no kind of store {other:?}"))),
         }
     }
@@ -73,6 +79,7 @@ impl fmt::Display for StoreUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(file) => write!(formatter, "sqlite {}", file.display()),
+            Self::Json(file) => write!(formatter, "json {}", file.display()),
             Self::Memory => formatter.write_str("memory"),
             Self::Postgres(url) | Self::Mysql(url) => formatter.write_str(&without_password(url)),
         }
@@ -109,6 +116,8 @@ mod tests {
         assert!(shown("sqlite:t.db?mode=rwc").contains("no options"));
         assert!(shown("memory:t.db").contains("nothing behind it"));
         assert!(shown("sqlite:").contains("needs a file"));
+        assert_eq!(shown("json:a/tools.json"), "json a/tools.json json a/tools.json");
+        assert!(shown("json:").contains("needs a file"));
         for text in [
             "mysql://vanna:vanpass@127.0.0.1:3307/tools",
             "mariadb://vanna:vanpass@h/t?ssl-mode=disabled",

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, Caller, LogLevel, Questions, ToolName, Unanswered, async_trait};
+use toolrail_core::{CallError, Caller, Kept, LogLevel, Questions, ToolName, Unanswered, async_trait};
 
 use crate::ask;
 use crate::{Context, ToolError, ToolOutput};
@@ -116,6 +116,10 @@ impl Caller for Nested<'_> {
 
     fn conversation(&self) -> Option<&str> {
         self.caller().conversation()
+    }
+
+    fn keep(&self, name: &str, make: &mut dyn FnMut() -> Kept) -> bool {
+        self.caller().keep(name, make)
     }
 
     fn group(&self) -> Option<&str> {

@@ -242,6 +242,7 @@ fn copy_of(offer: &Offer) -> Offer {
         prompts: offer.prompts.clone(),
         resources: offer.resources.clone(),
         templates: offer.templates.clone(),
+        ..Offer::default()
     }
 }
 

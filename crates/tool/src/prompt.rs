@@ -103,7 +103,7 @@ impl Prompt {
             handler: self.handler,
             offering,
         };
-        Offered { key: self.name, entry: Value::Object(entry), executor: Arc::new(executor) }
+        Offered { key: self.name, entry: Value::Object(entry).into(), executor: Arc::new(executor) }
     }
 }
 

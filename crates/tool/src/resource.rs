@@ -172,7 +172,7 @@ impl Parts {
         entry.extend(self.entry);
         let executor =
             NativeResource { mime: self.mime, completers: self.completers, handler: self.handler, offering };
-        Offered { key, entry: Value::Object(entry), executor: Arc::new(executor) }
+        Offered { key, entry: Value::Object(entry).into(), executor: Arc::new(executor) }
     }
 }
 

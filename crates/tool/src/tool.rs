@@ -195,7 +195,7 @@ impl Tool {
         }
         Ok(OfferedTool {
             name,
-            entry: Value::Object(entry),
+            entry: Value::Object(entry).into(),
             executor: Arc::new(NativeTool { handler: self.handler, timeout: self.timeout, offering }),
             arguments: ArgumentCheck::Here,
             tasks: self.tasks,

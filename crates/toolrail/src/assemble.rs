@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
-    Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission, Principal,
-    Problem, Retention, Secrets, Severity, Store, ToolName, Tools, async_trait,
+    Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
+    Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Services};
@@ -50,7 +50,7 @@ impl Assembly {
 }
 
 /// Definitions that come with the program, and the secrets they need.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct BuiltIn {
     pub(crate) description: String,
     pub(crate) documents: Vec<Value>,
@@ -64,6 +64,16 @@ pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> 
     put_together(settings, opened, built_in).await
 }
 
+/// The same on the store of `before`, for settings that have changed.
+pub(crate) async fn assemble_again(
+    settings: &Settings,
+    before: &Assembly,
+    built_in: Option<BuiltIn>,
+) -> anyhow::Result<Assembly> {
+    let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
+    put_together(settings, Opened { store, spare, missing: None }, built_in).await
+}
+
 /// The same for one command on a store, which must be there.
 pub(crate) async fn assemble_offline(settings: &Settings) -> anyhow::Result<Assembly> {
     let store = store_choice::open(settings).await?;
@@ -75,6 +85,7 @@ async fn put_together(
     opened: Opened,
     built_in: Option<BuiltIn>,
 ) -> anyhow::Result<Assembly> {
+    Account::of_process().allow(settings.memory.0);
     let Opened { store, spare, missing } = opened;
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store)))];
     for folder in &settings.tools {
@@ -85,7 +96,9 @@ async fn put_together(
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
-    let runtime = runtime(settings, secrets)?;
+    // What comes with the program is for a service on this machine.
+    let here = Binding { hosts: HostPattern::loopback(), programs: false };
+    let runtime = runtime(settings, secrets, Some(&here))?;
     let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
@@ -99,6 +112,7 @@ async fn put_together(
         .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_default_method(settings.search.default_method)
         .with_natives(vec![("native tools".to_owned(), toolrail_tool::native())])
+        .with_on_broken(settings.on_broken)
         .with_progress(bar.listener());
     if let Some(semantic) = &settings.search.semantic {
         registry = registry.with_embedder(semantic::embedder(semantic, &settings.data, &runtime));
@@ -107,8 +121,8 @@ async fn put_together(
         registry = registry.with_fallback(&spare.definitions);
     }
     let registry = if settings.endpoints.any_discovery() {
-        let method = settings.search.default_method;
-        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak, method)))
+        let (method, language) = (settings.search.default_method, settings.language);
+        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak, method, language)))
     } else {
         Arc::new(registry)
     };
@@ -155,8 +169,9 @@ impl Tools for OwnTools {
 }
 
 /// Compiles definitions of every kind with what the settings supply: secrets, variables and services.
-pub(crate) fn compiler(settings: &Settings) -> anyhow::Result<Compiler> {
-    Ok(compiler_on(&runtime(settings, Vec::new())?))
+/// Those that are `assumed` may go anywhere: nothing is sent.
+pub(crate) fn compiler(settings: &Settings, assumed: Vec<(String, String)>) -> anyhow::Result<Compiler> {
+    Ok(compiler_on(&runtime(settings, assumed, None)?))
 }
 
 fn compiler_on(runtime: &Runtime) -> Compiler {
@@ -164,11 +179,14 @@ fn compiler_on(runtime: &Runtime) -> Compiler {
     Compiler::new(form, Box::new(toolrail_policies::wrap))
 }
 
-/// What kinds run with. `given` secrets hold unless the environment has them too.
-fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<Runtime> {
-    // What comes with the program is for a service on this machine.
-    let here = || Binding { hosts: HostPattern::loopback(), programs: false };
-    let of_program: Vec<(String, Binding)> = given.iter().map(|(key, _)| (key.clone(), here())).collect();
+/// What kinds run with. `given` secrets hold unless the environment has them too, and may go where `binding` says.
+fn runtime(
+    settings: &Settings,
+    given: Vec<(String, String)>,
+    binding: Option<&Binding>,
+) -> anyhow::Result<Runtime> {
+    let of_program = given.iter().filter_map(|(key, _)| Some((key.clone(), binding?.clone())));
+    let of_program: Vec<(String, Binding)> = of_program.collect();
     let given = given.into_iter().map(|(key, value)| (format!("{}{key}", Secrets::PREFIX), value));
     let listed: Vec<String> = settings.secrets.iter().map(|secret| secret.name.clone()).collect();
     let bindings = settings.secrets.iter();
@@ -228,6 +246,7 @@ fn limits(settings: &Settings) -> RegistryLimits {
     let defaults = RegistryLimits::default();
     RegistryLimits {
         page_tools: settings.page_size.unwrap_or(defaults.page_tools),
+        look: settings.look,
         poll: settings.poll,
         window: settings.refresh_window,
         ..defaults

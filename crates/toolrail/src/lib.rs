@@ -13,6 +13,7 @@ mod config;
 mod demo;
 mod http;
 mod identity;
+mod memory;
 mod print;
 mod progress;
 mod semantic;

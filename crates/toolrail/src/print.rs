@@ -33,6 +33,28 @@ pub(crate) fn aside(text: impl AsRef<str>) {
     }
 }
 
+/// Which word a message on standard error begins with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// Something failed.
+    Error,
+    /// What to do about it.
+    Hint,
+}
+
+/// Writes `error: …` or the like to standard error, its first word in colour where somebody looks at it and has not asked for
+/// none.
+pub(crate) fn told(tone: Tone, text: impl AsRef<str>) {
+    let (word, code) = match tone {
+        Tone::Error => ("error:", "1;31"),
+        Tone::Hint => ("hint:", "1;36"),
+    };
+    if !person_reads_notes() || is_plain() {
+        return note(format!("{word} {}", text.as_ref()));
+    }
+    write_note(&format!("\u{1b}[{code}m{word}\u{1b}[0m {}", visible(text.as_ref())));
+}
+
 /// What a line of a comparison tells.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tint {
@@ -159,6 +181,9 @@ pub(crate) enum Overlong {
     Wrap,
 }
 
+/// The widest column that is never broken, the last one excepted.
+const WIDEST_UNBROKEN: u16 = 64;
+
 /// The most characters of a cell. Laying out takes time that grows faster than the text.
 const LONGEST_CELL: usize = 2_000;
 
@@ -198,9 +223,15 @@ fn laid_out<const COLUMNS: usize>(
     table.set_truncation_indicator("…");
     if let Some(width) = width.filter(|width| *width > 0) {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        let others = table.column_max_content_widths();
-        let others = others.iter().take(COLUMNS - 1);
-        let others = others.fold(0_u16, |sum, width| sum.saturating_add(*width).saturating_add(2));
+        let widths = table.column_max_content_widths();
+        let widths = &widths[..COLUMNS - 1];
+        // A time or a name that is broken in two is worse than a line that is too long.
+        for (index, _) in widths.iter().enumerate().filter(|(_, width)| **width <= WIDEST_UNBROKEN) {
+            if let Some(column) = table.column_mut(index) {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        let others = widths.iter().fold(0_u16, |sum, width| sum.saturating_add(*width).saturating_add(2));
         if let Some(last) = table.column_mut(COLUMNS - 1) {
             let room = width.saturating_sub(others).max(20);
             last.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(room)));
@@ -284,6 +315,17 @@ mod tests {
         let unknown = laid_out(["NAME", "DESCRIPTION"], rows(), Overlong::Cut, None);
         assert_eq!(laid_out(["NAME", "DESCRIPTION"], rows(), Overlong::Cut, Some(0)), unknown);
         assert!(unknown.contains("what it does what it does what it does"), "{unknown}");
+    }
+
+    #[test]
+    fn a_time_is_in_one_piece_however_narrow_the_terminal() {
+        let time = "2026-11-16T08:54:11.499Z";
+        let rows = vec![["12", time, "somebody", "updated"].map(str::to_owned)];
+        for width in [20, 40, 60] {
+            let text =
+                laid_out(["REVISION", "WHEN", "WHO", "WHAT"], rows.clone(), Overlong::Cut, Some(width));
+            assert!(text.contains(time) && text.contains("somebody"), "{text}");
+        }
     }
 
     #[test]

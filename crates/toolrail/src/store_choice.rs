@@ -97,7 +97,7 @@ fn with_password(url: StoreUrl, file: Option<&Path>) -> anyhow::Result<StoreUrl>
     Ok(match url {
         StoreUrl::Postgres(url) => StoreUrl::Postgres(filled(url, file)?),
         StoreUrl::Mysql(url) => StoreUrl::Mysql(filled(url, file)?),
-        StoreUrl::Sqlite(_) | StoreUrl::Memory => url,
+        StoreUrl::Sqlite(_) | StoreUrl::Json(_) | StoreUrl::Memory => url,
     })
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::place::{Address, Anchors, Place};
 use super::{Violation, escape};
 
 const MOST: u64 = 100_000;
@@ -14,36 +15,12 @@ const DEEPEST: usize = 400;
 
 /// Refuses a schema whose references expand too far, naming the part at which they do.
 pub(super) fn check(schema: &Value) -> Result<(), Violation> {
-    let mut anchors = HashMap::new();
-    find_anchors(Place { value: schema, base: schema }, &mut anchors);
-    let mut expansion = Expansion { anchors, counted: HashMap::new() };
-    expansion.count(Place { value: schema, base: schema }, &mut String::new(), 0).map(drop)
+    let mut expansion = Expansion { anchors: Anchors::of(schema), counted: HashMap::new() };
+    expansion.count(Place::root(schema), &mut String::new(), 0).map(drop)
 }
-
-/// A schema, and the one with an `$id` around it, from which its references start.
-#[derive(Clone, Copy)]
-struct Place<'s> {
-    value: &'s Value,
-    base: &'s Value,
-}
-
-impl<'s> Place<'s> {
-    /// This place, or the start of a resource of its own.
-    fn entered(self) -> Self {
-        let id = self.value.get("$id").and_then(Value::as_str);
-        let own = id.is_some_and(|id| !id.starts_with('#'));
-        if own { Self { base: self.value, ..self } } else { self }
-    }
-
-    fn inner(self, value: &'s Value) -> Self {
-        Self { value, ..self }
-    }
-}
-
-type Address = *const Value;
 
 struct Expansion<'s> {
-    anchors: HashMap<(Address, &'s str), Place<'s>>,
+    anchors: Anchors<'s>,
     /// What a target comes to; nothing while it is being counted, so that a cycle counts once.
     counted: HashMap<Address, Option<u64>>,
 }
@@ -101,7 +78,7 @@ impl<'s> Expansion<'s> {
         pointer: &str,
         depth: usize,
     ) -> Result<u64, Violation> {
-        let Some(place) = self.find(target, from) else {
+        let Some(place) = self.anchors.find(target, from) else {
             return Ok(1);
         };
         let address: Address = place.value;
@@ -123,49 +100,6 @@ impl<'s> Expansion<'s> {
         self.counted.insert(address, Some(total));
         Ok(total)
     }
-
-    /// The schema that a local reference leads to.
-    fn find(&self, target: &str, from: Place<'s>) -> Option<Place<'s>> {
-        let fragment = percent_decode(target.strip_prefix('#')?);
-        if fragment.is_empty() || fragment.starts_with('/') {
-            return from.base.pointer(&fragment).map(|value| Place { value, base: from.base });
-        }
-        self.anchors.get(&(std::ptr::from_ref(from.base), fragment.as_str())).copied()
-    }
-}
-
-fn find_anchors<'s>(place: Place<'s>, anchors: &mut HashMap<(Address, &'s str), Place<'s>>) {
-    let place = place.entered();
-    match place.value {
-        Value::Array(items) => items.iter().for_each(|item| find_anchors(place.inner(item), anchors)),
-        Value::Object(members) => {
-            for (key, member) in members {
-                let name = member.as_str().map(|name| name.trim_start_matches('#'));
-                if let ("$anchor" | "$dynamicAnchor" | "$id", Some(name)) = (key.as_str(), name) {
-                    anchors.insert((std::ptr::from_ref(place.base), name), place);
-                }
-                find_anchors(place.inner(member), anchors);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn percent_decode(fragment: &str) -> String {
-    let bytes = fragment.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let escape = fragment.get(at + 1..at + 3).filter(|_| bytes[at] == b'%');
-        if let Some(byte) = escape.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            out.push(byte);
-            at += 3;
-        } else {
-            out.push(bytes[at]);
-            at += 1;
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn too_many(pointer: &str) -> Violation {

@@ -14,6 +14,17 @@ pub enum StoreError {
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// It was lost in the middle of a write, and could not be asked what became of that.
+    #[error(
+        "whether the store {store} made the change is not known: {source}; read back what is there before you make it again"
+    )]
+    Unknown {
+        /// Which store, without credentials.
+        store: String,
+        /// What its driver said.
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// It does not take what was to be written: a rule of its table, or of its database, forbids it.
     #[error(
         "the store {store} refused the change: {reason}; change the definition, or that rule of the table mcp_tool"

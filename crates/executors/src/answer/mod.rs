@@ -1,7 +1,6 @@
 //! From an upstream's answer to the result of a tool. A status of 4xx or 5xx is a failed call; anything else becomes a
 //! payload by its content type (`content`), and a `responseMapping` (`path`, `template`) works on that payload.
 
-mod capped;
 mod content;
 mod path;
 mod status;
@@ -11,13 +10,19 @@ use std::sync::Arc;
 
 use http::header;
 use serde_json::{Map, Value};
-use toolrail_core::{ArgumentUse, CallError, ErrorCode, Outcome, Problems, ResponseMapping};
+use toolrail_core::{
+    ArgumentUse, CallError, ErrorCode, Json, Outcome, Outline, Problems, ResponseMapping, Share, ToolResult,
+};
 
+use crate::meter::{Allowance, Meter};
+use crate::offload::{Lost, MOST_INLINE, offload};
 use crate::outbound::Incoming;
 
 const TEMPLATE: &str = "/responseMapping/template";
-/// Larger answers are mapped on a thread of their own.
-const MOST_INLINE: usize = 64 << 10;
+/// Answers that are passed on are only looked through, which is quick.
+const MOST_PASSED_INLINE: usize = 512 << 10;
+/// What an answer may have for a mapping to look into it.
+const MOST_VALUES: usize = 3_000_000;
 
 /// What a tool makes of its upstream's answers, compiled.
 #[derive(Debug)]
@@ -75,41 +80,97 @@ impl Answer {
 
     /// The tool's result. `arguments` are the call's, for a mapping that names them.
     pub async fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
-        if matches!(*self.mapping, Mapping::Passthrough) || incoming.body.len() <= MOST_INLINE {
-            return self.mapping.outcome(incoming, arguments);
+        let passes = matches!(*self.mapping, Mapping::Passthrough);
+        if passes && incoming.body.len() <= MOST_PASSED_INLINE {
+            return self
+                .mapping
+                .outcome(incoming, arguments, &mut Meter::new(Allowance::SMALL))
+                .or_else(Ended::into);
+        }
+        if !passes && incoming.body.len() <= MOST_INLINE {
+            let mapped = self.mapping.outcome(incoming.clone(), arguments, &mut Meter::new(Allowance::SMALL));
+            // What takes longer than may be taken here starts over where it may.
+            if !matches!(mapped, Err(Ended::Spent(_))) {
+                return mapped.or_else(Ended::into);
+            }
         }
         let (mapping, arguments) = (Arc::clone(&self.mapping), arguments.clone());
-        // Nothing can stop a mapping before its own bounds do; here it keeps neither other calls nor the deadline waiting.
-        tokio::task::spawn_blocking(move || mapping.outcome(incoming, &arguments))
-            .await
-            .unwrap_or_else(|_| Err(unusable("responseMapping did not come to an end".into())))
+        // What a mapping makes is about as large as what it is made of.
+        let held = Share::current().hold(2 * incoming.body.len())?;
+        let mapped = offload(move |stop| {
+            let _held = held;
+            mapping.outcome(incoming, &arguments, &mut Meter::stopped_by(Allowance::LARGE, stop))
+        });
+        match mapped.await {
+            Ok(mapped) => mapped.or_else(Ended::into),
+            Err(Lost) => Err(unusable("responseMapping did not come to an end".into())),
+        }
     }
 }
 
+/// A result, or why there is none.
+type Mapped = Result<ToolResult, Ended>;
+
+/// Why there is no result.
+#[derive(Debug)]
+enum Ended {
+    Failed(CallError),
+    /// It took more than it was allowed to.
+    Spent(CallError),
+}
+
+impl From<CallError> for Ended {
+    fn from(error: CallError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Ended {
+    fn into(self) -> Outcome {
+        match self {
+            Self::Failed(error) | Self::Spent(error) => Err(error),
+        }
+    }
+}
+
+/// Where the values of an answer are.
+fn outline<'j>(json: &'j Json, place: &str, meter: &mut Meter) -> Result<Outline<'j>, Ended> {
+    let outline = Outline::of(json, MOST_VALUES).map_err(|many| {
+        unusable(format!("responseMapping cannot be applied to the answer of {place}: {many}"))
+    })?;
+    meter.take(outline.size() * 16).map_err(|spent| {
+        Ended::Spent(unusable(format!(
+            "responseMapping takes too much {} with the answer of {place}",
+            spent.word()
+        )))
+    })?;
+    Ok(outline)
+}
+
 impl Mapping {
-    fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>) -> Outcome {
+    fn outcome(&self, incoming: Incoming, arguments: &Map<String, Value>, meter: &mut Meter) -> Mapped {
         if let Some(failure) = status::failure(&incoming) {
-            return Err(failure);
+            return Err(failure.into());
         }
         check_encoding(&incoming)?;
         if matches!(self, Self::Passthrough) {
-            return content::result(incoming);
+            return Ok(content::result(incoming)?);
         }
         if let Some(cut) = incoming.cut {
-            return Err(unusable(format!(
+            return Err(Ended::Failed(unusable(format!(
                 "the answer of {} was cut at {}, so responseMapping cannot work on it; raise maxResponseBytes or ask the upstream for less",
                 incoming.place(),
                 content::extent(cut, incoming.body.len()),
-            )));
+            ))));
         }
         let status = incoming.status;
         let place = incoming.place();
         let result = content::result(incoming)?;
         match self {
             Self::Passthrough => Ok(result),
-            Self::Path(path) => path.apply(result, &place),
+            Self::Path(path) => path.apply(result, &place, meter),
             Self::Template(template) => {
-                template.apply(result, &template::Scope { arguments, status, place: &place })
+                template.apply(result, &template::Scope { arguments, status, place: &place }, meter)
             }
         }
     }

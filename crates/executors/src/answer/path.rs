@@ -1,13 +1,18 @@
-//! `responseMapping` of type `jsonPath`: the part of the answer that an expression (RFC 9535) selects.
+//! `responseMapping` of type `jsonPath`: the part of the answer that an expression (RFC 9535) selects, as the upstream wrote
+//! it.
 
-use serde_json::Value;
-use serde_json_path::JsonPath;
-use toolrail_core::{CallError, Json, Outcome, Payload, ToolResult};
-
-use super::capped::Capped;
-use super::unusable;
-
+mod ast;
 mod limits;
+mod parse;
+mod pattern;
+mod select;
+
+use bytes::Bytes;
+use toolrail_core::{CallError, Json, Outline, Part, Payload, ToolResult};
+
+use super::{Ended, Mapped, outline, unusable};
+use crate::meter::Meter;
+use select::{Failed, Selecting};
 
 /// What a mapping may select: a path with several selectors can name the same value many times.
 const MOST_NODES: usize = 100_000;
@@ -16,9 +21,8 @@ const MOST_BYTES: usize = 8 << 20;
 /// A compiled expression.
 #[derive(Debug)]
 pub(super) struct Path {
-    query: JsonPath,
+    query: ast::Query,
     written: String,
-    singular: bool,
 }
 
 impl Path {
@@ -26,24 +30,21 @@ impl Path {
         if !written.starts_with('$') {
             return Err(format!("{written:?} must start with $, as in {}", rooted(written)));
         }
-        let bare = without_quoted(written);
-        limits::check(written, &bare)?;
-        let query = JsonPath::parse(written).map_err(|fault| {
+        limits::check(written, &without_quoted(written))?;
+        let query = parse::parse(written).map_err(|wrong| {
             format!(
                 "{written:?} is not a JSONPath (RFC 9535): {} at character {}; an example is $.data.items[*].name",
-                fault.message(),
-                fault.position()
+                wrong.words,
+                written[..wrong.at].chars().count() + 1
             )
         })?;
-        // What is left are names and indices, which select at most one value each.
-        let singular = !bare.contains("..") && !bare.contains(['*', '?', ':', ',']);
-        Ok(Self { query, written: written.to_owned(), singular })
+        Ok(Self { query, written: written.to_owned() })
     }
 
     /// The one value that a path of names and indices leads to, or the list of all values that any other path selects.
     /// Where the path leads nowhere, the result is null or the empty list, and a note says so: the call itself has
     /// been carried out and has not failed.
-    pub(super) fn apply(&self, mut result: ToolResult, place: &str) -> Outcome {
+    pub(super) fn apply(&self, mut result: ToolResult, place: &str, meter: &mut Meter) -> Mapped {
         let nothing = format!("responseMapping {} selected nothing in the answer", self.written);
         let json = match &result.payload {
             Payload::Json(json) => json,
@@ -52,29 +53,30 @@ impl Path {
                 return Ok(result);
             }
             Payload::Text(_) | Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
-                return Err(unusable(format!(
+                return Err(Ended::Failed(unusable(format!(
                     "the answer of {place} is not JSON, so responseMapping {} cannot be applied to it",
                     self.written
-                )));
+                ))));
             }
         };
-        let tree = tree(json, place)?;
-        let nodes = self.query.query(&tree);
-        let empty = nodes.is_empty();
-        let selected = if self.singular {
-            Json::from_value(nodes.first().unwrap_or(&Value::Null))
+        let outline: Outline<'_> = outline(json, place, meter)?;
+        let nodes =
+            Selecting::new(outline.root(), meter).all(&self.query).map_err(|failed| self.failed(&failed))?;
+        let selected = if self.query.is_singular() {
+            nodes.first().map_or("null", |node| node.raw()).to_owned()
         } else {
-            self.listed(&nodes.all(), json.bytes().len())?
+            self.listed(&nodes, json.bytes().len())?
         };
-        if empty {
+        if nodes.is_empty() {
             result.notes.push(nothing);
         }
+        let selected = Json::parse(Bytes::from(selected)).map_err(|fault| unusable(fault.to_string()))?;
         result.payload = Payload::Json(selected);
         Ok(result)
     }
 
     /// The selected values as a list, which is never larger than the answer it comes from or the bound.
-    fn listed(&self, nodes: &[&Value], answer: usize) -> Result<Json, CallError> {
+    fn listed(&self, nodes: &[Part<'_>], answer: usize) -> Result<String, CallError> {
         let written = &self.written;
         if nodes.len() > MOST_NODES {
             let found = nodes.len();
@@ -83,11 +85,33 @@ impl Path {
             )));
         }
         let most = MOST_BYTES.max(answer);
-        let mut out = Capped::new(most);
-        serde_json::to_writer(&mut out, nodes).map_err(|_| {
-            unusable(format!("responseMapping {written} selected more than {most} bytes; select less"))
-        })?;
-        Json::parse(out.into_bytes().into()).map_err(|fault| unusable(fault.to_string()))
+        let length: usize = nodes.iter().map(|node| node.raw().len() + 1).sum();
+        if length > most {
+            return Err(unusable(format!(
+                "responseMapping {written} selected more than {most} bytes; select less"
+            )));
+        }
+        let mut out = String::with_capacity(length + 2);
+        out.push('[');
+        for (index, node) in nodes.iter().enumerate() {
+            out.push_str(if index == 0 { "" } else { "," });
+            out.push_str(node.raw());
+        }
+        out.push(']');
+        Ok(out)
+    }
+
+    fn failed(&self, failed: &Failed) -> Ended {
+        let written = &self.written;
+        match failed {
+            Failed::Spent(spent) => Ended::Spent(unusable(format!(
+                "responseMapping {written} takes too much {} with this answer; select less",
+                spent.word()
+            ))),
+            Failed::LongText => Ended::Failed(unusable(format!(
+                "responseMapping {written} matches a pattern with a text of more than 65536 bytes, which is not supported; select less"
+            ))),
+        }
     }
 }
 
@@ -99,13 +123,6 @@ fn rooted(written: &str) -> String {
         path if path.starts_with(['.', '[']) => format!("${path}"),
         path => format!("$.{path}"),
     }
-}
-
-/// The answer as a tree; refused where it is nested deeper than can be handled without risk.
-pub(super) fn tree(json: &Json, place: &str) -> Result<Value, CallError> {
-    serde_json::from_slice(json.bytes()).map_err(|fault| {
-        unusable(format!("responseMapping cannot be applied to the answer of {place}: {fault}"))
-    })
 }
 
 /// The expression without its quoted names.
@@ -124,3 +141,6 @@ fn without_quoted(written: &str) -> String {
     }
     bare
 }
+
+#[cfg(test)]
+mod facts;

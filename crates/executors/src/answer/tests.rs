@@ -43,12 +43,17 @@ fn template(text: &str) -> ResponseMapping {
 }
 
 fn outcome(mapping: &ResponseMapping, incoming: Incoming) -> Outcome {
+    outcome_within(mapping, incoming, Allowance::LARGE)
+}
+
+fn outcome_within(mapping: &ResponseMapping, incoming: Incoming, allowance: Allowance) -> Outcome {
     let mut problems = Problems::default();
     let answer = Answer::compile(mapping, &mut problems);
     let problems = problems.into_list(None, str::to_owned);
     let arguments = json!({"city": "Köln", "n": 3});
     let answer = answer.unwrap_or_else(|| panic!("{problems:?}"));
-    answer.mapping.outcome(incoming, arguments.as_object().unwrap())
+    let mut meter = Meter::new(allowance);
+    answer.mapping.outcome(incoming, arguments.as_object().unwrap(), &mut meter).or_else(Ended::into)
 }
 
 fn passed(incoming: Incoming) -> ToolResult {
@@ -118,6 +123,16 @@ fn json_that_is_none_is_given_as_text_with_a_note() {
     let result = passed(incoming("application/json;charset=gbk", &b"{\"a\":\"\xC4\xE3\xBA\xC3\""[..]));
     assert_eq!(result.notes.len(), 2);
     assert!(result.notes[1].contains("declared as gbk"), "{:?}", result.notes);
+}
+
+#[test]
+fn json_nested_too_deep_for_others_is_given_as_text_with_a_note() {
+    let deep = "[".repeat(121) + &"]".repeat(121);
+    let result = passed(incoming("application/json", deep.clone()));
+    assert_eq!(shown(&result), format!("text {deep}"));
+    let note =
+        "the upstream declared JSON but the body is nested deeper than 120 levels; it is given as text";
+    assert_eq!(result.notes, [note]);
 }
 
 #[test]
@@ -279,7 +294,7 @@ fn a_mapping_is_not_applied_to_what_it_cannot_fit() {
     for (mapping, answer, words) in [
         (path("$.a"), incoming("text/plain", "{\"a\":1}"), "is not JSON"),
         (path("$.a"), incoming("application/json", "{broken"), "is not JSON"),
-        (path("$.a"), incoming("application/json", deep), "recursion limit exceeded"),
+        (path("$.a"), incoming("application/json", deep), "is not JSON"),
         (path("$.a"), cut("application/json", "{\"a\"", Some(9)), "was cut at 4 of 9 bytes"),
         (template("{{ result }}"), cut("text/plain", "abc", None), "was cut at 3 bytes"),
         (template("{{ result }}"), incoming("image/png", "abc"), "neither JSON nor text"),
@@ -337,7 +352,7 @@ fn a_template_that_fails_says_where_and_why() {
             "{{ (['\"' * 9000] * 100)|tojson|tojson|tojson|tojson|tojson|tojson|tojson|tojson }}",
             "the result is too large",
         ),
-        ("{{ range(10000)|join('b' * 100000) }}", "grew beyond"),
+        ("{{ range(10000)|join('b' * 100000) }}", "the result is too large"),
     ] {
         let error = refused(&template(text), incoming("application/json", WEATHER));
         assert_eq!(error.code, ErrorCode::UpstreamInvalid);
@@ -502,7 +517,8 @@ fn what_is_accepted_fits_the_stack() {
         for text in chains {
             let mut problems = Problems::default();
             if let Some(answer) = Answer::compile(&template(&text), &mut problems) {
-                drop(answer.mapping.outcome(incoming("application/json", WEATHER), &Map::new()));
+                let mut meter = Meter::new(Allowance::LARGE);
+                drop(answer.mapping.outcome(incoming("application/json", WEATHER), &Map::new(), &mut meter));
             }
         }
         for expression in ["!(", "(", "["] {
@@ -516,7 +532,7 @@ fn what_is_accepted_fits_the_stack() {
 
 #[tokio::test]
 async fn a_long_mapping_of_a_large_answer_keeps_no_deadline_waiting() {
-    let mapping = template("{% for a in range(9) %}{{ result|sort|length }}{% endfor %}");
+    let mapping = template("{% for a in range(2) %}{{ result|sort|length }}{% endfor %}");
     let answer = Answer::compile(&mapping, &mut Problems::default()).unwrap();
     let body = format!("[{}0]", "1,0,".repeat(100_000));
     // On a runtime of one thread, a mapping that ran here would be done before the deadline is looked at.
@@ -525,5 +541,59 @@ async fn a_long_mapping_of_a_large_answer_keeps_no_deadline_waiting() {
     let mapped = answer.outcome(incoming("application/json", body.clone()), &arguments);
     assert!(tokio::time::timeout(deadline, mapped).await.is_err());
     let result = answer.outcome(incoming("application/json", body), &arguments).await.unwrap();
-    assert_eq!(shown(&result), format!("text {}", "200001".repeat(9)));
+    assert_eq!(shown(&result), format!("text {}", "200001".repeat(2)));
+}
+
+#[test]
+fn a_mapping_that_would_take_long_ends_before_it_does() {
+    let allowance = Allowance { work: 5_000_000, bytes: 32 << 20 };
+    let rows = format!("[{}0]", "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"},".repeat(2_000));
+    let numbers = format!("[{}0]", "0,1,".repeat(30_000));
+    let many = format!("[{}]", vec![numbers.as_str(); 8].join(","));
+    for (mapping, answer) in [
+        (template("{% for a in result %}{{ (result + result)|unique|length }}{% endfor %}"), rows.clone()),
+        (template("{% for a in result %}{% if result == result %}{% endif %}{% endfor %}"), rows.clone()),
+        (template("{% for a in result %}{{ result|map('tojson')|join|length }}{% endfor %}"), rows.clone()),
+        (template("{% for a in result %}{% if a in result|sort %}{% endif %}{% endfor %}"), numbers),
+        (template("{% for a in range(900) %}{{ (result[0] ~ result[0])|length }}{% endfor %}"), many.clone()),
+        (template("{% for a in range(9000) %}{{ ('x' * 8000000)|length }}{% endfor %}"), "1".into()),
+        (path("$..[?count(@.*) > count(@.*) || count(@.*) < 0 || length(@) < 0 || @ == @]"), many.clone()),
+        (path("$[*,*,*,*,*,*,*,*][*,*,*,*,*,*,*,*]"), many),
+        (path("$[?search(@.a, @.b) || search(@.c, @.a)]"), patterns()),
+    ] {
+        let error = outcome_within(&mapping, incoming("application/json", answer), allowance).unwrap_err();
+        assert!(error.message.contains("takes too much"), "{mapping:?}: {error}");
+    }
+}
+
+/// Rows of which each has a pattern of its own.
+fn patterns() -> String {
+    let rows: Vec<_> =
+        (0..2_000).map(|n| json!({"a": format!("(a|b){{0,{n}}}"), "c": "a".repeat(100)})).collect();
+    json!(rows).to_string()
+}
+
+#[test]
+fn a_pattern_is_compiled_once_and_matched_in_linear_time() {
+    let allowance = Allowance { work: 1_000_000, bytes: 8 << 20 };
+    let rows = format!("[{}0]", "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"},".repeat(2_000));
+    let mapping = path("$[?search(@.a, '(a+a+)+c') || match(@.a, '(a|aa)+b')].a");
+    let result = outcome_within(&mapping, incoming("application/json", rows), allowance).unwrap();
+    assert!(shown(&result).starts_with("json [\"aaa"), "{result:?}");
+    assert!(faults(&path("$[?match(@.a, '(')]"))[0].contains("is not a pattern"));
+}
+
+#[tokio::test]
+async fn a_small_answer_with_a_long_mapping_keeps_nobody_waiting() {
+    let mapping = template("{% for a in result %}{{ result|sort|length }};{% endfor %}");
+    let answer = Answer::compile(&mapping, &mut Problems::default()).unwrap();
+    let body = format!("[{}0]", "1,0,".repeat(200));
+    let arguments = Map::new();
+    let mapped = answer.outcome(incoming("application/json", body.clone()), &arguments);
+    assert!(
+        tokio::time::timeout(std::time::Duration::ZERO, mapped).await.is_err(),
+        "it left the runtime's thread"
+    );
+    let result = answer.outcome(incoming("application/json", body), &arguments).await.unwrap();
+    assert_eq!(shown(&result), format!("text {}", "401;".repeat(401)));
 }

@@ -101,6 +101,7 @@ impl Endpoint {
             uri: self.uri.clone(),
             headers: self.headers.clone(),
             body: Bytes::from(body),
+            secret_body: false,
             limits: SendLimits {
                 connect: within,
                 total: within,

@@ -14,6 +14,7 @@ use toolrail_core::{
 
 use crate::answer::Answer;
 use crate::kinds::Runtime;
+use crate::offload::in_place;
 use crate::outbound::{Incoming, Outgoing};
 use crate::request::{
     Base, Proof, Request, Target, Written, arguments_of, publish, reach, shown, split_path,
@@ -162,7 +163,8 @@ struct FeignExecutor {
 #[async_trait]
 impl Executor for FeignExecutor {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        let (mut draft, targets) = {
+        let bytes = call.raw.map_or(0, |raw| raw.get().len());
+        let (mut draft, targets) = in_place(bytes, || {
             let mut rendering = Rendering::to_send(call.arguments, &self.runtime.secrets);
             let draft = self.request.draft(&mut rendering)?;
             let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
@@ -171,8 +173,8 @@ impl Executor for FeignExecutor {
                 .in_turn()
                 .map(|instance| Ok((instance, instance.target.uri(rest, &mut rendering)?)))
                 .collect();
-            (draft, targets?)
-        };
+            Ok::<_, CallError>((draft, targets?))
+        })?;
         draft.assemble(&self.runtime.client).await?;
         let incoming = self.send(draft.into_outgoing(http::Uri::default()), targets).await?;
         let status = incoming.status;

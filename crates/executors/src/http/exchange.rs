@@ -5,6 +5,7 @@ use toolrail_core::{Auth, Call, CallError, Definition, Outcome, Preview};
 use super::settings::HttpSettings;
 use crate::answer::Answer;
 use crate::kinds::Runtime;
+use crate::offload::in_place;
 use crate::outbound::Incoming;
 use crate::request::{
     Base, Proof, Request, SplitUrl, Target, Written, reach, shown, split_path, split_url, told_without_token,
@@ -98,14 +99,14 @@ impl Exchange {
 
     /// Sends the request of a call.
     pub(crate) async fn send(&self, call: &Call<'_>, runtime: &Runtime) -> Result<Incoming, CallError> {
-        let (mut draft, uri) = {
+        let bytes = call.raw.map_or(0, |raw| raw.get().len());
+        let (mut draft, uri) = in_place(bytes, || {
             let mut rendering = Rendering::to_send(call.arguments, &runtime.secrets);
             let draft = self.request.draft(&mut rendering)?;
-            let uri = self
-                .target
-                .uri(draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default(), &mut rendering)?;
-            (draft, uri)
-        };
+            let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
+            let uri = self.target.uri(rest, &mut rendering)?;
+            Ok::<_, CallError>((draft, uri))
+        })?;
         draft.assemble(&runtime.client).await?;
         Ok(runtime.client.send(draft.into_outgoing(uri)).await?)
     }

@@ -1,6 +1,7 @@
 //! A connection to a server: the era it speaks, what it can do, and our own requests on it (lists, subscriptions). Calls
 //! of clients run in `run`.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use super::meta;
 use super::wire::{Exchange, Request, Wire, WireKind};
 
 /// What a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Era {
     /// 2026-07-28.
     Modern,
@@ -26,8 +27,12 @@ pub(super) enum Era {
 pub(super) struct Connection {
     pub(super) wire: Arc<Wire>,
     pub(super) era: Era,
+    /// Whether a modern server may know older revisions, too. Servers that do rarely say so, so that it is tried.
+    pub(super) may_know_legacy: AtomicBool,
     /// What the server declared that it can do.
     pub(super) capabilities: Value,
+    /// What the server says about its use.
+    pub(super) instructions: Option<String>,
     /// How long an answer may take.
     pub(super) patience: Duration,
     /// The least grave log messages that a legacy server was asked for.
@@ -43,6 +48,14 @@ impl Connection {
     /// Whether it is a child process, on which everything shares one channel.
     pub(super) fn is_process(&self) -> bool {
         matches!(self.wire.kind(), WireKind::Stdio(_))
+    }
+
+    /// Whether the server may remember what was done on it.
+    pub(super) fn keeps_state(&self) -> bool {
+        match self.wire.kind() {
+            WireKind::Http(session) => session.session.is_some(),
+            WireKind::Stdio(_) => true,
+        }
     }
 
     /// Begins a request of our own.

@@ -13,9 +13,9 @@ use toolrail_core::{
 
 use super::connection::{Era, answer_unasked};
 use super::failure::Failure;
-use super::message::{self, Message};
+use super::message::{self, Message, Writer};
 use super::parked::{Asked, new_token};
-use super::pool::Lease;
+use super::sessions::Lease;
 use super::wire::Exchange;
 
 /// The longest that a call may take in all, however lively its progress: that many times what it may take without any, but
@@ -29,6 +29,8 @@ const MOST_UNASKED: u32 = 100;
 pub(super) struct Conversation {
     pub(super) exchange: Exchange,
     pub(super) lease: Lease,
+    /// Whether the client may be asked by the result of this request.
+    pub(super) may_wait: bool,
     /// How many questions the server has asked.
     pub(super) asked: u32,
     /// How many of its requests were not for the client.
@@ -109,7 +111,10 @@ impl Conversation {
                 let answer = answers.remove(&asked.key).unwrap_or_default();
                 message::answer(&asked.id, Ok(&answer))
             }
-            Err(Unanswered::Later(input)) => return Ok(Some(Turn::Later { asked, input, token })),
+            Err(Unanswered::Later(input)) if self.may_wait => {
+                return Ok(Some(Turn::Later { asked, input, token }));
+            }
+            Err(Unanswered::Later(_)) => unasked(&asked),
             Err(Unanswered::Never(error)) => message::answer(&asked.id, Err(&in_protocol(error))),
         };
         self.send(message).await?;
@@ -124,17 +129,11 @@ impl Conversation {
 
     /// What comes next for this request: on its own stream, or beside it on a connection of its own.
     async fn next(&mut self) -> Result<Message, Failure> {
-        loop {
-            tokio::select! {
-                // What a child said before its answer is looked at before it.
-                biased;
-                message = self.lease.unsolicited() => match message {
-                    Some(Message::Answer { .. }) => {}
-                    Some(message) => return Ok(message),
-                    None => self.lease.close_unsolicited(),
-                },
-                message = self.exchange.next() => return message,
-            }
+        tokio::select! {
+            // What a child said before its answer is looked at before it.
+            biased;
+            message = self.lease.unsolicited() => Ok(message),
+            message = self.exchange.next() => message,
         }
     }
 
@@ -146,6 +145,41 @@ impl Conversation {
             within.as_millis()
         ))
     }
+}
+
+/// Lets a server ask an older client for its roots as soon as the session stands: it may refuse calls before it knows them.
+pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<(), Failure> {
+    /// How long a question may take that follows the handshake.
+    const FOLLOWS_WITHIN: Duration = Duration::from_millis(100);
+    const MOST: usize = 8;
+    let has_roots = caller.resumed().is_none() && caller.capabilities().get("roots").is_some();
+    if lease.is_used || lease.is_shared() || !has_roots {
+        return Ok(());
+    }
+    for _ in 0..MOST {
+        // What it wanted to ask it has asked by the time it answers this.
+        drop(lease.connection.ask("ping", Writer::new()).await);
+        let Ok(message) = tokio::time::timeout(FOLLOWS_WITHIN, lease.unsolicited()).await else { break };
+        let Message::Request { id, method, params } = message else { continue };
+        let params = params.and_then(|params| serde_json::from_slice(&params).ok());
+        let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
+        let questions = Questions { by_key: vec![("question".to_owned(), question)], remember: None };
+        let answer = match caller.ask(&questions).await {
+            Ok(mut answers) => message::answer(&id, Ok(&answers.remove("question").unwrap_or_default())),
+            Err(Unanswered::Never(error)) => message::answer(&id, Err(&in_protocol(error))),
+            Err(Unanswered::Later(_)) => answer_unasked(&id, &questions.by_key[0].1.method),
+        };
+        lease.connection.wire.send(answer).await?;
+    }
+    Ok(())
+}
+
+/// What a server gets that asks where the client can only be asked by a result, and the result cannot be a question.
+fn unasked(asked: &Asked) -> bytes::Bytes {
+    if asked.question.method == "elicitation/create" {
+        return message::answer(&asked.id, Ok(&json!({"action": "cancel"})));
+    }
+    answer_unasked(&asked.id, &asked.question.method)
 }
 
 /// How long an answer is waited for.

@@ -14,7 +14,7 @@ use toolrail_core::{
 use super::handshake::Way;
 use super::header_params::{self, HeaderParam};
 use super::hub::Hub;
-use super::run::{Job, run};
+use super::run::{COMPLETE, Job, run};
 
 /// The most values that a completion may have.
 const MOST_VALUES: usize = 100;
@@ -73,7 +73,7 @@ impl Executor for Remote {
             members.push(("context", bytes_of(&json!({"arguments": asked.settled}))));
         }
         let job = Job {
-            method: "completion/complete",
+            method: COMPLETE,
             name: asked.of,
             members,
             arguments: None,

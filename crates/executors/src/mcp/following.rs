@@ -189,7 +189,7 @@ impl Stream {
     }
 }
 
-fn heard_in(message: Message) -> Option<Heard> {
+pub(super) fn heard_in(message: Message) -> Option<Heard> {
     #[derive(Deserialize)]
     struct Updated {
         uri: String,

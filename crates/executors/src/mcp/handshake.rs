@@ -1,5 +1,6 @@
 //! How a connection begins: which era the server speaks is found out or given, and both sides say what they can do.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use super::connection::{Connection, Era, answer_of};
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::http::HttpSession;
+use super::http_sse;
 use super::message::{self, Writer};
 use super::meta::{self, LEGACY, MODERN};
 use super::process::{Command, Process};
@@ -42,6 +44,8 @@ struct Initialized {
     protocol_version: String,
     #[serde(default)]
     capabilities: Value,
+    #[serde(default)]
+    instructions: Value,
 }
 
 /// What a modern server answers to `server/discover`.
@@ -51,9 +55,22 @@ struct Discovered {
     supported_versions: Vec<String>,
     #[serde(default)]
     capabilities: Value,
+    #[serde(default)]
+    instructions: Value,
 }
 
+/// The most characters that are kept of what a server says about its use; clients get fewer.
+const MOST_INSTRUCTIONS: usize = 8_000;
+
 type Made = (Connection, Unsolicited);
+/// Capabilities and instructions.
+type Said = (Value, Value);
+
+impl Initialized {
+    fn said(self) -> Said {
+        (self.capabilities, self.instructions)
+    }
+}
 
 impl Connector {
     /// The server in messages.
@@ -88,6 +105,21 @@ impl Connector {
         let era = made.as_ref().ok().map(|(connection, _)| connection.era);
         // After a failure everything is found out anew: the server may have been replaced.
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = era;
+        match (made, &self.way) {
+            (Ok(made), _) => Ok(made),
+            (Err(failure), Way::Http(endpoint)) => {
+                Err(http_sse::explained(endpoint, failure).await.into_error())
+            }
+            (Err(failure), Way::Stdio(_)) => Err(failure.into_error()),
+        }
+    }
+
+    /// A new connection in that era, which the server is known to speak.
+    pub(super) async fn connect_as(&self, era: Era, capabilities: &Value) -> Result<Made, CallError> {
+        let made = match era {
+            Era::Modern => self.modern().await,
+            Era::Legacy => self.legacy(capabilities).await,
+        };
         made.map_err(Failure::into_error)
     }
 
@@ -119,7 +151,8 @@ impl Connector {
         if !discovered.supported_versions.iter().any(|version| version == MODERN) {
             return Err(Failure::Status(400, unsupported(&wire, &discovered.supported_versions.join(", "))));
         }
-        Ok((self.connection(wire, Era::Modern, discovered.capabilities), unsolicited))
+        let said = (discovered.capabilities, discovered.instructions);
+        Ok((self.connection(wire, Era::Modern, said), unsolicited))
     }
 
     async fn legacy(&self, capabilities: &Value) -> Result<Made, Failure> {
@@ -146,14 +179,14 @@ impl Connector {
                 let wire = Wire::new(WireKind::Http(Arc::clone(&session)), self.farewells.clone());
                 wire.send(message::notice("notifications/initialized", None)).await?;
                 let stream = Unsolicited::Stream(Box::new(SessionStream::open(session)));
-                Ok((self.connection(wire, Era::Legacy, initialized.capabilities), stream))
+                Ok((self.connection(wire, Era::Legacy, initialized.said()), stream))
             }
             Way::Stdio(command) => {
                 let (wire, unsolicited) = self.start(command)?;
                 let (initialized, _) = self.initialize(&wire, params).await?;
                 version_of(&initialized, &wire)?;
                 wire.send(message::notice("notifications/initialized", None)).await?;
-                Ok((self.connection(wire, Era::Legacy, initialized.capabilities), unsolicited))
+                Ok((self.connection(wire, Era::Legacy, initialized.said()), unsolicited))
             }
         }
     }
@@ -194,8 +227,12 @@ impl Connector {
         }
     }
 
-    fn connection(&self, wire: Arc<Wire>, era: Era, capabilities: Value) -> Connection {
-        Connection { wire, era, capabilities, patience: self.limits.answer, level: Mutex::default() }
+    /// A connection to a server that said this about what it can do and how it is used.
+    fn connection(&self, wire: Arc<Wire>, era: Era, (capabilities, instructions): Said) -> Connection {
+        let instructions = instructions.as_str().map(|text| text.chars().take(MOST_INSTRUCTIONS).collect());
+        let (patience, level) = (self.limits.answer, Mutex::default());
+        let may_know_legacy = AtomicBool::new(era == Era::Modern && self.protocol == Protocol::Auto);
+        Connection { wire, era, may_know_legacy, capabilities, instructions, patience, level }
     }
 }
 

@@ -70,6 +70,8 @@ pub(super) struct HttpExchange {
     id: u64,
     state: State,
     resumed: u32,
+    /// What came behind the answer, not yet read.
+    rest: Option<Box<EventStream>>,
     /// The session that the first answer named.
     pub(super) named_session: Option<HeaderValue>,
 }
@@ -105,6 +107,7 @@ impl HttpSession {
             id: request.id,
             state: State::Opening(opening),
             resumed: 0,
+            rest: None,
             named_session: None,
         }
     }
@@ -267,7 +270,14 @@ impl HttpExchange {
                     }
                 }
                 State::Reading(stream) => match stream.next().await {
-                    Ok(Some(message)) => return self.checked(message),
+                    Ok(Some(message)) => {
+                        if matches!(message, Message::Answer { .. })
+                            && let State::Reading(stream) = std::mem::replace(&mut self.state, State::Done)
+                        {
+                            self.rest = Some(stream);
+                        }
+                        return self.checked(message);
+                    }
                     Ok(None) => self.resume(None)?,
                     Err(Failure::Lost(error)) => self.resume(Some(error))?,
                     Err(failure) => return Err(failure),
@@ -275,6 +285,14 @@ impl HttpExchange {
                 State::Done => return Err(self.silent()),
             }
         }
+    }
+
+    /// Reads the end of the stream that brought the answer, so that its connection can be kept.
+    pub(super) fn ending(&mut self) -> Option<BoxFuture<'static, ()>> {
+        /// A server that sends more than this behind its answer is not waited for.
+        const READ: usize = 64 << 10;
+        let stream = self.rest.take()?;
+        Some(Box::pin(async move { drop(stream.streamed.rest(READ).await) }))
     }
 
     /// The message, unless it is the answer to another request; an error may come without an id where the server could not

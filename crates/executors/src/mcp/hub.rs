@@ -1,18 +1,21 @@
-//! What the calls to one server share: the connection of the moment, connections for single calls, calls that wait for
+//! What the calls to one server share: the connection of the moment, the sessions of conversations, calls that wait for
 //! their client, and the resources that are watched. The supervisor keeps the connection alive.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
-use toolrail_core::{CallError, Caller, ErrorCode, Principal};
+use toolrail_core::{CallError, Caller, Changed, ErrorCode, Principal};
 
 use super::connection::{Connection, Era};
-use super::handshake::Connector;
+use super::following::Heard;
+use super::handshake::{Connector, nothing};
 use super::meta;
 use super::parked::ParkingLot;
-use super::pool::{Key, Lease, Pool};
+use super::session::{News, Session};
+use super::sessions::{Key, Lease, SessionLimits, Sessions, Use};
 
 /// What the calls to one server share.
 pub(super) struct Hub {
@@ -27,8 +30,29 @@ pub(super) struct Hub {
     /// Wakes the supervisor: other resources are watched than before.
     pub(super) watched_changed: Notify,
     watched: Mutex<HashMap<String, usize>>,
-    pub(super) pool: Pool,
+    /// What clients keep of this server as long as their conversations last has this name.
+    token: String,
+    sharing: Sharing,
+    pub(super) sessions: Arc<Sessions>,
     pub(super) parked: ParkingLot,
+    /// Who is told of changes.
+    pub(super) listener: OnceLock<Listener>,
+}
+
+/// Tells the registry of changes.
+pub(super) type Listener = Arc<dyn Fn(Changed) + Send + Sync>;
+
+/// Who shares a session with the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    Everybody,
+    Conversation,
+}
+
+/// Ends what a conversation has at a server when it is dropped.
+struct Ending {
+    hub: Weak<Hub>,
+    conversation: Box<str>,
 }
 
 /// The connection of the moment.
@@ -47,8 +71,12 @@ pub(super) struct Watching {
 }
 
 impl Hub {
-    pub(super) fn new(name: String, connector: Connector) -> Self {
-        let pool = Pool::new(&connector);
+    pub(super) fn new(
+        name: String,
+        connector: Connector,
+        (sharing, limits): (Sharing, SessionLimits),
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             name,
             connector,
@@ -57,8 +85,11 @@ impl Hub {
             lists: Notify::new(),
             watched_changed: Notify::new(),
             watched: Mutex::default(),
-            pool,
+            token: format!("mcp-{}", NEXT.fetch_add(1, Ordering::Relaxed)),
+            sharing,
+            sessions: Sessions::new(limits),
             parked: ParkingLot::default(),
+            listener: OnceLock::new(),
         }
     }
 
@@ -86,25 +117,97 @@ impl Hub {
         })
     }
 
-    /// A connection for one call: its own where the server may have something to ask or to tell that could not be told
-    /// apart from what concerns other calls.
-    pub(super) async fn lease(&self, principal: &Principal, caller: &dyn Caller) -> Result<Lease, CallError> {
+    /// A connection for one call: that of its conversation's session, or the shared one where the server cannot tell clients
+    /// apart by it, or must not.
+    pub(super) async fn lease(
+        self: &Arc<Self>,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Result<Lease, CallError> {
         let shared = self.connection().await?;
-        let askable = meta::askable(caller);
-        let may_ask = shared.era == Era::Legacy && !askable.is_empty();
-        let may_tell = shared.is_process() && caller.log_level().is_some();
-        if !may_ask && !may_tell {
+        let Some((key, how)) = self.whose(&shared, principal, caller) else {
             return Ok(Lease::shared(shared));
+        };
+        // A client that answers by calling again may never do so; whoever calls now goes before.
+        let seat = self.sessions.seat(key, how, || self.parked.end_oldest()).await?;
+        let is_used = seat.cell.initialized();
+        let opened = seat.cell.get_or_try_init(|| self.open(&seat.key)).await.cloned();
+        match opened {
+            Ok(session) => Ok(Lease::own(&session, seat, is_used)),
+            Err(error) if shared.era != seat.key.era => {
+                tracing::debug!(server = self.name, reason = %error, "knows no older revision");
+                shared.may_know_legacy.store(false, Ordering::Relaxed);
+                Ok(Lease::shared(shared))
+            }
+            Err(error) => Err(error),
         }
-        let key = Key { principal: principal.clone(), capabilities: Value::Object(askable) };
-        if let Some(kept) = self.pool.kept(&key) {
-            return Ok(kept);
+    }
+
+    /// The session that a call belongs to, and how it is used; none where the shared connection will do.
+    fn whose(
+        self: &Arc<Self>,
+        shared: &Connection,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Option<(Key, Use)> {
+        if self.sharing == Sharing::Everybody {
+            return None;
         }
-        if !self.pool.make_room() {
-            // A client that answers by calling again may never do so; whoever calls now goes before.
-            self.parked.end_oldest();
+        let askable = meta::askable(caller);
+        let can_be_asked = !askable.is_empty();
+        // What a client of an older revision can be asked, a server of both eras may ask only as that revision has it.
+        let is_older = can_be_asked && caller.resumed().is_none();
+        let as_legacy = is_older && shared.may_know_legacy.load(Ordering::Relaxed);
+        let era = if as_legacy { Era::Legacy } else { shared.era };
+        let may_ask = era == Era::Legacy && can_be_asked;
+        let may_log = shared.is_process() && caller.log_level().is_some();
+        let may_remember =
+            shared.keeps_state() && !(caller.conversation().is_none() && *principal == Principal::Anonymous);
+        if !may_ask && !may_log && !may_remember {
+            return None;
         }
-        self.pool.lease(&self.connector, key).await
+        let capabilities = if era == Era::Legacy { Value::Object(askable) } else { nothing() };
+        let conversation = caller.conversation().map(Box::from);
+        let how = if self.is_told_of_the_end(caller) || !(may_ask || may_log) {
+            Use::Together
+        } else {
+            Use::InTurn
+        };
+        Some((Key { principal: principal.clone(), conversation, era, capabilities, lane: 0 }, how))
+    }
+
+    /// Whether the end of the client's conversation will be heard of, which also says that it is surely one client's.
+    fn is_told_of_the_end(self: &Arc<Self>, caller: &dyn Caller) -> bool {
+        caller.conversation().is_some_and(|conversation| {
+            caller.keep(&self.token, &mut || {
+                Box::new(Ending { hub: Arc::downgrade(self), conversation: conversation.into() })
+            })
+        })
+    }
+
+    async fn open(self: &Arc<Self>, key: &Key) -> Result<Arc<Session>, CallError> {
+        let (connection, mut unsolicited) = self.connector.connect_as(key.era, &key.capabilities).await?;
+        unsolicited.ready().await;
+        Ok(Session::new((connection, unsolicited), self.news()))
+    }
+
+    /// What is heard in a session beside its calls.
+    fn news(self: &Arc<Self>) -> News {
+        let hub = Arc::downgrade(self);
+        Box::new(move |heard| {
+            let Some(hub) = hub.upgrade() else { return };
+            match heard {
+                Heard::ListsChanged => hub.lists.notify_one(),
+                Heard::Resource(uri) => hub.tell(Changed::Resource(uri)),
+                Heard::Question { .. } | Heard::Gone => {}
+            }
+        })
+    }
+
+    fn tell(&self, changed: Changed) {
+        if let Some(listener) = self.listener.get() {
+            listener(changed);
+        }
     }
 
     /// There is a connection.
@@ -135,6 +238,7 @@ impl Hub {
             }
             is_it
         });
+        self.sessions.forget(connection);
         self.wake.notify_one();
     }
 
@@ -177,6 +281,15 @@ impl Drop for Watching {
                 watched.remove(&self.uri);
                 self.hub.watched_changed.notify_one();
             }
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if let Some(hub) = self.hub.upgrade() {
+            hub.sessions.end(&self.conversation);
+            hub.parked.end_of(&self.conversation);
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What a server offers, as it lists it: every page of its four lists, within bounds.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use serde_json::Value;
+use serde_json::value::RawValue;
 use toolrail_core::{CallError, ErrorCode};
 
 use super::connection::Connection;
@@ -18,15 +19,24 @@ const MOST_BYTES: usize = 32 << 20;
 const MOST_ENTRIES_HERE: usize = 500;
 const MOST_BYTES_HERE: usize = 128 << 10;
 
-/// The entries of the four lists, as they came.
-#[derive(Debug, Default, PartialEq)]
+/// Entries as they were written.
+type Entries = Vec<Box<RawValue>>;
+
+/// The entries of the four lists.
+#[derive(Debug, Default)]
 pub(super) struct Lists {
-    pub(super) tools: Vec<Value>,
-    pub(super) prompts: Vec<Value>,
-    pub(super) resources: Vec<Value>,
-    pub(super) templates: Vec<Value>,
+    pub(super) tools: Entries,
+    pub(super) prompts: Entries,
+    pub(super) resources: Entries,
+    pub(super) templates: Entries,
     /// How long the server says that its tools stay the same.
     pub(super) ttl_ms: Option<u64>,
+    /// What the server says about its use.
+    pub(super) instructions: Option<String>,
+    /// Whether the server has resources, listed or not.
+    pub(super) has_resources: bool,
+    /// Lists that could not be had, in words.
+    pub(super) missing: Vec<String>,
 }
 
 impl Lists {
@@ -35,18 +45,43 @@ impl Lists {
         self.tools.len() + self.prompts.len() + self.resources.len() + self.templates.len()
     }
 
+    /// Takes over what is listed elsewhere and not here.
+    pub(super) fn add(&mut self, more: Self) {
+        let lists = [
+            (&mut self.tools, more.tools, "name"),
+            (&mut self.prompts, more.prompts, "name"),
+            (&mut self.resources, more.resources, "uri"),
+            (&mut self.templates, more.templates, "uriTemplate"),
+        ];
+        for (here, there, key) in lists {
+            let known: HashSet<String> = here.iter().filter_map(|entry| named(entry, key)).collect();
+            here.extend(
+                there
+                    .into_iter()
+                    .filter(|entry| named(entry, key).is_some_and(|name| !known.contains(&name))),
+            );
+        }
+    }
+
     /// Differs, but for chance, where the lists differ.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for list in [&self.tools, &self.prompts, &self.resources, &self.templates] {
             list.len().hash(&mut hasher);
             for entry in list {
-                entry.to_string().hash(&mut hasher);
+                entry.get().hash(&mut hasher);
             }
         }
+        (&self.instructions, self.has_resources, &self.missing).hash(&mut hasher);
         // Zero stands for lists that were never seen.
         hasher.finish() | 1
     }
+}
+
+/// By what an entry is known, if it has that.
+fn named(entry: &RawValue, key: &str) -> Option<String> {
+    let entry: serde_json::Value = serde_json::from_str(entry.get()).ok()?;
+    entry.get(key)?.as_str().map(str::to_owned)
 }
 
 #[derive(Clone, Copy)]
@@ -58,22 +93,36 @@ struct List {
 
 /// Asks for all of them.
 pub(super) async fn all(connection: &Connection) -> Result<Lists, Failure> {
-    let mut lists = Lists::default();
+    let mut lists = Lists { instructions: connection.instructions.clone(), ..Lists::default() };
     // Some servers have tools without declaring them.
     (lists.tools, lists.ttl_ms) = list(connection, List { method: "tools/list", key: "tools" }).await?;
     if connection.can("/prompts") {
-        lists.prompts = list(connection, List { method: "prompts/list", key: "prompts" }).await?.0;
+        let prompts = List { method: "prompts/list", key: "prompts" };
+        lists.prompts = beside(connection, prompts, &mut lists.missing).await?;
     }
-    if connection.can("/resources") {
+    lists.has_resources = connection.can("/resources");
+    if lists.has_resources {
         let resources = List { method: "resources/list", key: "resources" };
-        lists.resources = list(connection, resources).await?.0;
+        lists.resources = beside(connection, resources, &mut lists.missing).await?;
         let templates = List { method: "resources/templates/list", key: "resourceTemplates" };
-        lists.templates = list(connection, templates).await?.0;
+        lists.templates = beside(connection, templates, &mut lists.missing).await?;
     }
     Ok(lists)
 }
 
-async fn list(connection: &Connection, list: List) -> Result<(Vec<Value>, Option<u64>), Failure> {
+/// A list beside the tools: if the server has it not in order, its tools are none the worse for that.
+async fn beside(connection: &Connection, asked: List, missing: &mut Vec<String>) -> Result<Entries, Failure> {
+    match list(connection, asked).await {
+        Ok((entries, _)) => Ok(entries),
+        Err(Failure::Call(error)) => {
+            missing.push(format!("{} cannot be had: {}", asked.method, error.message));
+            Ok(Vec::new())
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+async fn list(connection: &Connection, list: List) -> Result<(Entries, Option<u64>), Failure> {
     let (mut entries, mut ttl_ms) = (Vec::new(), None);
     let mut bytes = 0;
     let mut cursor: Option<String> = None;
@@ -110,7 +159,7 @@ async fn list(connection: &Connection, list: List) -> Result<(Vec<Value>, Option
 /// One page of a list.
 #[derive(Default)]
 struct Page {
-    entries: Vec<Value>,
+    entries: Entries,
     next: Option<String>,
     ttl_ms: Option<u64>,
 }
@@ -119,7 +168,7 @@ fn read_page(text: &str, list: List) -> Result<Page, serde_json::Error> {
     let mut page = Page::default();
     for (key, value) in Members::of(text).0 {
         match &*key {
-            key if key == list.key => page.entries.extend(serde_json::from_str::<Vec<Value>>(value.get())?),
+            key if key == list.key => page.entries.extend(serde_json::from_str::<Entries>(value.get())?),
             "nextCursor" => {
                 page.next = serde_json::from_str::<Option<Cow<'_, str>>>(value.get())?.map(Cow::into_owned);
             }

@@ -1,9 +1,10 @@
 //! Kind `mcp`: another MCP server, whose tools, prompts and resources are listed beside ours.
 //!
 //! `settings` is what the user writes. `handshake` makes a `connection` over a `wire`, which is an HTTP session (`http`,
-//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists` and makes the `offer`, and
-//! hears of changes (`following`). A call runs in `run` as a `conversation`, on the shared connection or on one of the `pool`;
-//! while its client fetches an answer it may be `parked`. What all calls share is in the `hub`.
+//! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists`, puts entries in order (`mend`) and makes the `offer`, and
+//! hears of changes (`following`). A call runs in `run` as a `conversation`, in the `session` of its client, of which
+//! `sessions` keeps a few, or on the shared connection; while its client fetches an answer it may be `parked`. What all calls
+//! share is in the `hub`.
 
 mod connection;
 mod conversation;
@@ -14,17 +15,20 @@ mod following;
 mod handshake;
 mod header_params;
 mod http;
+mod http_sse;
 mod hub;
 mod lists;
+mod mend;
 mod message;
 mod meta;
 mod offer;
 mod parked;
 mod pattern;
-mod pool;
 mod process;
 mod run;
+mod session;
 mod session_stream;
+mod sessions;
 mod settings;
 mod sse;
 mod supervisor;
@@ -35,15 +39,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_core::{
-    Changed, Compiled, Definition, Kind, Made, Need, Offer, Outcome, Permission, Problems, ResponseMapping,
-    TaskRequest, Upstream, UpstreamState, async_trait,
+    Changed, Compiled, Definition, Executor, Kind, Made, Need, Offer, Outcome, Permission, Problems,
+    ResponseMapping, TaskRequest, Upstream, UpstreamState, async_trait,
 };
 
 use crate::kinds::Runtime;
 use crate::template::Compiler;
 use endpoint::Endpoint;
+use executor::{Remote, Thing};
 use handshake::{Connector, Way};
-use hub::Hub;
+use hub::{Hub, Sharing};
 use process::Command;
 pub use process::end_programs;
 use settings::{McpSettings, Selection};
@@ -109,7 +114,11 @@ impl Kind for Mcp {
             found: Mutex::default(),
         };
         let server = Server {
-            hub: Arc::new(Hub::new(definition.name.as_str().to_owned(), connector)),
+            hub: Arc::new(Hub::new(
+                definition.name.as_str().to_owned(),
+                connector,
+                (settings.sharing(), settings.session_limits()),
+            )),
             selection,
             published: Arc::default(),
             following: Mutex::default(),
@@ -134,6 +143,14 @@ fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut 
         problems
             .error("/responseMapping", "has no effect on a server, whose answers are passed on; remove it");
     }
+    for (field, is_there) in [
+        ("maxSessions", settings.max_sessions.is_some()),
+        ("sessionIdleMs", settings.session_idle_ms.is_some()),
+    ] {
+        if is_there && settings.sharing() == Sharing::Everybody {
+            problems.error(format!("/mcp/{field}"), "has no effect with shared: true; remove it");
+        }
+    }
     if definition.policy.timeout_ms.is_some() {
         problems.error("/policy/timeoutMs", "has no effect on a server; use mcp.timeoutMs");
     }
@@ -156,6 +173,7 @@ impl Upstream for Server {
             return;
         };
         following.get_or_insert_with(|| {
+            self.hub.listener.get_or_init(|| Arc::clone(&changed));
             let supervisor = Supervisor {
                 hub: Arc::clone(&self.hub),
                 selection: self.selection.clone(),
@@ -176,6 +194,11 @@ impl Upstream for Server {
 
     fn state(&self) -> UpstreamState {
         self.published.state()
+    }
+
+    fn unlisted(&self) -> Option<Arc<dyn Executor>> {
+        let remote = || Arc::new(Remote { hub: Arc::clone(&self.hub), thing: Thing::Resource });
+        self.published.has_resources().then(|| remote() as Arc<dyn Executor>)
     }
 
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {

@@ -3,73 +3,152 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolrail_core::{ArgumentCheck, Executor, Offer, Offered, OfferedTool, TaskSupport, ToolName};
+use serde_json::value::RawValue;
+use toolrail_core::{ArgumentCheck, Executor, ListEntry, Offer, Offered, OfferedTool, TaskSupport, ToolName};
 
 use super::executor::{Remote, Thing};
 use super::header_params;
 use super::hub::Hub;
 use super::lists::Lists;
+use super::mend::{Sort, mend};
+use super::message::{Members, Writer};
 use super::settings::Selection;
 
-/// The most names that a message lists.
-const MOST_NAMED: usize = 5;
+/// What is offered, what had to be left out, and what had to be mended.
+pub(super) fn build(lists: Lists, selection: &Selection, hub: &Arc<Hub>) -> Offer {
+    let offer = Offer { instructions: lists.instructions, left_out: lists.missing, ..Offer::default() };
+    let mut building = Building { offer, selection, hub, unnamed: Vec::new() };
+    lists.tools.iter().for_each(|entry| building.tool(entry));
+    lists.prompts.iter().for_each(|entry| building.prompt(entry));
+    lists.resources.iter().for_each(|entry| building.resource(entry));
+    lists.templates.iter().for_each(|entry| building.template(entry));
+    let Building { mut offer, unnamed, .. } = building;
+    offer.left_out.extend(in_words(&unnamed));
+    offer
+}
 
-/// What is offered, and what had to be left out, in words.
-pub(super) fn build(lists: Lists, selection: &Selection, hub: &Arc<Hub>) -> (Offer, Option<String>) {
-    let mut left_out = Vec::new();
-    let mut offer = Offer::default();
-    for entry in lists.tools {
-        let Some(name) = text(&entry, "name").filter(|name| selection.lists(name)).map(str::to_owned) else {
-            continue;
-        };
-        match ToolName::parse(&format!("{}{name}", selection.prefix)) {
-            Ok(here) => offer.tools.push(tool(name, here, entry, hub)),
-            Err(_) => left_out.push(name),
+/// An offer in the making.
+struct Building<'b> {
+    offer: Offer,
+    selection: &'b Selection,
+    hub: &'b Arc<Hub>,
+    /// Tools that cannot have their names here.
+    unnamed: Vec<String>,
+}
+
+/// An entry that can be offered.
+struct Read<'r> {
+    /// What it is asked for by at the server.
+    key: String,
+    value: Value,
+    /// As it came, unless it had to be mended.
+    raw: Option<&'r RawValue>,
+}
+
+impl Building<'_> {
+    fn tool(&mut self, raw: &RawValue) {
+        let Some(read) = self.read(Sort::Tool, raw) else { return };
+        match ToolName::parse(&format!("{}{}", self.selection.prefix, read.key)) {
+            Err(_) => self.unnamed.push(read.key),
+            Ok(here) => {
+                let header_params =
+                    read.value.get("inputSchema").map(header_params::find).unwrap_or_default();
+                let (name, entry) = read.renamed(here.as_str());
+                let executor = self.remote(Thing::Tool { name, header_params });
+                let (arguments, tasks) = (ArgumentCheck::There, TaskSupport::Never);
+                self.offer.tools.push(OfferedTool { name: here, entry, executor, arguments, tasks });
+            }
         }
     }
-    for entry in lists.prompts {
-        let Some(name) = text(&entry, "name").map(str::to_owned) else { continue };
-        let key = format!("{}{name}", selection.prefix);
-        let entry = renamed(entry, &key);
-        offer.prompts.push(offered(key, entry, remote(hub, Thing::Prompt { name })));
+
+    fn prompt(&mut self, raw: &RawValue) {
+        let Some(read) = self.read(Sort::Prompt, raw) else { return };
+        let key = format!("{}{}", self.selection.prefix, read.key);
+        let (name, entry) = read.renamed(&key);
+        let executor = self.remote(Thing::Prompt { name });
+        self.offer.prompts.push(Offered { key, entry, executor });
     }
-    for entry in lists.resources {
-        let Some(key) = text(&entry, "uri").map(str::to_owned) else { continue };
-        offer.resources.push(offered(key, entry, remote(hub, Thing::Resource)));
+
+    fn resource(&mut self, raw: &RawValue) {
+        let Some(read) = self.read(Sort::Resource, raw) else { return };
+        let (key, entry) = read.as_it_is();
+        let executor = self.remote(Thing::Resource);
+        self.offer.resources.push(Offered { key, entry, executor });
     }
-    for entry in lists.templates {
-        let Some(key) = text(&entry, "uriTemplate").map(str::to_owned) else { continue };
-        let thing = Thing::Template { template: key.clone() };
-        offer.templates.push(offered(key, entry, remote(hub, thing)));
+
+    fn template(&mut self, raw: &RawValue) {
+        let Some(read) = self.read(Sort::Template, raw) else { return };
+        let (key, entry) = read.as_it_is();
+        let executor = self.remote(Thing::Template { template: key.clone() });
+        self.offer.templates.push(Offered { key, entry, executor });
     }
-    (offer, in_words(&left_out))
+
+    /// The entry, mended if need be; what is wrong is noted, and there is none if it cannot be offered or is not chosen.
+    fn read<'r>(&mut self, sort: Sort, raw: &'r RawValue) -> Option<Read<'r>> {
+        let came = match serde_json::from_str::<Value>(raw.get()) {
+            Ok(came) => came,
+            Err(error) => {
+                let why = format!("a {} is left out: its entry cannot be read ({error})", sort.word());
+                self.offer.left_out.push(why);
+                return None;
+            }
+        };
+        // What is not chosen may be as it likes.
+        if sort == Sort::Tool && text(&came, "name").is_some_and(|name| !self.selection.lists(name)) {
+            return None;
+        }
+        let mut value = came.clone();
+        if let Err(why) = mend(sort, &mut value, &mut self.offer.mended) {
+            self.offer.left_out.push(why);
+            return None;
+        }
+        let raw = (value == came).then_some(raw);
+        Some(Read { key: text(&value, sort.key())?.to_owned(), value, raw })
+    }
+
+    fn remote(&self, thing: Thing) -> Arc<dyn Executor> {
+        Arc::new(Remote { hub: Arc::clone(self.hub), thing })
+    }
 }
 
-fn tool(name: String, here: ToolName, entry: Value, hub: &Arc<Hub>) -> OfferedTool {
-    let header_params = entry.get("inputSchema").map(header_params::find).unwrap_or_default();
-    let entry = renamed(entry, here.as_str());
-    let executor = remote(hub, Thing::Tool { name, header_params });
-    OfferedTool { name: here, entry, executor, arguments: ArgumentCheck::There, tasks: TaskSupport::Never }
-}
+impl Read<'_> {
+    /// Its key, and the entry as clients get it.
+    fn as_it_is(self) -> (String, ListEntry) {
+        let written = self.raw.and_then(|raw| ListEntry::parse(raw.get()).ok());
+        (self.key, written.unwrap_or_else(|| self.value.into()))
+    }
 
-fn offered(key: String, entry: Value, executor: Arc<dyn Executor>) -> Offered {
-    Offered { key, entry, executor }
-}
-
-fn remote(hub: &Arc<Hub>, thing: Thing) -> Arc<dyn Executor> {
-    Arc::new(Remote { hub: Arc::clone(hub), thing })
+    /// Its key, and the entry under its name here; the rest stays as it was written.
+    fn renamed(mut self, name: &str) -> (String, ListEntry) {
+        let members = self.raw.map_or(Members(Vec::new()), |raw| Members::of(raw.get())).0;
+        let has_twins = self.value.as_object().is_none_or(|object| object.len() != members.len());
+        if !has_twins {
+            let mut writer = Writer::new();
+            for (key, member) in members {
+                match &*key {
+                    "name" => writer.text("name", name),
+                    key => writer.raw(key, member.get().as_bytes()),
+                };
+            }
+            let text = writer.finish();
+            if let Some(entry) = std::str::from_utf8(&text).ok().and_then(|text| ListEntry::parse(text).ok())
+            {
+                return (self.key, entry);
+            }
+        }
+        if let Some(place) = self.value.get_mut("name") {
+            *place = name.into();
+        }
+        (self.key, self.value.into())
+    }
 }
 
 fn text<'e>(entry: &'e Value, key: &str) -> Option<&'e str> {
     entry.get(key).and_then(Value::as_str)
 }
 
-fn renamed(mut entry: Value, name: &str) -> Value {
-    if let Some(place) = entry.get_mut("name") {
-        *place = name.into();
-    }
-    entry
-}
+/// The most names that a message lists.
+const MOST_NAMED: usize = 5;
 
 fn in_words(left_out: &[String]) -> Option<String> {
     if left_out.is_empty() {

@@ -77,6 +77,16 @@ impl ParkingLot {
         drop(ended);
     }
 
+    /// Ends the calls of a conversation that is over.
+    pub(super) fn end_of(&self, conversation: &str) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_of =
+            |waiting: &Waiting| waiting.parked.conversation.lease.conversation() == Some(conversation);
+        let ended: Vec<_> = waiting.extract_if(|_, waiting| is_of(waiting)).collect();
+        drop(waiting);
+        drop(ended);
+    }
+
     /// Ends calls whose clients did not come back.
     pub(super) fn sweep(&self) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);

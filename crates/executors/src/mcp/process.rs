@@ -18,7 +18,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::failure::Failure;
 use super::message::{self, Message};
-use super::wire::Request;
+use super::wire::{Request, Take};
 
 pub(super) use command::Command;
 use group::Group;
@@ -29,15 +29,19 @@ const QUEUE: usize = 256;
 /// Reports of progress that wait for one call at most; more are dropped.
 const NOTES: usize = 64;
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
+/// How long a child may take to read what was still to be said when it is to end.
+const LAST_WORDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A running child.
 pub(super) struct Process {
     name: Arc<str>,
-    outbox: mpsc::Sender<Bytes>,
+    /// Nothing once the child is to end.
+    outbox: Option<mpsc::Sender<Bytes>>,
     waiting: Arc<Waiting>,
     group: Arc<Group>,
     farewells: TaskTracker,
-    tasks: Vec<AbortOnDropHandle<()>>,
+    writer: Option<AbortOnDropHandle<()>>,
+    readers: Vec<AbortOnDropHandle<()>>,
 }
 
 /// Requests that wait for their answers, by id; how the child ended once it has.
@@ -58,7 +62,20 @@ pub(super) struct ProcessExchange {
 }
 
 /// What the child sends that belongs to no request.
-pub(super) struct Unasked(mpsc::Receiver<Message>);
+pub(super) struct Unasked {
+    queue: mpsc::Receiver<Message>,
+    way: Arc<WayOut>,
+}
+
+/// Where it goes.
+struct WayOut(Mutex<Sink>);
+
+enum Sink {
+    Queue(mpsc::Sender<Message>),
+    Taker(Take),
+    /// The child has ended.
+    Closed,
+}
 
 impl Process {
     /// Starts the child.
@@ -71,7 +88,8 @@ impl Process {
         let (mut child, sensitive) = command.spawn()?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (outbox, outgoing) = mpsc::channel(QUEUE);
-        let (unasked, unasked_here) = mpsc::channel(QUEUE);
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let way = Arc::new(WayOut(Mutex::new(Sink::Queue(sender))));
         let (said, log) = watch::channel(String::new());
         let group = Arc::new(Group::new(child));
         let waiting = Arc::new(Waiting(Mutex::new(Ok(HashMap::new()))));
@@ -81,16 +99,17 @@ impl Process {
             sensitive: sensitive.clone(),
             waiting: Arc::clone(&waiting),
             outbox: outbox.clone(),
-            unasked,
+            unasked: Arc::clone(&way),
             group: Arc::clone(&group),
             log,
         };
-        let tasks = vec![
-            AbortOnDropHandle::new(tokio::spawn(write(stdin, outgoing))),
+        let writer = Some(AbortOnDropHandle::new(tokio::spawn(write(stdin, outgoing))));
+        let readers = vec![
             AbortOnDropHandle::new(tokio::spawn(reader.run(stdout))),
             AbortOnDropHandle::new(tokio::spawn(lines::log(stderr, said, (Arc::clone(&name), sensitive)))),
         ];
-        Ok((Self { name, outbox, waiting, group, farewells, tasks }, Unasked(unasked_here)))
+        let process = Self { name, outbox: Some(outbox), waiting, group, farewells, writer, readers };
+        Ok((process, Unasked { queue, way }))
     }
 
     pub(super) fn name(&self) -> &str {
@@ -117,7 +136,8 @@ impl Process {
 
     /// Puts a message into the queue.
     pub(super) fn send(&self, message: Bytes) -> Result<(), Failure> {
-        self.outbox.try_send(message).map_err(|error| match error {
+        let Some(outbox) = &self.outbox else { return Err(self.waiting.ending(&self.name)) };
+        outbox.try_send(message).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Failure::Call(toolrail_core::CallError::new(
                 toolrail_core::ErrorCode::UpstreamUnreachable,
                 format!("{} does not read what it is sent; look into its log", self.name),
@@ -129,12 +149,20 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Aborting the writer closes the child's input, which asks it to end.
-        self.tasks.clear();
-        let group = Arc::clone(&self.group);
+        self.readers.clear();
+        // The writer ends once it has written what waits, such as that a call was cancelled.
+        self.outbox = None;
+        let (group, writer) = (Arc::clone(&self.group), self.writer.take());
+        let ending = async move {
+            if let Some(writer) = writer {
+                drop(tokio::time::timeout(LAST_WORDS_WITHIN, writer).await);
+            }
+            // The child's input is closed, which asks it to end.
+            group.end().await;
+        };
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(self.farewells.spawn_on(async move { group.end().await }, &runtime)),
-            Err(_) => group.kill(),
+            Ok(runtime) => drop(self.farewells.spawn_on(ending, &runtime)),
+            Err(_) => self.group.kill(),
         }
     }
 }
@@ -200,7 +228,39 @@ impl Drop for ProcessExchange {
 
 impl Unasked {
     pub(super) async fn next(&mut self) -> Option<Message> {
-        self.0.recv().await
+        self.queue.recv().await
+    }
+
+    /// Hands everything to `take` from now on: at once, so that what the child says before an answer is there before it.
+    pub(super) fn hand_to(mut self, take: Take) {
+        let mut sink = self.way.lock();
+        while let Ok(message) = self.queue.try_recv() {
+            take(Some(message));
+        }
+        match *sink {
+            Sink::Closed => take(None),
+            Sink::Queue(_) | Sink::Taker(_) => *sink = Sink::Taker(take),
+        }
+    }
+}
+
+impl WayOut {
+    fn lock(&self) -> MutexGuard<'_, Sink> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, message: Message) {
+        match &*self.lock() {
+            Sink::Queue(queue) => drop(queue.try_send(message)),
+            Sink::Taker(take) => take(Some(message)),
+            Sink::Closed => {}
+        }
+    }
+
+    fn close(&self) {
+        if let Sink::Taker(take) = std::mem::replace(&mut *self.lock(), Sink::Closed) {
+            take(None);
+        }
     }
 }
 

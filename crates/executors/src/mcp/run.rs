@@ -6,24 +6,28 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolrail_core::{
     CallError, Caller, ErrorCode, InputRequired, Json, Outcome, Payload, Principal, Question, Questions,
     Root, RpcError, ToolResult, Unanswered,
 };
 
 use super::connection::{Connection, Era};
-use super::conversation::{Conversation, Turn};
+use super::conversation::{Conversation, Turn, introduce};
 use super::failure::Failure;
 use super::hub::Hub;
 use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
-use super::pool::Lease;
+use super::sessions::Lease;
 use super::wire::Request;
 use super::{meta, task};
 
+/// The one request of a client whose result cannot be a question.
+pub(super) const COMPLETE: &str = "completion/complete";
 /// How often a modern server may ask a client that answers at once.
 const MOST_ROUNDS: usize = 16;
+/// The `requestState` of a server in what is remembered for a client.
+const STATE: &str = "state";
 
 /// A request of a client's.
 pub(super) struct Job<'j> {
@@ -45,6 +49,25 @@ struct Answers {
     state: Option<String>,
 }
 
+impl Answers {
+    /// Those that came with the request, and what the server wanted back with them.
+    fn brought(caller: &dyn Caller, remembered: Option<&Value>) -> Self {
+        let responses = caller.resumed().and_then(|resumed| resumed.responses);
+        let state = remembered.and_then(|remembered| remembered.get(STATE)).and_then(Value::as_str);
+        Self {
+            responses: responses.map(|raw| Bytes::copy_from_slice(raw.get().as_bytes())),
+            state: state.map(str::to_owned),
+        }
+    }
+}
+
+/// What a modern server asks, for a client that answers by calling again; the server's state is remembered for it.
+fn passed_on(caller: &dyn Caller, input: InputRequired) -> Outcome {
+    let remember = input.state.map(|state| json!({STATE: state}));
+    let input = caller.pass_on(input.requests, remember)?;
+    Ok(ToolResult::good(Payload::InputRequired(input)))
+}
+
 /// What kind of result it is.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -62,28 +85,20 @@ struct Head<'r> {
 /// Carries it out.
 pub(super) async fn run(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
     let shared = hub.connection().await?;
-    if shared.era == Era::Legacy
-        && let Some(remembered) = job.caller.remembered()?
-    {
-        return take_up(hub, job, &remembered).await;
-    }
-    let mut answers = match job.caller.resumed() {
-        Some(resumed) if shared.era == Era::Modern => Answers {
-            responses: resumed.responses.map(|raw| Bytes::copy_from_slice(raw.get().as_bytes())),
-            state: resumed.state.map(str::to_owned),
-        },
-        _ => Answers::default(),
+    let remembered = job.caller.remembered()?;
+    let mut answers = match (shared.era, remembered) {
+        (Era::Legacy, Some(remembered)) => return take_up(hub, job, &remembered).await,
+        (Era::Legacy, None) => Answers::default(),
+        (Era::Modern, remembered) => Answers::brought(job.caller, remembered.as_ref()),
     };
     for _ in 0..MOST_ROUNDS {
         let result = match send(hub, job, &answers).await? {
             Sent::Result(result) => result,
             Sent::Later(input) => return Ok(ToolResult::good(Payload::InputRequired(input))),
         };
-        match understood(hub, result)? {
+        match understood(hub, job.caller, result)? {
             Understood::Result(result) => return Ok(result),
-            Understood::Asks(input) if job.caller.resumed().is_some() => {
-                return Ok(ToolResult::good(Payload::InputRequired(input)));
-            }
+            Understood::Asks(input) if job.caller.resumed().is_some() => return passed_on(job.caller, input),
             Understood::Asks(input) => answers = ask(job.caller, input).await?,
         }
     }
@@ -107,15 +122,19 @@ enum Understood {
 async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, CallError> {
     let mut is_last = false;
     loop {
-        let lease = hub.lease(job.principal, job.caller).await?;
+        let mut lease = hub.lease(job.principal, job.caller).await?;
         let (connection, is_shared, is_used) =
             (Arc::clone(&lease.connection), lease.is_shared(), lease.is_used);
         connection.lower_level(job.caller.log_level()).await;
+        if let Err(failure) = introduce(&mut lease, job.caller).await {
+            return Err(told(hub, &connection, failure));
+        }
         let conversation = match begin(lease, job, answers) {
             Ok(conversation) => conversation,
             // Nothing was sent.
             Err(Failure::Lost(_)) if is_used && !is_shared && !is_last => {
                 is_last = true;
+                hub.sessions.forget(&connection);
                 continue;
             }
             Err(failure) => return Err(told(hub, &connection, failure)),
@@ -162,11 +181,12 @@ fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation,
     let exchange = connection.wire.begin(Request {
         id,
         method: job.method,
-        name: (job.method != "completion/complete").then(|| job.name.to_owned()),
+        name: (job.method != COMPLETE).then(|| job.name.to_owned()),
         params: params.finish(),
         params_in_headers: job.params_in_headers.clone(),
     })?;
-    Ok(Conversation { exchange, lease, asked: 0, unasked: 0 })
+    let may_wait = job.method != COMPLETE;
+    Ok(Conversation { exchange, lease, may_wait, asked: 0, unasked: 0 })
 }
 
 async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation) -> Result<Sent, Failure> {
@@ -178,9 +198,7 @@ async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation)
 fn settle(hub: &Arc<Hub>, job: &Job<'_>, conversation: Conversation, turn: Turn) -> Result<Sent, Failure> {
     match turn {
         Turn::Answer(outcome) => {
-            let Conversation { exchange, lease, .. } = conversation;
-            drop(exchange);
-            lease.give_back();
+            drop(conversation);
             outcome.map(Sent::Result).map_err(|error| Failure::Call(refused(hub, job, error)))
         }
         Turn::Later { asked, input, token } => {
@@ -202,9 +220,9 @@ async fn take_up(hub: &Arc<Hub>, job: &Job<'_>, remembered: &Value) -> Outcome {
     };
     match settle(hub, job, conversation, turn).map_err(Failure::into_error)? {
         Sent::Later(input) => Ok(ToolResult::good(Payload::InputRequired(input))),
-        Sent::Result(result) => match understood(hub, result)? {
+        Sent::Result(result) => match understood(hub, job.caller, result)? {
             Understood::Result(result) => Ok(result),
-            Understood::Asks(input) => Ok(ToolResult::good(Payload::InputRequired(input))),
+            Understood::Asks(input) => passed_on(job.caller, input),
         },
     }
 }
@@ -218,7 +236,7 @@ fn whose(job: &Job<'_>) -> Whose {
     }
 }
 
-fn understood(hub: &Hub, result: Json) -> Result<Understood, CallError> {
+fn understood(hub: &Hub, caller: &dyn Caller, result: Json) -> Result<Understood, CallError> {
     let unusable = |why: &str| {
         let message = format!("{} answered with a result that {why}", hub.connector.place());
         CallError::new(ErrorCode::UpstreamInvalid, message)
@@ -236,7 +254,7 @@ fn understood(hub: &Hub, result: Json) -> Result<Understood, CallError> {
             Ok(Understood::Asks(input))
         }
         Some("task") => {
-            let result = task::named_outside(&hub.name, &result);
+            let result = task::named_outside(&hub.name, &result, caller)?;
             Ok(Understood::Result(ToolResult::good(Payload::Whole(result))))
         }
         _ => {

@@ -7,7 +7,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolrail_core::{Problems, ToolName};
 
+use super::hub::Sharing;
 use super::pattern::Pattern;
+use super::sessions::SessionLimits;
 use crate::request::RequestSettings;
 
 /// An MCP server, reached by `url` or started by `command`. Its tools, prompts and resources are listed beside ours.
@@ -48,6 +50,19 @@ pub(crate) struct McpSettings {
     #[serde(default)]
     #[schemars(extend("enum" = ["auto", "modern", "legacy"]))]
     pub(super) protocol: Option<Protocol>,
+    /// Whether all clients share one session, or process, with it. Otherwise each conversation of a client has its own, so
+    /// that what the server remembers, asks and tells concerns that client alone; false when left out.
+    #[serde(default)]
+    pub(super) shared: Option<bool>,
+    /// The most sessions, or processes, beside the one that is listed; 16 processes or 256 sessions over HTTP when left out.
+    /// When more are needed, the one goes that nobody has used for longest.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub(super) max_sessions: Option<u64>,
+    /// After how many milliseconds without a call a session, or process, is ended; 900000 when left out.
+    #[serde(default)]
+    #[schemars(range(min = 1000, max = 86_400_000))]
+    pub(super) session_idle_ms: Option<u64>,
     /// The most milliseconds the server may take for an answer; a report of progress starts them again; 60000 when left
     /// out.
     #[serde(default)]
@@ -105,6 +120,11 @@ const ANSWER_MS: u64 = 60_000;
 const CONNECT_MS: u64 = 10_000;
 const MESSAGE_BYTES: u64 = 8 << 20;
 const LIST_TTL_MS: u64 = 300_000;
+/// A process of a common runtime takes some 50 MB; a session over HTTP costs little here, and somebody else there.
+const MOST_PROCESSES: u64 = 16;
+const MOST_HTTP_SESSIONS: u64 = 256;
+/// As long as the gateway keeps the sessions of its own clients.
+const SESSION_IDLE_MS: u64 = 900_000;
 
 impl McpSettings {
     pub(super) fn limits(&self) -> Limits {
@@ -167,6 +187,19 @@ impl McpSettings {
                     problems.error("/mcp/headers", "has no effect with command; remove it or use env");
                 }
             }
+        }
+    }
+
+    pub(super) fn sharing(&self) -> Sharing {
+        if self.shared == Some(true) { Sharing::Everybody } else { Sharing::Conversation }
+    }
+
+    pub(super) fn session_limits(&self) -> SessionLimits {
+        let usual = if self.command.is_some() { MOST_PROCESSES } else { MOST_HTTP_SESSIONS };
+        SessionLimits {
+            most: usize::try_from(self.max_sessions.unwrap_or(usual)).unwrap_or(usize::MAX),
+            idle: Duration::from_millis(self.session_idle_ms.unwrap_or(SESSION_IDLE_MS)),
+            wait: self.limits().connect,
         }
     }
 

@@ -41,8 +41,8 @@ struct View {
     is_known: bool,
     /// Why there is no connection, or the lists are old.
     failure: Option<String>,
-    /// What of the lists could not be offered.
-    left_out: Option<String>,
+    /// Whether the server has resources, listed or not.
+    has_resources: bool,
     /// Of the lists from which the offer was made.
     fingerprint: u64,
 }
@@ -53,8 +53,11 @@ impl Published {
     }
 
     pub(super) fn failure(&self) -> Option<String> {
-        let view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        view.failure.clone().or_else(|| view.left_out.clone())
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).failure.clone()
+    }
+
+    pub(super) fn has_resources(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).has_resources
     }
 
     pub(super) fn state(&self) -> UpstreamState {
@@ -68,14 +71,14 @@ impl Published {
 
     /// Offers what is listed; false if nothing of it is new.
     fn take(&self, lists: Lists, selection: &Selection, hub: &Arc<Hub>) -> bool {
-        let fingerprint = lists.fingerprint();
+        let (fingerprint, has_resources) = (lists.fingerprint(), lists.has_resources);
         let is_known = self.0.lock().unwrap_or_else(PoisonError::into_inner).fingerprint == fingerprint;
         let made = (!is_known).then(|| offer::build(lists, selection, hub));
         let mut view = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let was_known = std::mem::replace(&mut view.is_known, true);
         let is_news = view.failure.take().is_some() || !was_known;
-        let Some((offer, left_out)) = made else { return is_news };
-        (view.offer, view.left_out) = (Arc::new(offer), left_out);
+        let Some(offer) = made else { return is_news };
+        (view.offer, view.has_resources) = (Arc::new(offer), has_resources);
         view.fingerprint = fingerprint;
         true
     }
@@ -173,7 +176,7 @@ impl Supervisor {
                     return self.hub.failure().unwrap_or_else(gone);
                 }
                 _ = sweep.tick() => {
-                    self.hub.pool.sweep();
+                    self.hub.sessions.sweep();
                     self.hub.parked.sweep();
                     continue;
                 }
@@ -192,7 +195,13 @@ impl Supervisor {
 
     /// Lists everything, offers it if it is new, and says when to look again.
     async fn list(&self, connection: &Arc<Connection>) -> Result<Duration, Failure> {
-        let lists = lists::all(connection).await?;
+        let mut lists = lists::all(connection).await?;
+        for session in self.hub.sessions.with_own_lists() {
+            // If it cannot tell, its client will hear of it; the server is none the worse.
+            if let Ok(more) = lists::all(&session.connection).await {
+                lists.add(more);
+            }
+        }
         let limit = self.hub.connector.limits.list_ttl;
         let ttl = lists
             .ttl_ms

@@ -1,10 +1,10 @@
 //! Tasks of a server (extension `io.modelcontextprotocol/tasks`): outside, their ids carry the name of the definition, so
-//! that a later request finds its way back.
+//! that a later request finds its way back, and the caller seals them.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolrail_core::{CallError, Json, Outcome, Payload, TaskRequest, ToolResult};
+use toolrail_core::{CallError, Caller, Json, Outcome, Payload, TaskRequest, ToolResult};
 
 use super::hub::Hub;
 use super::message::{Members, Writer};
@@ -13,16 +13,17 @@ use super::run::{Job, run};
 /// What stands between the name of the definition and the server's own id.
 pub(super) const SEPARATOR: char = '~';
 
-/// A result with the id of its task as clients see it.
-pub(super) fn named_outside(definition: &str, result: &Json) -> Json {
+/// A result with the id of its task as the client gets it.
+pub(super) fn named_outside(definition: &str, result: &Json, caller: &dyn Caller) -> Result<Json, CallError> {
     let mut writer = Writer::new();
     for (key, value) in Members::of(result.text()).0 {
-        match serde_json::from_str::<String>(value.get()) {
-            Ok(id) if key == "taskId" => writer.text(&key, &format!("{definition}{SEPARATOR}{id}")),
-            _ => writer.raw(&key, value.get().as_bytes()),
+        let id = (key == "taskId").then(|| serde_json::from_str::<String>(value.get()).ok()).flatten();
+        match id {
+            Some(id) => writer.text(&key, &caller.task_id(format!("{definition}{SEPARATOR}{id}"))?),
+            None => writer.raw(&key, value.get().as_bytes()),
         };
     }
-    Json::parse(writer.finish()).unwrap_or_else(|_| result.clone())
+    Ok(Json::parse(writer.finish()).unwrap_or_else(|_| result.clone()))
 }
 
 /// Passes a request about a task on to the server.
@@ -56,7 +57,7 @@ pub(super) async fn ask(hub: &Arc<Hub>, request: &TaskRequest<'_>) -> Outcome {
     let result = run(hub, &job).await?;
     match result.payload {
         Payload::Whole(json) => {
-            let json = named_outside(&hub.name, &json);
+            let json = named_outside(&hub.name, &json, request.caller)?;
             Ok(ToolResult { payload: Payload::Whole(json), ..result })
         }
         payload => Ok(ToolResult { payload, ..result }),
@@ -79,7 +80,7 @@ mod tests {
             Json::parse(Bytes::from_static(b"{\"x\":1.0,\"taskId\":\"a~b\",\"status\":\"working\"}"))
                 .unwrap();
         assert_eq!(
-            named_outside("github", &result).text(),
+            named_outside("github", &result, &toolrail_core::Mute).unwrap().text(),
             "{\"x\":1.0,\"taskId\":\"github~a~b\",\"status\":\"working\"}"
         );
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use serde_json::json;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::failure::Failure;
 use super::http::{HttpExchange, HttpSession};
@@ -19,6 +20,8 @@ pub(super) struct Wire {
     ids: AtomicU64,
     /// Where what must be said at the end is said.
     farewells: TaskTracker,
+    /// What is being said: the session ends after it.
+    words: TaskTracker,
 }
 
 pub(super) enum WireKind {
@@ -51,6 +54,9 @@ enum ExchangeKind {
     Stdio(ProcessExchange),
 }
 
+/// Takes what a server sends without having been asked; nothing once it will send nothing more.
+pub(super) type Take = Arc<dyn Fn(Option<Message>) + Send + Sync>;
+
 /// What a server sends without having been asked, beside the streams of requests.
 pub(super) enum Unsolicited {
     /// Nothing can come.
@@ -67,7 +73,9 @@ impl Request {
 
 impl Wire {
     pub(super) fn new(kind: WireKind, farewells: TaskTracker) -> Arc<Self> {
-        Arc::new(Self { kind, ids: AtomicU64::new(1), farewells })
+        let words = TaskTracker::new();
+        words.close();
+        Arc::new(Self { kind, ids: AtomicU64::new(1), farewells, words })
     }
 
     pub(super) fn kind(&self) -> &WireKind {
@@ -105,11 +113,12 @@ impl Wire {
     }
 
     /// Sends a message from a place that cannot wait.
-    fn send_soon(&self, message: Bytes) {
+    pub(super) fn send_soon(&self, message: Bytes) {
         match &self.kind {
             WireKind::Http(session) => {
                 let session = Arc::clone(session);
-                self.say(async move { drop(session.notify(message).await) });
+                let words = self.words.track_future(async move { drop(session.notify(message).await) });
+                self.say(words);
             }
             WireKind::Stdio(process) => drop(process.send(message)),
         }
@@ -138,8 +147,12 @@ impl Drop for Wire {
         if let WireKind::Http(session) = &self.kind
             && session.session.is_some()
         {
-            let session = Arc::clone(session);
-            self.say(async move { session.end().await });
+            let (session, words) = (Arc::clone(session), self.words.clone());
+            // A server that has forgotten the session would refuse what is still to be said in it.
+            self.say(async move {
+                words.wait().await;
+                session.end().await;
+            });
         }
     }
 }
@@ -152,7 +165,20 @@ impl Exchange {
             ExchangeKind::Stdio(exchange) => exchange.next().await,
         };
         self.is_answered |= matches!(next, Err(_) | Ok(Message::Answer { .. }));
+        if self.is_answered {
+            self.read_to_end();
+        }
         next
+    }
+
+    /// Reads what a server sends behind its answer, which is nothing but the end: only then the connection can be kept.
+    fn read_to_end(&mut self) {
+        let ExchangeKind::Http(exchange) = &mut self.kind else { return };
+        if let Some(mut ending) = exchange.ending()
+            && ending.as_mut().now_or_never().is_none()
+        {
+            self.wire.say(ending);
+        }
     }
 
     pub(super) fn wire(&self) -> &Arc<Wire> {
@@ -187,6 +213,23 @@ impl Unsolicited {
     pub(super) async fn ready(&mut self) {
         if let Self::Stream(stream) = self {
             stream.ready().await;
+        }
+    }
+
+    /// Hands everything to `take` from now on, and nothing once when the source has ended. It ends with what comes back.
+    pub(super) fn hand_to(self, take: Take) -> Option<AbortOnDropHandle<()>> {
+        match self {
+            Self::None => None,
+            Self::Lines(lines) => {
+                lines.hand_to(take);
+                None
+            }
+            Self::Stream(mut stream) => Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                while let Some(message) = stream.next().await {
+                    take(Some(message));
+                }
+                take(None);
+            }))),
         }
     }
 

@@ -1,9 +1,11 @@
-//! Reading a body up to a cap, with as few copies as can be: one frame is kept as it is, more are joined in one buffer.
+//! Reading a body up to a cap, with as few copies as can be: one frame is kept as it is, more are joined in one buffer, which
+//! counts as in flight until the last of it is gone.
 
 use std::pin::Pin;
 
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
+use toolrail_core::{Full, Share};
 
 use super::Cut;
 use super::pool::Link;
@@ -15,15 +17,28 @@ pub(super) struct Broken {
     pub(super) declared: Option<u64>,
 }
 
+/// Why a body was not read.
+pub(super) enum Unread {
+    Broken(Broken),
+    /// There is no room for it.
+    Full(Full),
+}
+
+impl From<Full> for Unread {
+    fn from(full: Full) -> Self {
+        Self::Full(full)
+    }
+}
+
 /// The body, or its first `cap` bytes. Dropping the rest closes the connection.
 pub(super) async fn read(
     link: &mut Link,
     body: &mut Incoming,
     cap: usize,
-) -> Result<(Bytes, Option<Cut>), Broken> {
+) -> Result<(Bytes, Option<Cut>), Unread> {
     let declared = body.size_hint().exact();
     let cut = Some(Cut { cap, total: declared });
-    let broken = |error, received| Broken { error, received, declared };
+    let broken = |error, received| Unread::Broken(Broken { error, received, declared });
     let Some(first) = next(link, body).await.map_err(|error| broken(error, 0))? else {
         return Ok((Bytes::new(), None));
     };
@@ -34,6 +49,7 @@ pub(super) async fn read(
         return Ok((first, None));
     }
     let expected = declared.map_or(first.len() * 2, |length| usize::try_from(length).unwrap_or(cap));
+    let mut held = Share::current().hold(expected.min(cap))?;
     let mut joined = Vec::with_capacity(expected.min(cap));
     joined.extend_from_slice(&first);
     drop(first);
@@ -41,11 +57,14 @@ pub(super) async fn read(
         let room = cap - joined.len();
         if frame.len() > room {
             joined.extend_from_slice(&frame[..room]);
-            return Ok((joined.into(), cut));
+            return Ok((held.keep(joined.into()), cut));
+        }
+        if joined.len() + frame.len() > held.bytes() {
+            held.resize((2 * held.bytes()).max(joined.len() + frame.len()))?;
         }
         joined.extend_from_slice(&frame);
     }
-    Ok((joined.into(), None))
+    Ok((held.keep(joined.into()), None))
 }
 
 /// The next piece that is not empty; trailers are passed over.

@@ -19,9 +19,11 @@ use http::header::HOST;
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
-use hyper::body::{Body, Incoming as Streaming};
+use hyper::body::Incoming as Streaming;
 use toolrail_core::{CallError, ErrorCode};
 
+use crate::offload::{MOST_INLINE, offload};
+use body::Unread;
 use connect::Connector;
 use pool::{Link, Pool};
 
@@ -60,6 +62,8 @@ pub struct Outgoing {
     pub headers: HeaderMap,
     /// The body; empty for none.
     pub body: Bytes,
+    /// Whether a secret went into the body, in whatever form; then no other origin gets it.
+    pub secret_body: bool,
     /// What the exchange may take.
     pub limits: SendLimits,
     /// The secrets that went into the request.
@@ -155,6 +159,7 @@ struct Hop {
     uri: Uri,
     headers: HeaderMap,
     body: Bytes,
+    secret_body: bool,
     reach: Reach,
     /// Where its secrets may go; a hop that has none left may go anywhere.
     bound: Bound,
@@ -193,9 +198,9 @@ impl Client {
 
     /// Sends a request and reads the answer. Dropping the future aborts the exchange.
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
-        let Outgoing { method, uri, headers, body, limits, sensitive, bound } = request;
+        let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, reach: Reach::Anywhere, bound };
+        let hop = Hop { method, uri, headers, body, secret_body, reach: Reach::Anywhere, bound };
         let exchange = async {
             let (hop, link, response) = self.follow(hop, limits.reaching(), &sensitive).await?;
             self.receive(hop, link, response, limits.max_response_bytes, &sensitive).await
@@ -210,9 +215,9 @@ impl Client {
     /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Redirects
     /// are followed within the same origin only. Dropping the answer aborts the exchange.
     pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
-        let Outgoing { method, uri, headers, body, limits, sensitive, bound } = request;
+        let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, reach: Reach::SameOrigin, bound };
+        let hop = Hop { method, uri, headers, body, secret_body, reach: Reach::SameOrigin, bound };
         let answer =
             tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {
@@ -288,17 +293,17 @@ impl Client {
     ) -> Result<Incoming, OutboundError> {
         let (head, mut streaming) = response.into_parts();
         let read = body::read(&mut link, &mut streaming, cap).await;
-        let (mut body, cut) = read.map_err(|broken| failure::broken_off(&hop.uri, &broken))?;
-        if cut.is_none() && streaming.is_end_stream() {
+        let (mut body, cut) = read.map_err(|unread| match unread {
+            Unread::Broken(broken) => failure::broken_off(&hop.uri, &broken),
+            Unread::Full(full) => OutboundError { error: full.into(), connected: true },
+        })?;
+        if cut.is_none() {
             drop(streaming);
             self.pool.keep(link).await;
         }
         let mut headers = head.headers;
         if !sensitive.is_empty() {
-            body = sensitive.mask(body);
-            if cut.is_some() {
-                body = sensitive.without_torn_end(body);
-            }
+            body = masked(body, cut.is_some(), sensitive).await;
             sensitive.mask_headers(&mut headers);
         }
         let Hop { method, uri, .. } = hop;
@@ -310,6 +315,20 @@ impl fmt::Debug for Client {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Client")
     }
+}
+
+/// The body without secrets, nor the beginning of one at its end if it was cut.
+async fn masked(body: Bytes, is_cut: bool, sensitive: &Sensitive) -> Bytes {
+    let mask = move |sensitive: &Sensitive, body| {
+        let body = sensitive.mask(body);
+        if is_cut { sensitive.without_torn_end(body) } else { body }
+    };
+    if body.len() <= MOST_INLINE {
+        return mask(sensitive, body);
+    }
+    let sensitive = sensitive.clone();
+    // What cannot be masked is not shown.
+    offload(move |_| mask(&sensitive, body)).await.unwrap_or_default()
 }
 
 /// Every address, the first and each one a redirect leads to, passes here before anything is sent to it.

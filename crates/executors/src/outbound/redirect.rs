@@ -50,25 +50,30 @@ pub(super) fn next(
         remove(&mut hop.headers, OF_THE_BODY);
     }
     if !same_origin(&hop.uri, &target) {
-        if hop.reach == Reach::SameOrigin {
-            return Err(invalid(format!(
-                "{} redirects to {}, which is another origin and not followed; name the final address in the definition",
-                origin(&hop.uri),
-                origin(&target)
-            )));
-        }
-        if sensitive.is_in(&hop.body) {
-            return Err(invalid(format!(
-                "{} redirects to {}, which is not followed because the body holds a secret; name the final address in the definition",
-                origin(&hop.uri),
-                origin(&target)
-            )));
-        }
-        drop_credentials(&mut hop.headers, sensitive);
-        hop.bound = Bound::default();
+        leave_origin(&mut hop, &target, sensitive)?;
     }
     hop.uri = target;
     Ok(hop)
+}
+
+/// What it takes to go on at another origin: nothing secret may come along.
+fn leave_origin(hop: &mut Hop, target: &Uri, sensitive: &Sensitive) -> Result<(), OutboundError> {
+    let why_not = if hop.reach == Reach::SameOrigin {
+        "which is another origin and not followed"
+    } else if !hop.body.is_empty() && (hop.secret_body || sensitive.is_in(&hop.body)) {
+        "which is not followed because the body holds a secret"
+    } else if sensitive.is_in(target.to_string().as_bytes()) {
+        "which is not followed because that address holds a secret"
+    } else {
+        drop_credentials(&mut hop.headers, sensitive);
+        hop.bound = Bound::default();
+        return Ok(());
+    };
+    Err(invalid(format!(
+        "{} redirects to {}, {why_not}; name the final address in the definition",
+        origin(&hop.uri),
+        origin(target)
+    )))
 }
 
 fn resolve(base: &Uri, location: &[u8]) -> Result<Uri, OutboundError> {

@@ -1,14 +1,17 @@
 //! The secret texts of one request, and their removal from what comes back.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use memchr::memmem::Finder;
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use toolrail_core::MASK;
 
 mod view;
@@ -17,6 +20,15 @@ use view::View;
 
 /// Shorter texts protect nothing, and masking them would riddle every answer.
 const SHORTEST: usize = 4;
+/// Shorter pieces of base64 stand in pictures by accident.
+const SHORTEST_BASE64: usize = 7;
+
+/// Bodies are looked through in stretches of this length, so that undoing escapes never takes much memory.
+const STRETCH: usize = 128 << 10;
+/// How many bytes before a stretch are looked at too, so that no escape is torn at its beginning.
+const CONTEXT: usize = 64;
+/// How much longer than itself an escaped text can be.
+const LONGEST_ESCAPE: usize = 36;
 
 /// Escapes inside escapes (JSON in JSON in HTML) that are looked through.
 const DEEPEST_ESCAPES: usize = 3;
@@ -44,15 +56,15 @@ const COOKIE: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(
 pub struct Sensitive(Option<Arc<[Finder<'static>]>>);
 
 impl Sensitive {
-    /// These texts, and their JSON-escaped, percent-encoded and HTML-escaped forms. Add derived forms, such as the base64
-    /// of basic authentication, as texts of their own. Building it is not free: where the secrets are known beforehand,
+    /// These texts, their JSON-escaped, percent-encoded, HTML-escaped and base64 forms, and what they are themselves the
+    /// base64 or percent-encoded form of. Building it is not free: where the secrets are known beforehand,
     /// build it once.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let mut forms = BTreeSet::new();
-        for text in texts {
-            if text.len() >= SHORTEST {
-                forms.extend(forms_of(text));
-            }
+        for text in texts.into_iter().filter(|text| text.len() >= SHORTEST) {
+            forms.extend(forms_of(text));
+            forms.extend(base64_forms(text.as_bytes()));
+            forms.extend(decoded_forms(text).iter().flat_map(|decoded| forms_of(decoded)));
         }
         if forms.is_empty() {
             return Self(None);
@@ -63,6 +75,11 @@ impl Sensitive {
         Self(Some(forms.iter().map(|form| Finder::new(form).into_owned()).collect()))
     }
 
+    /// Whether a secret is so short that masking it would riddle every answer, so that it is not to be used at all.
+    pub fn is_too_short(secret: &str) -> bool {
+        secret.len() < SHORTEST
+    }
+
     /// Whether there is nothing to mask.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
@@ -70,7 +87,7 @@ impl Sensitive {
 
     /// Whether a secret stands in `bytes`.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
-        self.finders().iter().any(|finder| finder.find(bytes).is_some()) || !self.escaped(bytes).is_empty()
+        self.each_in(bytes, |_| ControlFlow::Break(())).is_break()
     }
 
     /// The text with every secret masked.
@@ -82,20 +99,60 @@ impl Sensitive {
     }
 
     /// The bytes with every secret masked; the same bytes if there is none.
-    pub fn mask(&self, mut bytes: Bytes) -> Bytes {
-        for finder in self.finders() {
-            if let Some(first) = finder.find(&bytes) {
-                bytes = replace(&bytes, finder, first);
+    pub fn mask(&self, bytes: Bytes) -> Bytes {
+        let mut masked = Vec::new();
+        let mut kept = 0;
+        let _ = self.each_in(&bytes, |part| {
+            if masked.is_empty() {
+                masked.reserve(bytes.len());
             }
+            if part.start >= kept {
+                masked.extend_from_slice(&bytes[kept..part.start]);
+                masked.extend_from_slice(MASK.as_bytes());
+            }
+            kept = kept.max(part.end);
+            ControlFlow::Continue(())
+        });
+        if kept == 0 {
+            return bytes;
         }
-        let escaped = self.escaped(&bytes);
-        if escaped.is_empty() { bytes } else { masked_at(&bytes, escaped) }
+        masked.extend_from_slice(&bytes[kept..]);
+        Bytes::from(masked)
     }
 
-    /// Where secrets stand in `bytes` once escapes are undone.
-    fn escaped(&self, bytes: &[u8]) -> Vec<Range<usize>> {
+    /// Where secrets stand, in the order of their beginnings; some may lie over others.
+    fn each_in(
+        &self,
+        bytes: &[u8],
+        mut found: impl FnMut(Range<usize>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if self.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        for start in (0..bytes.len()).step_by(STRETCH) {
+            let begin = start.saturating_sub(CONTEXT);
+            let end = bytes.len().min(start + STRETCH + self.reach());
+            let stretch = start..start + STRETCH;
+            let mut parts = self.parts_of(&bytes[begin..end]);
+            parts.sort_unstable_by_key(|part| (part.start, std::cmp::Reverse(part.end)));
+            for part in parts {
+                let part = begin + part.start..begin + part.end;
+                if stretch.contains(&part.start) {
+                    found(part)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Where secrets stand in `bytes`, as they are and once escapes are undone.
+    fn parts_of(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        for_each_view(bytes, self.is_empty(), |view, views| {
+        for finder in self.finders() {
+            let length = finder.needle().len();
+            found.extend(finder.find_iter(bytes).map(|at| at..at + length));
+        }
+        for_each_view(bytes, |view, views| {
             for finder in self.finders() {
                 let length = finder.needle().len();
                 found.extend(finder.find_iter(view).map(|at| origin(views, at..at + length)));
@@ -104,19 +161,31 @@ impl Sensitive {
         found
     }
 
+    /// How far an escaped secret can reach beyond its beginning.
+    fn reach(&self) -> usize {
+        self.finders().first().map_or(0, |longest| longest.needle().len() * LONGEST_ESCAPE)
+    }
+
     /// The bytes of a body that was cut, without the beginning of a secret at their end.
     pub(super) fn without_torn_end(&self, bytes: Bytes) -> Bytes {
+        let tail = bytes.len().saturating_sub(self.reach() + CONTEXT);
+        let kept = self.whole_end(&bytes[tail..]);
+        bytes.slice(..tail + kept)
+    }
+
+    /// How much of `bytes` is left without the beginning of a secret at its end.
+    fn whole_end(&self, bytes: &[u8]) -> usize {
         let kept_of = |text: &[u8]| {
             let torn = self.finders().iter().map(|finder| torn_length(text, finder.needle())).max();
             text.len() - torn.unwrap_or_default()
         };
-        let mut kept = kept_of(&bytes);
-        let whole = view::without_open_escape(&bytes);
+        let mut kept = kept_of(bytes);
+        let whole = view::without_open_escape(bytes);
         if whole.len() < bytes.len() {
             let end = kept_of(whole);
             kept = if end < whole.len() { kept.min(end) } else { kept };
         }
-        for_each_view(&bytes, self.is_empty(), |view, views| {
+        for_each_view(bytes, |view, views| {
             let whole = view::without_open_escape(view);
             for text in [view, whole] {
                 let end = kept_of(text);
@@ -125,7 +194,7 @@ impl Sensitive {
                 }
             }
         });
-        bytes.slice(..kept)
+        kept
     }
 
     /// Masks the values of headers.
@@ -154,9 +223,9 @@ impl fmt::Debug for Sensitive {
 }
 
 /// Undoes one level of escapes after the other; the views lead from each text back to `bytes`.
-fn for_each_view(bytes: &[u8], nothing_to_find: bool, mut look: impl FnMut(&[u8], &[View])) {
+fn for_each_view(bytes: &[u8], mut look: impl FnMut(&[u8], &[View])) {
     let mut views: Vec<View> = Vec::new();
-    while !nothing_to_find && views.len() < DEEPEST_ESCAPES {
+    while views.len() < DEEPEST_ESCAPES {
         let Some(view) = View::of(views.last().map_or(bytes, |view| &view.bytes)) else {
             return;
         };
@@ -170,21 +239,6 @@ fn for_each_view(bytes: &[u8], nothing_to_find: bool, mut look: impl FnMut(&[u8]
 /// Where a part of the last view stands in the bytes themselves.
 fn origin(views: &[View], part: Range<usize>) -> Range<usize> {
     views.iter().rev().fold(part, |part, view| view.origin(&part))
-}
-
-fn masked_at(bytes: &[u8], mut parts: Vec<Range<usize>>) -> Bytes {
-    parts.sort_by_key(|part| part.start);
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut kept = 0;
-    for part in parts {
-        if part.start >= kept {
-            out.extend_from_slice(&bytes[kept..part.start]);
-            out.extend_from_slice(MASK.as_bytes());
-        }
-        kept = kept.max(part.end);
-    }
-    out.extend_from_slice(&bytes[kept..]);
-    Bytes::from(out)
 }
 
 fn forms_of(text: &str) -> Vec<Vec<u8>> {
@@ -205,6 +259,41 @@ fn forms_of(text: &str) -> Vec<Vec<u8>> {
         lenient,
     ];
     forms.into_iter().map(String::into_bytes).chain(latin1(text)).collect()
+}
+
+/// What of the base64 of any longer text gives these bytes away: it depends on where in it they stand.
+fn base64_forms(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut forms = vec![STANDARD.encode(bytes).into_bytes()];
+    for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
+        for before in 0..3 {
+            let mut longer = vec![0; before];
+            longer.extend_from_slice(bytes);
+            let encoded = engine.encode(&longer).into_bytes();
+            // Characters that also hold bits of what stands beside are left out.
+            let own = (before * 8).div_ceil(6)..longer.len() * 8 / 6;
+            forms.extend(encoded.get(own).filter(|form| form.len() >= SHORTEST_BASE64).map(<[u8]>::to_vec));
+        }
+    }
+    forms
+}
+
+/// What an upstream reads in a text that is itself encoded: credentials given as base64, a value that is percent-encoded.
+fn decoded_forms(text: &str) -> Vec<String> {
+    let mut forms = Vec::new();
+    let compact = text.trim_end_matches('=');
+    let bytes = STANDARD_NO_PAD.decode(compact).or_else(|_| URL_SAFE_NO_PAD.decode(compact));
+    if let Some(decoded) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok())
+        && !decoded.contains(char::is_control)
+    {
+        // The password of a pair; the name is seldom a secret and often an everyday word.
+        forms.extend(decoded.split_once(':').map(|(_, password)| password.to_owned()));
+        forms.push(decoded);
+    }
+    if text.contains('%') {
+        forms.extend(percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned));
+    }
+    forms.retain(|form| form.len() >= SHORTEST && form != text);
+    forms
 }
 
 /// The text as ISO-8859-1 writes it, where that differs and exists.
@@ -254,20 +343,6 @@ fn html(text: &str) -> String {
         .replace('>', "&gt;")
         .replace('"', "&quot;")
         .replace('\'', "&#39;")
-}
-
-fn replace(bytes: &[u8], finder: &Finder<'_>, first: usize) -> Bytes {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut kept = 0;
-    let mut next = Some(first);
-    while let Some(found) = next {
-        out.extend_from_slice(&bytes[kept..found]);
-        out.extend_from_slice(MASK.as_bytes());
-        kept = found + finder.needle().len();
-        next = finder.find(&bytes[kept..]).map(|offset| kept + offset);
-    }
-    out.extend_from_slice(&bytes[kept..]);
-    Bytes::from(out)
 }
 
 /// How many bytes at the end of `bytes` are a beginning of `needle`.
@@ -358,6 +433,48 @@ mod tests {
     fn very_short_texts_are_not_masked() {
         assert!(Sensitive::of(["", "abc"]).is_empty());
         assert_eq!(masked(&["1"], "{\"a\":1}"), "{\"a\":1}");
+    }
+
+    #[test]
+    fn a_secret_is_masked_where_it_is_encoded_or_decoded() {
+        let secret = "s3cret-value!";
+        for before in ["", "u", "us", "user:"] {
+            let encoded = STANDARD.encode(format!("{before}{secret} and more"));
+            let shown = masked(&[secret], &format!("<{encoded}>"));
+            assert!(shown.contains("***") && !shown.contains(&encoded[8..16]), "{before}: {shown}");
+        }
+        assert_eq!(masked(&["pass"], "<cGFzcw==>"), "<***>");
+        let basic = STANDARD.encode("anna:open:sesame");
+        for (echo, expected) in [
+            ("{\"password\": \"open:sesame\"}", "{\"password\": \"***\"}"),
+            ("anna:open:sesame", "***"),
+            ("anna", "anna"),
+            (basic.as_str(), "***"),
+        ] {
+            assert_eq!(masked(&[&basic], echo), expected, "{echo}");
+        }
+        assert_eq!(masked(&["a%20secret%2Fkey"], "got 'a secret/key'"), "got '***'");
+    }
+
+    #[test]
+    fn secrets_are_found_wherever_a_long_body_is_divided() {
+        let sensitive = Sensitive::of(["hunter&2"]);
+        for distance in 0..80 {
+            for echo in ["hunter&2", r"hunter\u00262", "hunter&amp;2"] {
+                let filler = "x".repeat(STRETCH - distance);
+                let body = Bytes::from(format!("{filler}{echo}{filler}{echo}"));
+                let masked = sensitive.mask(body);
+                assert_eq!(masked, format!("{filler}***{filler}***"), "{distance} {echo}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_body_of_escapes_is_looked_through_in_little_memory() {
+        let body = Bytes::from(vec![b'\\'; 4 << 20]);
+        let sensitive = Sensitive::of(["hunter2"]);
+        assert_eq!(sensitive.mask(body.clone()).as_ptr(), body.as_ptr());
+        assert_eq!(sensitive.without_torn_end(body.clone()), body);
     }
 
     #[test]

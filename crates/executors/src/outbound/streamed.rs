@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, Uri};
-use hyper::body::{Body, Incoming as Streaming};
+use hyper::body::Incoming as Streaming;
 use memchr::memchr2;
+use toolrail_core::{Held, Share};
 
 use super::pool::Link;
 use super::{Client, Cut, Hop, OutboundError, Sensitive, body, failure};
@@ -23,6 +24,8 @@ pub struct Streamed {
     open: Option<(Link, Streaming)>,
     /// What was read but not yet taken.
     buffer: BytesMut,
+    /// Counts the buffer.
+    held: Held,
     /// How much of it is known to hold no end of a line.
     searched: usize,
     /// Whether the last line ended in a carriage return, so that a line feed right behind it belongs to it.
@@ -48,6 +51,7 @@ impl Streamed {
             sensitive,
             open: Some((link, streaming)),
             buffer: BytesMut::new(),
+            held: Share::current().nothing(),
             searched: 0,
             after_return: false,
         }
@@ -105,13 +109,13 @@ impl Streamed {
         };
         match body::next(link, streaming).await {
             Ok(Some(piece)) => {
+                let held = self.held.resize(self.buffer.len() + piece.len());
+                held.map_err(|full| OutboundError { error: full.into(), connected: true })?;
                 self.buffer.extend_from_slice(&piece);
                 Ok(true)
             }
             Ok(None) => {
-                if let Some((link, streaming)) = self.open.take()
-                    && streaming.is_end_stream()
-                {
+                if let Some((link, streaming)) = self.open.take() {
                     drop(streaming);
                     self.client.pool.keep(link).await;
                 }

@@ -23,6 +23,7 @@ fn get(url: &str) -> Outgoing {
         uri: url.parse().unwrap(),
         headers: HeaderMap::new(),
         body: Bytes::new(),
+        secret_body: false,
         limits: SendLimits {
             connect: Duration::from_secs(5),
             total: Duration::from_secs(10),
@@ -65,12 +66,16 @@ async fn a_request_goes_out_as_it_was_given() {
 
 #[tokio::test]
 async fn connections_are_reused() {
-    let upstream = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;
-    let client = client();
-    for _ in 0..3 {
-        client.send(get(&upstream.url("/"))).await.unwrap();
+    let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+    let answers = [Reply::whole("200 OK", "", "x"), Reply::raw(chunked, Then::Keep)];
+    for answer in answers {
+        let upstream = Upstream::start(move |_| Reply::raw(answer.bytes.clone(), Then::Keep)).await;
+        let client = client();
+        for _ in 0..3 {
+            client.send(get(&upstream.url("/"))).await.unwrap();
+        }
+        assert!(upstream.received().iter().all(|request| request.connection == 0));
     }
-    assert!(upstream.received().iter().all(|request| request.connection == 0));
 }
 
 #[tokio::test]
@@ -345,6 +350,16 @@ async fn a_body_with_a_secret_is_not_redirected_to_another_origin() {
     assert_eq!(failure.error.code, ErrorCode::UpstreamInvalid);
     assert!(failure.error.message.contains("the body holds a secret"), "{failure}");
     assert!(other.received().is_empty());
+}
+
+#[tokio::test]
+async fn a_secret_in_the_address_is_not_carried_to_another_origin() {
+    let other = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;
+    let target = other.url("/?key=s3cret%2Fvalue");
+    let upstream = Upstream::start(move |_| Reply::redirect(302, &target)).await;
+    let failure = client().send(with_secret(get(&upstream.url("/")))).await.unwrap_err();
+    assert!(failure.error.message.contains("that address holds a secret"), "{failure}");
+    assert!(!failure.error.message.contains("s3cret") && other.received().is_empty(), "{failure}");
 }
 
 #[tokio::test]

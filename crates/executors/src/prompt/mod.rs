@@ -69,7 +69,7 @@ impl Kind for Prompt {
         let description = definition.description.clone();
         let executor = Arc::new(Prompter { arguments, source: source?, description });
         let key = definition.name.as_str().to_owned();
-        let made = Made::Prompt(Offered { key, entry: Value::Object(entry), executor });
+        let made = Made::Prompt(Offered { key, entry: Value::Object(entry).into(), executor });
         Some(Compiled { made, arguments: Vec::new(), uses_other_arguments: false, needs })
     }
 }

@@ -73,6 +73,7 @@ pub(crate) struct Draft {
     method: Method,
     headers: HeaderMap,
     content: Content,
+    secret_body: bool,
     limits: SendLimits,
     sensitive: Sensitive,
     bound: Bound,
@@ -139,12 +140,15 @@ impl Request {
             None => Some(self.rest(rendering, credential.as_ref())?),
         };
         let mut headers = self.headers.render(rendering, credential.as_ref())?;
+        let revealed = rendering.revealed();
         let content = self.body.render(rendering, &mut headers)?;
+        let secret_body = rendering.revealed() > revealed;
         Ok(Draft {
             rest,
             method: self.method.clone(),
             headers,
             content,
+            secret_body,
             limits: self.limits,
             sensitive: self.sensitive.with(rendering.derived()),
             bound: self.bound.clone(),
@@ -179,6 +183,7 @@ impl Draft {
             uri,
             headers: self.headers,
             body,
+            secret_body: self.secret_body,
             limits: self.limits,
             sensitive: self.sensitive,
             bound: self.bound,

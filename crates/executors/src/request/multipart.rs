@@ -326,6 +326,7 @@ async fn fetch(uri: Uri, client: &Client, limits: SendLimits) -> Result<Bytes, C
         uri,
         headers,
         body: Bytes::new(),
+        secret_body: false,
         limits,
         sensitive: Sensitive::default(),
         bound: Bound::default(),

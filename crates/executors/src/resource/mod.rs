@@ -58,7 +58,7 @@ impl Kind for Resource {
             check_used(&used, variables, "the variables of \"uriTemplate\"", problems);
         }
         let (address, content) = (address?, content?);
-        let entry = list_entry(&address, &settings, content.size(), definition);
+        let entry = list_entry(&address, &settings, content.size(), definition).into();
         let executor = Arc::new(Reader { content, mime: settings.mime_type, choices });
         let made = match address {
             Address::Uri(key) => Made::Resource(Offered { key, entry, executor }),

@@ -1,15 +1,17 @@
 //! One expression of a template, compiled. A plain path such as `args.a.b[0]` is looked up directly; anything with a
 //! filter, an operator or a condition goes through the expression engine.
 
-use minijinja::value::Serde;
 use serde_json::{Map, Value};
 use toolrail_core::Variables;
 
-use super::filters::{ENGINE, to_json};
 use super::inspect::{References, inspect};
+use crate::engine::{Absence, Evaluator, Expr, Value as Computed, Why, parse_expression};
+use crate::meter::{Allowance, Meter};
 
 /// The longest expression that is accepted, in bytes.
 const MAX_LENGTH: usize = 500;
+/// Steps of one evaluation; expressions have no loops, so only a hostile one comes near.
+const STEPS: u64 = 20_000;
 
 /// What stands between the braces.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(super) enum Term {
     /// A variable, and its value if it has one.
     Variable(String, Option<String>),
     /// Anything else.
-    Computed(Box<minijinja::Expression<'static, 'static>>),
+    Computed(Box<Expr>),
 }
 
 /// One step into an argument.
@@ -66,10 +68,10 @@ impl Expression {
             return Ok(expression);
         }
         let references = inspect(source).map_err(fault)?;
-        let compiled = ENGINE.compile_expression_owned(source.to_owned()).map_err(|error| {
+        let compiled = parse_expression(source).map_err(|syntax| {
             fault(format!(
                 "not a valid expression ({}); write a path such as args.name, or a filter such as args.name|default('x')",
-                error.detail().unwrap_or("syntax error")
+                syntax.words
             ))
         })?;
         let named = references.variables.iter();
@@ -182,7 +184,10 @@ impl Expression {
             Term::Argument(..) => true,
             Term::Computed(computed) => {
                 self.names_arguments()
-                    && !matches!(self.compute(computed, &Map::new(), |_| String::new()), Ok(value) if !value.is_null())
+                    && !matches!(
+                        self.compute(computed, &Map::new(), |_| String::new(), &mut Meter::new(Allowance::SMALL)),
+                        Ok(value) if !value.is_null()
+                    )
             }
         }
     }
@@ -190,37 +195,45 @@ impl Expression {
     /// Evaluates a computed expression over the arguments and secrets it names.
     pub(super) fn compute(
         &self,
-        computed: &minijinja::Expression<'static, 'static>,
+        computed: &Expr,
         arguments: &Map<String, Value>,
         secret: impl Fn(&str) -> String,
+        meter: &mut Meter,
     ) -> Result<Value, NoValue> {
-        let named = |name: &String| {
-            arguments.get(name).map(|value| (name.clone(), minijinja::Value::from(Serde(value))))
+        let named = || {
+            let names = self.references.arguments.iter();
+            names.filter_map(|name| Some((name.clone(), arguments.get(name)?.clone()))).collect::<Map<_, _>>()
         };
-        let arguments_value = if self.references.all_arguments {
-            minijinja::Value::from(Serde(arguments))
-        } else {
-            minijinja::Value::from_pairs(self.references.arguments.iter().filter_map(named))
+        let secrets = self.references.secrets.iter().map(|key| (key.clone(), secret(key).into()));
+        let secrets: Map<String, Value> = secrets.collect();
+        let variables = self.variables.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+        let variables: Map<String, Value> = variables.collect();
+        let mut evaluate = || {
+            let arguments = if self.references.all_arguments {
+                Computed::of_members(arguments, meter)?
+            } else {
+                Computed::of_members(&named(), meter)?
+            };
+            let known = vec![
+                ("args", arguments),
+                ("secrets", Computed::of_members(&secrets, meter)?),
+                ("vars", Computed::of_members(&variables, meter)?),
+            ];
+            let value = Evaluator::new(Absence::Passes, STEPS, known, meter).value(computed)?;
+            if value.is_undefined() { Ok(None) } else { value.to_json(meter).map(Some) }
         };
-        let secrets = self.references.secrets.iter().map(|key| (key.clone(), secret(key)));
-        let variables = self.variables.iter().map(|(name, value)| (name.clone(), value.clone()));
-        let context = minijinja::Value::from_pairs([
-            ("args", arguments_value),
-            ("secrets", minijinja::Value::from_pairs(secrets)),
-            ("vars", minijinja::Value::from_pairs(variables)),
-        ]);
-        let result = computed
-            .eval(context)
-            .and_then(|value| if value.is_undefined() { Ok(None) } else { to_json(&value).map(Some) });
-        match result {
+        match evaluate() {
             Ok(value) => value.ok_or(NoValue::Absent),
+            Err(fault) if matches!(fault.why, Why::Spent(_) | Why::TooLarge | Why::Steps) => {
+                Err(NoValue::Failed(fault.why.to_string()))
+            }
             // An operator over an absent argument fails; to the user the argument is simply absent.
             Err(_) if self.references.arguments.iter().any(|name| !arguments.contains_key(name)) => {
                 Err(NoValue::Absent)
             }
             // The engine's words quote the values, which may be secret.
             Err(_) if !self.references.secrets.is_empty() => Err(NoValue::Failed("it fails".into())),
-            Err(error) => Err(NoValue::Failed(error.detail().unwrap_or("it fails").to_owned())),
+            Err(fault) => Err(NoValue::Failed(fault.why.to_string())),
         }
     }
 }

@@ -3,7 +3,60 @@
 
 use toolrail_core::closest;
 
-use super::filters::{FILTERS, TESTS};
+/// The filters there are.
+const FILTERS: &[&str] = &[
+    "default",
+    "upper",
+    "lower",
+    "capitalize",
+    "title",
+    "trim",
+    "replace",
+    "split",
+    "join",
+    "string",
+    "int",
+    "float",
+    "bool",
+    "round",
+    "abs",
+    "length",
+    "first",
+    "last",
+    "min",
+    "max",
+    "sum",
+    "sort",
+    "unique",
+    "reverse",
+    "list",
+    "tojson",
+    "urlencode",
+    "b64encode",
+    "b64decode",
+];
+
+/// The tests (`is …`) there are.
+const TESTS: &[&str] = &[
+    "defined",
+    "undefined",
+    "none",
+    "true",
+    "false",
+    "string",
+    "number",
+    "integer",
+    "float",
+    "boolean",
+    "mapping",
+    "sequence",
+    "iterable",
+    "odd",
+    "even",
+    "startingwith",
+    "endingwith",
+    "in",
+];
 
 /// What an expression refers to.
 #[derive(Debug, Default, PartialEq, Eq)]

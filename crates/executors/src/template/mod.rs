@@ -2,13 +2,11 @@
 //! encoded for the place it goes to, so that no argument can change the shape of a request.
 
 mod expression;
-mod filters;
 mod inspect;
 mod place;
 mod placeholder;
 mod render;
 mod scan;
-mod size;
 mod tree;
 
 use serde_json::Value;
@@ -20,11 +18,12 @@ use toolrail_core::{
 use crate::kinds::Runtime;
 use crate::service::{self, Services};
 
+use crate::outbound::Sensitive;
+
 pub(crate) use expression::Expression;
 pub(crate) use place::{Place, UNRESERVED};
 pub(crate) use render::{Evaluated, Rendering, text_of};
 pub(crate) use scan::{Braces, Piece, scan};
-pub(crate) use size::{check_size, check_step, replace};
 pub(crate) use tree::Tree;
 
 static NO_VARIABLES: Variables = Variables::none();
@@ -199,14 +198,13 @@ impl<'c> Compiler<'c> {
             }
         }
         for key in expression.secrets() {
-            if self.secrets.find(key).is_none() {
-                self.problems.warning(
-                    pointer,
-                    format!(
-                        "the secret {key:?} has no value here, so calls fail; {}",
-                        self.secrets.how_to_set(key)
-                    ),
-                );
+            let fault = match self.secrets.find(key) {
+                None => Some(format!("has no value here, so calls fail; {}", self.secrets.how_to_set(key))),
+                Some(secret) => Sensitive::is_too_short(secret.reveal())
+                    .then(|| format!("{}, as calls fail", render::TOO_SHORT)),
+            };
+            if let Some(fault) = fault {
+                self.problems.warning(pointer, format!("the secret {key:?} {fault}"));
             }
             let named = NamedSecret { key: key.clone(), pointer: pointer.to_owned(), is_address: false };
             if !self.named_secrets.contains(&named) {

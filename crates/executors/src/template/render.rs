@@ -7,6 +7,12 @@ use serde_json::{Map, Value};
 use toolrail_core::{CallError, ErrorCode, MASK, Secret, Secrets, ValueOrigin, Variables};
 
 use super::expression::{Expression, NoValue, Term};
+use crate::meter::{Allowance, Meter};
+use crate::outbound::Sensitive;
+
+/// Why a secret of very few characters is not used.
+pub(super) const TOO_SHORT: &str =
+    "has fewer than 4 characters, so it could not be masked in what comes back; give it a longer value";
 
 /// What a rendering draws from, and what it leaves behind.
 #[derive(Debug)]
@@ -15,11 +21,13 @@ pub(crate) struct Rendering<'a> {
     secrets: &'a Secrets,
     purpose: Purpose,
     scratch: String,
+    /// What all computed expressions together may take; made for the first of them.
+    meter: Option<Meter>,
 }
 
 #[derive(Debug)]
 enum Purpose {
-    Send { derived: Vec<String> },
+    Send { derived: Vec<String>, revealed: usize },
     Show(Trail),
 }
 
@@ -52,12 +60,24 @@ pub(crate) enum Evaluated<'a> {
 impl<'a> Rendering<'a> {
     /// A rendering that will be sent.
     pub(crate) fn to_send(arguments: &'a Map<String, Value>, secrets: &'a Secrets) -> Self {
-        Self { arguments, secrets, purpose: Purpose::Send { derived: Vec::new() }, scratch: String::new() }
+        Self {
+            arguments,
+            secrets,
+            purpose: Purpose::Send { derived: Vec::new(), revealed: 0 },
+            scratch: String::new(),
+            meter: None,
+        }
     }
 
     /// A rendering that will be shown.
     pub(crate) fn to_show(arguments: &'a Map<String, Value>, secrets: &'a Secrets) -> Self {
-        Self { arguments, secrets, purpose: Purpose::Show(Trail::default()), scratch: String::new() }
+        Self {
+            arguments,
+            secrets,
+            purpose: Purpose::Show(Trail::default()),
+            scratch: String::new(),
+            meter: None,
+        }
     }
 
     /// Whether this will only be shown.
@@ -67,7 +87,7 @@ impl<'a> Rendering<'a> {
 
     /// Notes a text that was made from secrets and must be masked like one.
     pub(crate) fn derive(&mut self, text: &str) {
-        if let Purpose::Send { derived } = &mut self.purpose {
+        if let Purpose::Send { derived, .. } = &mut self.purpose {
             derived.push(text.to_owned());
         }
     }
@@ -85,8 +105,16 @@ impl<'a> Rendering<'a> {
     /// The texts made from secrets, beyond the secrets themselves.
     pub(crate) fn derived(&self) -> &[String] {
         match &self.purpose {
-            Purpose::Send { derived } => derived,
+            Purpose::Send { derived, .. } => derived,
             Purpose::Show(_) => &[],
+        }
+    }
+
+    /// How many secrets were placed so far.
+    pub(crate) fn revealed(&self) -> usize {
+        match self.purpose {
+            Purpose::Send { revealed, .. } => revealed,
+            Purpose::Show(_) => 0,
         }
     }
 
@@ -139,7 +167,9 @@ impl<'a> Rendering<'a> {
                 let secrets = self.secrets;
                 let reveal =
                     |key: &str| secrets.find(key).map_or(String::new(), |secret| secret.reveal().to_owned());
-                match expression.compute(computed, self.arguments, reveal) {
+                let arguments = self.arguments;
+                let meter = self.meter.get_or_insert_with(|| Meter::new(allowance(arguments)));
+                match expression.compute(computed, arguments, reveal, meter) {
                     Ok(value) => {
                         if !expression.secrets().is_empty() {
                             self.derive_texts(&value, expression.source());
@@ -176,13 +206,19 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    fn secret(&self, key: &str) -> Result<&'a str, CallError> {
-        self.secrets.find(key).map(Secret::reveal).ok_or_else(|| {
-            CallError::new(
-                ErrorCode::SecretMissing,
-                format!("the secret {key:?} has no value here; {}", self.secrets.how_to_set(key)),
-            )
-        })
+    fn secret(&mut self, key: &str) -> Result<&'a str, CallError> {
+        let missing = |why: String| CallError::new(ErrorCode::SecretMissing, why);
+        let Some(secret) = self.secrets.find(key).map(Secret::reveal) else {
+            let how = self.secrets.how_to_set(key);
+            return Err(missing(format!("the secret {key:?} has no value here; {how}")));
+        };
+        if Sensitive::is_too_short(secret) {
+            return Err(missing(format!("the secret {key:?} {TOO_SHORT}")));
+        }
+        if let Purpose::Send { revealed, .. } = &mut self.purpose {
+            *revealed += 1;
+        }
+        Ok(secret)
     }
 
     fn note_missing_secrets(&mut self, expression: &Expression) {
@@ -264,6 +300,27 @@ impl Evaluated<'_> {
             Self::Arguments(arguments) => Some(Value::Object((*arguments).clone())),
             Self::Secret(_) | Self::Masked => Some(MASK.into()),
         }
+    }
+}
+
+/// A little, and more where the arguments themselves are large.
+fn allowance(arguments: &Map<String, Value>) -> Allowance {
+    let size: usize = arguments.values().map(size_of_json).sum();
+    let Allowance { work, bytes } = Allowance::SMALL;
+    Allowance {
+        work: work.saturating_add(4 * size as u64),
+        bytes: bytes.saturating_add(16 * size).min(64 << 20),
+    }
+}
+
+fn size_of_json(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(size_of_json).sum::<usize>() + 16 * items.len(),
+        Value::Object(members) => {
+            members.iter().map(|(key, member)| key.len() + 32 + size_of_json(member)).sum()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
 }
 

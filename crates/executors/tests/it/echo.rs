@@ -80,6 +80,10 @@ async fn answer(request: Request<Incoming>, port: u16) -> Result<Response<Full<B
     if head.uri.path() == "/hang" {
         std::future::pending::<()>().await;
     }
+    if head.uri.path() == "/away" {
+        let target = head.uri.query().unwrap_or_default();
+        return Ok(Response::builder().status(307).header("location", target).body(Full::default()).unwrap());
+    }
     if head.uri.path() == "/redirect" {
         return Ok(Response::builder()
             .status(302)

@@ -472,3 +472,43 @@ async fn connections_are_reused() {
     }
     assert_eq!(echo.connections.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
+
+#[tokio::test]
+async fn a_body_made_with_a_secret_stays_at_its_origin_in_whatever_form_it_is_sent() {
+    let (echo, other) = (Echo::start().await, Echo::start().await);
+    let away = echo.url(&format!("/away?{}", other.url("/landed")));
+    let runtime = runtime(&[("KEY", "hunter2"), ("B64", "aHVudGVyMg==")]);
+    for (body_type, body) in [
+        ("binary", json!("{{secrets.B64}}")),
+        ("multipart", json!({"file": {"base64": "{{secrets.B64}}", "filename": "f"}})),
+        ("multipart", json!({"part": "{{[secrets.KEY|upper, 'x']}}"})),
+        ("json", json!({"list": "{{[secrets.KEY|b64encode]}}", "n": "{{secrets.KEY|length}}"})),
+        ("form", json!({"a": "{{secrets.KEY|length}}"})),
+        ("text", json!("{{secrets.KEY|first}}")),
+    ] {
+        let tool = tool_with(
+            &json!({"http": {"method": "POST", "url": away, "bodyType": body_type, "body": body}}),
+            &runtime,
+        );
+        let error = tool.refused(json!({})).await;
+        assert!(
+            error.message.contains("not followed because the body holds a secret"),
+            "{body_type}: {error}"
+        );
+    }
+    assert_eq!(other.count(), 0);
+    let plain = json!({"http": {"method": "POST", "url": away, "bodyType": "text", "body": "{{args.a}}"}});
+    assert_eq!(tool_with(&plain, &runtime).call(json!({"a": "x"})).await["body"], "x");
+}
+
+#[tokio::test]
+async fn a_secret_too_short_to_be_masked_is_not_sent() {
+    let echo = Echo::start().await;
+    let runtime = runtime(&[("PIN", "123")]);
+    let tool = tool_with(&json!({"http": {"url": echo.url("/?pin={{secrets.PIN}}")}}), &runtime);
+    assert!(tool.problems.iter().any(|problem| problem.message.contains("fewer than 4 characters")));
+    let error = tool.refused(json!({})).await;
+    assert_eq!(error.code, ErrorCode::SecretMissing);
+    assert!(error.message.starts_with("the secret \"PIN\" has fewer than 4 characters"), "{error}");
+    assert_eq!(echo.count(), 0);
+}

@@ -340,8 +340,13 @@ fn taking_all_arguments_together_is_told() {
         (json!({"http": {"url": "http://h/", "query": {"q": "{{args|tojson}}"}}}), true, &[]),
         (
             json!({"http": {"url": "http://h/"}, "responseMapping": {"type": "template", "template": "{{ args.a.b }} {{ args['c'] }}"}}),
+            false,
+            &["a", "c"],
+        ),
+        (
+            json!({"http": {"url": "http://h/"}, "responseMapping": {"type": "template", "template": "{{ args[result.name] }}"}}),
             true,
-            &["a"],
+            &[],
         ),
         (
             json!({"http": {"url": "http://h/"}, "responseMapping": {"type": "template", "template": "{% for x in args.list %}{{ x }}{% endfor %}"}}),

@@ -133,6 +133,20 @@ pub(crate) fn input_required(needed: &InputRequired, finish: Finish<'_>) -> Repl
     Ok(finish.close_as(Outcome::whole(out), "input_required"))
 }
 
+/// The content blocks of a result, as JSON.
+pub(crate) fn blocks_of(result: &ToolResult) -> Value {
+    let written = match &result.payload {
+        Payload::Whole(json) => json.to_value(),
+        _ => {
+            let mut out = vec![b'['];
+            write_blocks(&mut out, &result.payload);
+            out.push(b']');
+            return serde_json::from_slice(&out).unwrap_or_default();
+        }
+    };
+    written.get("content").cloned().unwrap_or_default()
+}
+
 /// A failure that the answer itself tells, where there are no error results.
 pub(crate) fn failure_of(result: &ToolResult) -> Fault {
     let text = match &result.payload {

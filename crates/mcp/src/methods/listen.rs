@@ -113,7 +113,7 @@ fn told(mut params: Vec<u8>, subscription: &RawValue) -> Bytes {
 /// Keeps upstream resources watched as long as what comes back lives.
 fn watches_of(context: &Context<'_>, uris: &[String]) -> Vec<Box<dyn Any + Send + Sync>> {
     let snapshot = context.snapshot();
-    uris.iter().filter_map(|uri| snapshot.resource(uri)?.watch(uri)).collect()
+    uris.iter().filter_map(|uri| snapshot.watch(uri)).flatten().collect()
 }
 
 /// The answer with which the stream ends when the server does.

@@ -20,7 +20,7 @@ pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
     let snapshot = context.snapshot();
     let page = snapshot.page(list, context.dialect.era(), after.as_deref());
     let mut outcome = Outcome::whole(opening(list));
-    outcome.share(&page.entries);
+    outcome.share_common(&page.entries);
     if let Some(next) = &page.next_after {
         outcome.out.extend_from_slice(b",\"nextCursor\":");
         write_json_string(&mut outcome.out, &URL_SAFE_NO_PAD.encode(next));

@@ -1,7 +1,10 @@
 //! `resources/read`: the content of a resource.
 
-use serde_json::json;
-use toolrail_core::{CallError, ErrorCode, shortened};
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use toolrail_core::{CallError, ErrorCode, Outcome as CallOutcome, shortened};
+use toolrail_registry::Resource;
 
 use super::Context;
 use crate::content;
@@ -16,19 +19,41 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     };
     let snapshot = context.snapshot();
     let Some(resource) = snapshot.resource(&uri) else {
-        return Err(unknown_resource(&context, &uri));
+        return unlisted(&context, &snapshot.unlisted(&uri), &uri).await;
     };
     let outcome = resource.read(&uri, context.peer.principal, context.caller).await;
+    answer(&context, resource, &uri, outcome)
+}
+
+/// Asks those who may have a resource that nobody lists, one after the other. The only one gives its own answer, whatever it
+/// is; of several, those that refuse have it not.
+async fn unlisted(context: &Context<'_>, owners: &[Resource], uri: &str) -> Reply {
+    for owner in owners {
+        let outcome = owner.read(uri, context.peer.principal, context.caller).await;
+        if outcome.is_ok() || owners.len() == 1 {
+            return answer(context, owner, uri, outcome);
+        }
+    }
+    Err(unknown_resource(context, uri))
+}
+
+fn answer(context: &Context<'_>, resource: &Resource, uri: &str, outcome: CallOutcome) -> Reply {
     if let Err(CallError { code: ErrorCode::NotFound, message, rpc: None }) = outcome {
-        return Err(missing(&context, &uri, message));
+        return Err(missing(context, uri, message));
     }
     match context.settle_strictly(outcome, Cache::Never) {
         Ok(result) => {
-            let contents = content::contents::write(&result, &uri, resource.mime.as_deref());
+            let contents = content::contents::write(&result, uri, resource.mime.as_deref());
             Ok(context.finish().close_cached(contents, Cache::Never))
         }
         Err(reply) => reply,
     }
+}
+
+/// Which resource it is about; of an address that nobody can have meant, only its beginning.
+pub(super) fn named(uri: &str) -> Value {
+    const LONGEST: usize = 2_048;
+    json!({"uri": if uri.len() > LONGEST { shortened(uri) } else { Cow::Borrowed(uri) }})
 }
 
 pub(super) fn unknown_resource(context: &Context<'_>, uri: &str) -> Fault {
@@ -42,5 +67,5 @@ fn missing(context: &Context<'_>, uri: &str, message: String) -> Fault {
         Dialect::Modern => Code::InvalidParams,
         Dialect::Legacy | Dialect::Plain => Code::ResourceNotFound,
     };
-    Fault::new(code, message).with_data(json!({"uri": uri}))
+    Fault::new(code, message).with_data(named(uri))
 }

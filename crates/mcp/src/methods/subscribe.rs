@@ -3,21 +3,21 @@
 use serde_json::json;
 
 use super::Context;
+use super::resources_read::named;
 use crate::envelope::Params;
 use crate::reply::{Code, Fault, Reply};
 
 pub(super) fn subscribe(context: Context<'_>) -> Reply {
     let uri = uri_of(&context)?;
-    let snapshot = context.snapshot();
-    let Some(resource) = snapshot.resource(&uri) else {
+    let Some(watch) = context.snapshot().watch(&uri) else {
         let message = format!("unknown resource {:?}", toolrail_core::shortened(&uri));
-        return Err(Fault::new(Code::ResourceNotFound, message).with_data(json!({"uri": uri})));
+        return Err(Fault::new(Code::ResourceNotFound, message).with_data(named(&uri)));
     };
     let Some(live) = &context.peer.session.live else {
         let message = "subscribing needs a session; send initialize and name the session it opens";
         return Err(Fault::new(Code::InvalidRequest, message));
     };
-    if !live.watch(&uri, || resource.watch(&uri)) {
+    if !live.watch(&uri, || Some(Box::new(watch))) {
         return Err(Fault::new(Code::InvalidParams, "this session watches too many resources already"));
     }
     Ok(context.object(&json!({})))

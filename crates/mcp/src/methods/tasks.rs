@@ -11,7 +11,7 @@ use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::relay::Heard;
 use crate::reply::{Code, Fault, Outcome, Reply};
-use crate::tasks::{self, Errand};
+use crate::tasks::{self, Errand, elsewhere};
 
 pub(super) async fn get(context: Context<'_>) -> Reply {
     handle(&context, Errand::Get).await
@@ -34,8 +34,8 @@ async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
     let Some(id) = Params::text("taskId", context.params.task_id)? else {
         return Err(Fault::new(Code::InvalidParams, "\"taskId\" is missing: the id of the task, a string"));
     };
-    if let Some((definition, _)) = id.split_once('~') {
-        return ask_upstream(context, (errand.method(), &id), definition).await?;
+    if elsewhere::is_elsewhere(&id) {
+        return ask_upstream(context, errand.method(), &id).await?;
     }
     let (server, principal) = (context.server, context.peer.principal);
     // Nobody is asked for a task that cannot be.
@@ -51,13 +51,11 @@ async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
     Ok(errand.run(&task, context.finish()))
 }
 
-/// The one place where a task at an upstream server is asked for: `<definition>~<its id there>`.
-async fn ask_upstream(
-    context: &Context<'_>,
-    request: (&str, &str),
-    definition: &str,
-) -> Result<Reply, Fault> {
-    let (method, id) = request;
+/// The one place where a task at an upstream server is asked for.
+async fn ask_upstream(context: &Context<'_>, method: &str, id: &str) -> Result<Reply, Fault> {
+    let principal = context.peer.principal;
+    let (definition, inside) =
+        elsewhere::open(&context.server.signer, id, principal).ok_or_else(|| unknown_task(id))?;
     let snapshot = context.snapshot();
     let Some(Item::Upstream { upstream, .. }) = snapshot.entry(definition).and_then(|entry| entry.live())
     else {
@@ -65,8 +63,8 @@ async fn ask_upstream(
     };
     let answers = context.params.input_responses.map(|raw| json!({"inputResponses": raw}).to_string());
     let params = answers.and_then(|text| RawValue::from_string(text).ok());
-    let principal = context.peer.principal;
-    let request = TaskRequest { method, id, params: params.as_deref(), principal, caller: context.caller };
+    let params = params.as_deref();
+    let request = TaskRequest { method, id: &inside, params, principal, caller: context.caller };
     Ok(match context.settle_strictly(upstream.task(&request).await, Cache::Silent) {
         Ok(_) => Err(Fault::new(Code::Internal, "the upstream's answer about its task is no result of MCP")),
         Err(reply) => reply,

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_core::{CallError, Outcome as CallOutcome, TaskSupport, ToolResult, closest, shortened};
+use serde_json::{Value, json};
+use toolrail_core::{
+    CallError, ErrorCode, Outcome as CallOutcome, TaskSupport, ToolResult, closest, shortened,
+};
 use toolrail_registry::{HeaderParam, Named, Resolved, Snapshot, Tool, Unresolved};
 
 use super::{Context, as_task};
@@ -39,15 +41,18 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     }
     let outcome = tool.call(arguments, context.peer.principal, context.caller).await;
     let tenant = context.peer.principal.tenant();
-    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = outcome.is_ok(), "tool called");
+    tracing::debug!(name = %tool.name, revision = snapshot.revision, tenant, ok = went_well(&outcome), "tool called");
     answer(&context, outcome, tool.has_output_schema())
 }
 
 /// Writes how a call ended, as this client reads it.
 fn answer(context: &Context<'_>, outcome: CallOutcome, promises_structure: bool) -> Reply {
-    if answers_plainly(context) {
-        let outcome = outcome.and_then(ToolResult::into_good);
-        return outcome.map(|result| content::write_plain(&result)).map_err(|error| failed(&error));
+    let outcome = match context.dialect {
+        Dialect::Plain => Ok(told_plainly(context, outcome)?),
+        Dialect::Modern | Dialect::Legacy => outcome,
+    };
+    if let (Ok(result), true) = (&outcome, answers_plainly(context)) {
+        return Ok(content::write_plain(result));
     }
     match context.settle(outcome, Cache::Silent) {
         Ok(outcome) => {
@@ -95,8 +100,28 @@ fn answers_plainly(context: &Context<'_>) -> bool {
     context.peer.session.plain_shapes && context.dialect == Dialect::Plain && context.params.tool.is_some()
 }
 
-fn failed(error: &CallError) -> Fault {
-    Fault::new(Code::CallFailed, error.message.clone())
+/// Whether the call was carried out and its tool does not say that it failed.
+fn went_well(outcome: &CallOutcome) -> bool {
+    outcome.as_ref().is_ok_and(|result| !result.is_error)
+}
+
+/// A good result; plain clients know no error results, so anything else is a fault (C31): −32602 where the arguments are
+/// wrong, else −32000 with what the tool itself said.
+fn told_plainly(context: &Context<'_>, outcome: CallOutcome) -> Result<ToolResult, Fault> {
+    let said = outcome.as_ref().ok().filter(|result| result.is_error).map(content::blocks_of);
+    outcome.and_then(ToolResult::into_good).map_err(|error| match error {
+        CallError { rpc: Some(rpc), .. } => context.told(*rpc),
+        CallError { code: ErrorCode::InvalidArguments, message, .. } => {
+            Fault::new(Code::InvalidParams, message)
+        }
+        CallError { code, message, .. } => {
+            let mut data = json!({"code": code});
+            if let Some(content) = said {
+                data["content"] = content;
+            }
+            Fault::new(Code::CallFailed, message).with_data(data)
+        }
+    })
 }
 
 /// Arguments annotated with `x-mcp-header` must be repeated in their headers. A client that calls through `call_tool` has not

@@ -2,6 +2,7 @@
 //! They live in this process only; it is sealed into their ids, so that other replicas know whom to ask.
 
 mod caller;
+pub(crate) mod elsewhere;
 mod errand;
 mod follow;
 mod task;

@@ -137,6 +137,7 @@ fn offer() -> Offer {
         templates: vec![offered("test://pages/{page}", "uriTemplate", |call| {
             good(Payload::Text(call.tool.to_owned()))
         })],
+        ..Offer::default()
     }
 }
 
@@ -154,7 +155,7 @@ pub(super) const PRETTY: &str = "{\n  \"a\": [\r\n    1,\r    \"two\\nlines\"\n 
 fn tool(name: &str, tasks: TaskSupport, act: Act) -> OfferedTool {
     OfferedTool {
         name: ToolName::parse(name).expect("a good name"),
-        entry: json!({"name": name, "inputSchema": {"type": "object"}}),
+        entry: json!({"name": name, "inputSchema": {"type": "object"}}).into(),
         executor: Arc::new(Does(act)),
         arguments: ArgumentCheck::Here,
         tasks,
@@ -166,7 +167,7 @@ fn offered(key: &str, field: &str, act: Act) -> Offered {
     if field != "name" {
         entry["name"] = key.into();
     }
-    Offered { key: key.to_owned(), entry, executor: Arc::new(Does(act)) }
+    Offered { key: key.to_owned(), entry: entry.into(), executor: Arc::new(Does(act)) }
 }
 
 fn good<'a>(payload: Payload) -> BoxFuture<'a, Outcome> {

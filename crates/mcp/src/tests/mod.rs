@@ -1,5 +1,6 @@
 //! Facts about the methods, asked of a server over a registry whose one upstream offers something of every sort.
 
+mod bridge;
 mod endpoints;
 mod fixture;
 mod framing;

@@ -72,6 +72,9 @@ async fn an_unknown_resource_is_told_in_the_words_of_each_revision() {
     }
     let missing = all(Dialect::Modern, "resources/read", json!({})).await.unwrap_err();
     assert_eq!(missing["code"], -32602);
+    let long = format!("test://{}", "x".repeat(900_000));
+    let error = all(Dialect::Modern, "resources/read", json!({"uri": long})).await.unwrap_err();
+    assert!(error.to_string().len() < 1_000, "{error}");
 }
 
 #[tokio::test]

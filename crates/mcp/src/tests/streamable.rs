@@ -100,7 +100,7 @@ async fn a_legacy_call_streams_what_it_says_and_its_question_is_answered_by_anot
     let session: Headers<'_> = &[("mcp-session-id", &id)];
     let mut events = Events::of(post(&server, session, call(2, "talks")).await);
     let progress = events.next().await.unwrap();
-    assert_eq!(progress["params"], json!({"progress": 1.0, "progressToken": "p", "total": 2.0}));
+    assert_eq!(progress["params"], json!({"progress": 1, "progressToken": "p", "total": 2}));
     let log = events.next().await.unwrap();
     assert_eq!(log["params"], json!({"level": "warning", "logger": "test", "data": "careful"}));
     let question = events.next().await.unwrap();

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{Questions, Unanswered, async_trait};
 
 use super::*;
+use crate::tasks::elsewhere;
 
 pub(super) async fn call(server: &Server, tool: &str) -> Result<Value, Value> {
     ask(server, Dialect::Modern, "tools/call", json!({"name": tool, "_meta": with_tasks()})).await
@@ -115,11 +116,16 @@ async fn unknown_tasks_are_refused_wherever_they_might_be() {
 #[tokio::test]
 async fn a_task_of_an_upstream_is_asked_for_there() {
     let server = server().await;
-    let id = json!("fixture~7~a");
+    let id = elsewhere::seal(&server.signer, "fixture~7~a", &Principal::Anonymous).unwrap();
+    let id = json!(id);
     let task = of_task(&server, "tasks/update", &id, json!({"inputResponses": {"k": 1.0}})).await.unwrap();
     assert_eq!(task["asked"], r#"tasks/update {"inputResponses":{"k":1.0}}"#);
-    assert_eq!((&task["taskId"], &task["ttlMs"]), (&id, &json!(5)));
+    assert_eq!((&task["taskId"], &task["ttlMs"]), (&json!("fixture~7~a"), &json!(5)));
     assert_eq!(task["resultType"], "complete");
+    for made_up in ["fixture~7~a", "fixture~7", "fixture~"] {
+        let refused = of_task(&server, "tasks/get", &json!(made_up), json!({})).await.unwrap_err();
+        assert_eq!(refused["code"], -32602, "{refused}");
+    }
 }
 
 #[tokio::test]

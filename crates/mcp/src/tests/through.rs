@@ -23,7 +23,7 @@ async fn a_legacy_client_hears_of_progress_and_is_asked() {
     let call = request(2, "tools/call", through("talks", json!({"progressToken": "p"})));
     let mut events = Events::of(post(&server, session, call).await);
     let progress = events.next().await.unwrap();
-    assert_eq!(progress["params"], json!({"progress": 1.0, "progressToken": "p", "total": 2.0}));
+    assert_eq!(progress["params"], json!({"progress": 1, "progressToken": "p", "total": 2}));
     assert_eq!(events.next().await.unwrap()["method"], "notifications/message");
     let question = events.next().await.unwrap();
     assert_eq!(question["method"], "elicitation/create");

@@ -1,36 +1,44 @@
 //! A bridge for clients that can only start a process: lines in and out here, HTTP to a remote gateway there. It adds
 //! the headers that the remote expects, keeps the session, reads streams, and otherwise passes messages through untouched.
 
+mod headers;
 mod remote;
+mod session;
+mod verdict;
 
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, pending};
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
-use serde_json::Value;
+use http::{HeaderMap, Method};
 use serde_json::value::RawValue;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 pub use remote::{BridgeError, Incoming, Remote, Reply};
 
 use super::connection::MOST_UNDER_WAY;
-use super::paths::UNKNOWN_GROUP;
 use super::stream::{Line, Lines, too_long, write};
-use crate::envelope::{self, Message, Params};
+use crate::envelope::{self, Message};
 use crate::live::Live;
-use crate::outbox::{Outbox, Sent};
-use crate::reply::{Answer, Code, Fault};
+use crate::reply::{Answer, Code, Fault, Pieces};
+use headers::{Repeated, insert, plain};
 use remote::{Event, Events};
+use verdict::{Asked, Verdict, is_header_mismatch, is_starting, no_such_group, revision_of, useless};
 
-/// How long the bridge waits before it comes back to a stream that ended.
+/// How long the bridge waits before it comes back to a stream that ended, or to a gateway that starts.
 const RETRY: Duration = Duration::from_secs(1);
+/// How long a gateway may take to start.
+const STARTS_WITHIN: Duration = Duration::from_secs(60);
+/// How often a stream that ends without an answer is come back to.
+const MOST_RETURNS: usize = 600;
 
 /// Bridges until the input ends, then lets the calls under way finish. A group that the gateway does not have is an error, once
 /// the request is answered that found out.
@@ -39,7 +47,9 @@ pub async fn bridge(
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let bridge = Bridge::new(remote);
+    // Whoever has something to say waits until the client has read what was said before.
+    let (say, mut said) = mpsc::channel(1);
+    let bridge = Bridge::new(remote, say);
     let mut lines = Lines::new(input);
     let mut running = FuturesUnordered::new();
     let mut following: Pin<Box<dyn Future<Output = ()> + Send + '_>> = Box::pin(bridge.follow());
@@ -52,13 +62,13 @@ pub async fn bridge(
                 Line::End => open = false,
             },
             Some(()) = running.next(), if !running.is_empty() => {}
-            sent = poll_fn(|context| bridge.outbox.poll_next(context)) => bridge.say(&mut output, sent).await?,
+            Some(message) = said.recv() => write(&mut output, Pieces::from(message)).await?,
             () = following.as_mut() => following = Box::pin(pending()),
             () = bridge.over.notified() => break,
         }
     }
-    while let Some(message) = bridge.outbox.take() {
-        bridge.say(&mut output, Sent::Message(message)).await?;
+    while let Ok(message) = said.try_recv() {
+        write(&mut output, Pieces::from(message)).await?;
     }
     bridge.end().await;
     bridge.why_over.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
@@ -67,11 +77,12 @@ pub async fn bridge(
 /// What the messages of one client have in common.
 struct Bridge<'a> {
     remote: &'a dyn Remote,
-    outbox: Outbox,
+    say: mpsc::Sender<Bytes>,
     live: Arc<Live>,
     /// The legacy revision that was negotiated.
     negotiated: OnceLock<String>,
     session: Mutex<Option<String>>,
+    repeated: Repeated,
     /// How the client introduced itself, in case the session is lost.
     introduction: OnceLock<Bytes>,
     introduced: tokio::sync::Notify,
@@ -80,14 +91,28 @@ struct Bridge<'a> {
     why_over: OnceLock<String>,
 }
 
+/// What came back: a stream of events, or all of it.
+enum Got {
+    Events(Reply),
+    Whole { status: u16, media_type: Option<String>, body: Bytes },
+}
+
+/// One message of the client on its way.
+struct Sending<'a> {
+    line: &'a Bytes,
+    asked: Asked<'a>,
+    method: &'a str,
+}
+
 impl<'a> Bridge<'a> {
-    fn new(remote: &'a dyn Remote) -> Self {
+    fn new(remote: &'a dyn Remote, say: mpsc::Sender<Bytes>) -> Self {
         Self {
             remote,
-            outbox: Outbox::default(),
+            say,
             live: Arc::default(),
             negotiated: OnceLock::new(),
             session: Mutex::default(),
+            repeated: Repeated::default(),
             introduction: OnceLock::new(),
             introduced: tokio::sync::Notify::new(),
             over: tokio::sync::Notify::new(),
@@ -95,238 +120,220 @@ impl<'a> Bridge<'a> {
         }
     }
 
-    async fn say(&self, output: &mut (impl AsyncWrite + Unpin), sent: Sent) -> io::Result<()> {
-        let Sent::Message(message) = sent else { return Ok(()) };
-        output.write_all(&message).await?;
-        output.write_all(b"\n").await?;
-        output.flush().await
-    }
-
-    /// Sends one message and writes whatever comes back.
+    /// Sends one message and writes whatever comes back. Every request is answered once, unless it is cancelled.
     async fn exchange(&self, line: Bytes) {
-        let message = envelope::parse(&line);
-        let headers = self.headers_for(message.as_ref().ok());
+        let message = envelope::parse(&line).ok();
         let (id, method) = match &message {
-            Ok(Message::Request(request)) => (Some(request.id), request.method.as_ref()),
-            Ok(Message::Notification(notification)) => {
+            Some(Message::Request(request)) => (Some(request.id), request.method.as_ref()),
+            Some(Message::Notification(notification)) => {
                 // Closing the stream cancels a modern request; a legacy one is cancelled by what is passed on.
                 if let Some(id) = crate::server::cancelled(notification) {
                     self.live.cancel(id.get());
                 }
                 (None, notification.method.as_ref())
             }
-            Ok(Message::Response(_)) | Err(_) => (None, ""),
+            Some(Message::Response(_)) | None => (None, ""),
         };
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = id.map(|id| self.live.begin(id.get(), handle));
-        let outcome = Abortable::new(self.deliver(headers, &line, (id, method)), registration).await;
-        if let (Ok(Err(error)), Some(id)) = (outcome, id) {
-            self.answer_with(id, error.0);
+        let sending = Sending { line: &line, asked: Asked::of(&line), method };
+        let delivered = Abortable::new(self.deliver(message.as_ref(), &sending), registration).await;
+        if let Ok(Err(error)) = delivered {
+            self.answer_with(&sending.asked, error).await;
         }
         if method == "notifications/initialized" {
             self.introduced.notify_one();
         }
     }
 
-    async fn deliver(
-        &self,
-        headers: HeaderMap,
-        line: &Bytes,
-        (id, method): (Option<&RawValue>, &str),
-    ) -> Result<(), BridgeError> {
-        let mut reply = self.remote.send(Method::POST, headers.clone(), line.clone()).await?;
-        if reply.status == 404 && method != "initialize" && headers.contains_key("mcp-session-id") {
-            // The server was restarted, or another one answers: the client is introduced again.
-            self.introduce_again().await?;
-            let mut headers = headers;
-            self.add_session(&mut headers);
-            reply = self.remote.send(Method::POST, headers, line.clone()).await?;
-        }
-        if method == "initialize" {
-            self.set_session(reply.session.take());
-            let _ = self.introduction.set(line.clone());
-        }
-        if reply.events {
-            return self.pass_on(reply, id).await;
-        }
-        let status = reply.status;
-        let body = reply.body.whole().await?;
-        if method == "initialize"
-            && let Some(revision) = revision_of(&body)
+    async fn deliver(&self, message: Option<&Message<'_>>, sending: &Sending<'_>) -> Result<(), BridgeError> {
+        let mut got = self.send(self.headers_for(message, sending.method), sending).await?;
+        if let (Got::Whole { body, .. }, "tools/call") = (&got, sending.method)
+            && is_header_mismatch(body)
+            && self.learn_tools(sending.line).await?
         {
-            let _ = self.negotiated.set(revision);
+            got = self.send(self.headers_for(message, sending.method), sending).await?;
         }
-        if status == 404
-            && let Some(why) = no_such_group(&body)
-        {
-            let _ = self.why_over.set(why);
-            self.over.notify_one();
-        }
-        match (body.trim_ascii().is_empty(), id) {
-            (true, Some(id)) => {
-                self.answer_with(id, format!("the gateway answered status {status} without a message"));
+        match got {
+            Got::Events(reply) => self.pass_on(reply, sending).await,
+            Got::Whole { status, media_type, body } => {
+                let empty = body.trim_ascii().is_empty();
+                match sending.asked.verdict(&body) {
+                    Verdict::Answer(answer) => self.pass_answer(answer, sending, status).await,
+                    _ if !sending.asked.is_answered() && (empty || status < 300) => {}
+                    Verdict::Beside | Verdict::OfAnother | Verdict::Useless => {
+                        return Err(useless(status, media_type.as_deref(), &body));
+                    }
+                }
+                Ok(())
             }
-            (true, None) => {}
-            (false, _) => self.pass(body),
         }
-        Ok(())
+    }
+
+    /// Sends a message. A session that the server does not know is begun anew, and one that starts is waited for.
+    async fn send(&self, mut headers: HeaderMap, sending: &Sending<'_>) -> Result<Got, BridgeError> {
+        let until = Instant::now() + STARTS_WITHIN;
+        let mut lost = false;
+        loop {
+            let mut reply = self.remote.send(Method::POST, headers.clone(), sending.line.clone()).await?;
+            if reply.status == 404
+                && sending.method != "initialize"
+                && headers.contains_key("mcp-session-id")
+                && !std::mem::replace(&mut lost, true)
+            {
+                // The server was restarted, or another one answers: the client is introduced again.
+                self.introduce_again().await?;
+                self.add_session(&mut headers);
+                continue;
+            }
+            if sending.method == "initialize" && reply.status < 300 {
+                self.set_session(reply.session.take());
+                let _ = self.introduction.set(sending.line.clone());
+            }
+            if reply.is_events() {
+                return Ok(Got::Events(reply));
+            }
+            let Reply { status, media_type, body, .. } = reply;
+            let body = body.whole().await?;
+            if !is_starting(status, &body) || Instant::now() >= until {
+                return Ok(Got::Whole { status, media_type, body });
+            }
+            tokio::time::sleep(RETRY).await;
+        }
     }
 
     /// Passes the events of a stream on until it has answered; comes back to one that ends before.
-    async fn pass_on(&self, reply: Reply, id: Option<&RawValue>) -> Result<(), BridgeError> {
-        /// How often a stream that ends without an answer is come back to.
-        const MOST_RETURNS: usize = 600;
-        let (mut events, mut last) = (Events::new(reply.body), None);
+    async fn pass_on(&self, reply: Reply, sending: &Sending<'_>) -> Result<(), BridgeError> {
+        let lost = |why: &str| BridgeError(format!("the gateway lost the call: {why}; call again"));
+        let (mut events, mut last, mut answered) = (Events::new(reply.body), None, false);
         for _ in 0..MOST_RETURNS {
-            let mut answered = false;
-            while let Some(Event { id: event, data }) = events.next().await? {
-                last = event.or(last);
-                if !data.is_empty() {
-                    answered |= id.is_some_and(|id| answers(&data, id));
-                    self.pass(data);
-                }
-            }
-            let Some(from) = last.as_deref().filter(|_| !answered && id.is_some()) else { break };
-            tokio::time::sleep(RETRY).await;
-            let reply = self.remote.send(Method::GET, self.stream_headers(Some(from)), Bytes::new()).await?;
-            if !reply.events {
-                return Err(BridgeError("the gateway lost the call; call again".to_owned()));
-            }
-            events = Events::new(reply.body);
-        }
-        Ok(())
-    }
-
-    /// Follows the stream of a legacy session for what the server says by itself.
-    async fn follow(&self) {
-        self.introduced.notified().await;
-        let mut last: Option<String> = None;
-        while self.session().is_some() {
-            let headers = self.stream_headers(last.as_deref());
-            if let Ok(reply) = self.remote.send(Method::GET, headers, Bytes::new()).await {
-                if reply.status == 405 {
-                    return;
-                }
-                let mut events = Events::new(reply.body);
-                while let Ok(Some(event)) = events.next().await {
-                    last = event.id.or(last);
-                    if !event.data.is_empty() {
-                        self.pass(event.data);
+            let broken = loop {
+                match events.next().await {
+                    Ok(Some(Event { id: event, data })) => {
+                        last = event.or(last);
+                        answered |= self.pass_event(data, sending, answered).await;
                     }
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            if answered || !sending.asked.is_answered() {
+                return Ok(());
+            }
+            let Some(from) = last.as_deref() else {
+                let ended = || lost("its stream ended without an answer");
+                return Err(broken.map_or_else(ended, |error| lost(&error.0)));
+            };
+            tokio::time::sleep(RETRY).await;
+            let headers = self.stream_headers(Some(from));
+            // One that is being restarted is come back to as well.
+            events = match self.remote.send(Method::GET, headers, Bytes::new()).await {
+                Ok(reply) if reply.is_events() => Events::new(reply.body),
+                Ok(reply) if reply.status < 500 => {
+                    return Err(lost(&format!("status {} when asked for the rest", reply.status)));
+                }
+                Ok(_) | Err(_) => Events::nothing(),
+            };
+        }
+        Err(lost("its stream ended too often without an answer"))
+    }
+
+    /// Passes one event on; true if it is the answer.
+    async fn pass_event(&self, data: Bytes, sending: &Sending<'_>, answered: bool) -> bool {
+        if data.is_empty() {
+            return false;
+        }
+        match sending.asked.verdict(&data) {
+            Verdict::Answer(answer) if !answered || matches!(sending.asked, Asked::Batch(_)) => {
+                self.pass_answer(answer, sending, 200).await;
+                return true;
+            }
+            Verdict::Beside => self.pass(data).await,
+            Verdict::Answer(_) => {
+                tracing::warn!("the gateway answered a request twice; the second answer is left out")
+            }
+            Verdict::OfAnother => tracing::warn!("the gateway answered what was not asked; it is left out"),
+            Verdict::Useless => {
+                tracing::warn!("the gateway sent an event that is no message; it is left out")
+            }
+        }
+        false
+    }
+
+    /// Passes an answer on, and takes note of what it settles.
+    async fn pass_answer(&self, answer: Bytes, sending: &Sending<'_>, status: u16) {
+        match sending.method {
+            "initialize" => {
+                if let Some(revision) = revision_of(&answer) {
+                    let _ = self.negotiated.set(revision);
                 }
             }
-            tokio::time::sleep(RETRY).await;
-        }
-    }
-
-    async fn introduce_again(&self) -> Result<(), BridgeError> {
-        let Some(introduction) = self.introduction.get() else { return Ok(()) };
-        let mut reply = self.remote.send(Method::POST, plain_headers(), introduction.clone()).await?;
-        self.set_session(reply.session.take());
-        let _ = reply.body.whole().await?;
-        let mut headers = plain_headers();
-        self.add_session(&mut headers);
-        insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
-        let initialized =
-            Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-        self.remote.send(Method::POST, headers, initialized).await.map(|_| ())
-    }
-
-    /// Tells the server that the session is over.
-    async fn end(&self) {
-        if self.session().is_some() {
-            let ending = self.remote.send(Method::DELETE, self.stream_headers(None), Bytes::new());
-            // It would find out by itself in the end.
-            let _ = tokio::time::timeout(RETRY, ending).await;
-        }
-    }
-
-    fn set_session(&self, session: Option<String>) {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
-    }
-
-    fn session(&self) -> Option<String> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn add_session(&self, headers: &mut HeaderMap) {
-        insert(headers, "mcp-session-id", self.session().as_deref());
-    }
-
-    fn stream_headers(&self, last: Option<&str>) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
-        self.add_session(&mut headers);
-        insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
-        insert(&mut headers, "last-event-id", last);
-        headers
-    }
-
-    fn headers_for(&self, message: Option<&Message<'_>>) -> HeaderMap {
-        let mut headers = plain_headers();
-        let (method, params) = match message {
-            Some(Message::Request(request)) => (request.method.as_ref(), Some(&request.params)),
-            Some(Message::Notification(notification)) => {
-                (notification.method.as_ref(), Some(&notification.params))
+            "tools/list" => {
+                let _ = self.repeated.note(&answer);
             }
-            Some(Message::Response(_)) | None => ("", None),
-        };
-        let named = params.and_then(|params| params.meta.as_ref()?.protocol_version);
-        let modern = Params::text("protocolVersion", named).ok().flatten();
-        if let (Some(version), Some(params)) = (&modern, params) {
-            insert(&mut headers, "mcp-protocol-version", Some(version));
-            insert(&mut headers, "mcp-method", Some(method));
-            let name = [params.name, params.uri, params.task_id].into_iter().flatten().next();
-            insert(&mut headers, "mcp-name", Params::text("name", name).ok().flatten().as_deref());
-        } else if method != "initialize" {
-            insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
-            self.add_session(&mut headers);
+            _ => {}
         }
-        headers
+        let why = (status == 404).then(|| no_such_group(&answer)).flatten();
+        self.pass(answer).await;
+        if let Some(why) = why {
+            let _ = self.why_over.set(why);
+            self.over.notify_one();
+        }
+    }
+
+    /// Reads the lists of tools for the arguments that calls repeat in headers; false if they cannot be had.
+    async fn learn_tools(&self, call: &[u8]) -> Result<bool, BridgeError> {
+        /// The most pages that are read.
+        const MOST_PAGES: usize = 100;
+        let mut cursor = None;
+        for _ in 0..MOST_PAGES {
+            let Some((headers, list)) = headers::list_request(call, cursor.as_deref()) else {
+                return Ok(false);
+            };
+            let reply = self.remote.send(Method::POST, headers, list).await?;
+            if reply.is_events() || reply.status != 200 {
+                return Ok(false);
+            }
+            cursor = self.repeated.note(&reply.body.whole().await?);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    fn headers_for(&self, message: Option<&Message<'_>>, method: &str) -> HeaderMap {
+        headers::modern(message, &self.repeated).unwrap_or_else(|| {
+            let mut headers = plain();
+            if method != "initialize" {
+                insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
+                self.add_session(&mut headers);
+            }
+            headers
+        })
     }
 
     /// Writes a message on a line of its own.
-    fn pass(&self, message: Bytes) {
-        if serde_json::from_slice::<&RawValue>(&message).is_err() {
-            tracing::warn!("the gateway sent something that is not JSON; it is left out");
-            return;
+    async fn pass(&self, message: Bytes) {
+        // Nobody reads any more at the very end only.
+        let _ = self.say.send(message).await;
+    }
+
+    /// Tells whoever waits why there is no answer.
+    async fn answer_with(&self, asked: &Asked<'_>, error: BridgeError) {
+        let answer = |id: Option<&RawValue>| {
+            Answer::write(id, Err(Fault::new(Code::CallFailed, error.0.clone()))).body.into_line()
+        };
+        match asked {
+            Asked::Request(id) => self.pass(answer(Some(id))).await,
+            Asked::Unreadable => self.pass(answer(None)).await,
+            Asked::Batch(ids) if !ids.is_empty() => {
+                let answers: Vec<Bytes> = ids.iter().map(|id| answer(Some(id))).collect();
+                self.pass([b"[".as_slice(), &answers.join(&b","[..]), b"]"].concat().into()).await;
+            }
+            Asked::Batch(_) | Asked::Told => {
+                tracing::warn!(error = error.0, "a message did not reach the gateway");
+            }
         }
-        self.outbox.push(crate::reply::Pieces::from(message).into_line());
     }
-
-    fn answer_with(&self, id: &RawValue, message: String) {
-        let answer = Answer::write(Some(id), Err(Fault::new(Code::CallFailed, message)));
-        self.outbox.push(answer.body.into_line());
-    }
-}
-
-fn plain_headers() -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-    headers
-}
-
-fn insert(headers: &mut HeaderMap, name: &'static str, value: Option<&str>) {
-    if let Some(value) = value.and_then(|value| HeaderValue::from_str(&crate::headers::encode(value)).ok()) {
-        headers.insert(HeaderName::from_static(name), value);
-    }
-}
-
-/// Whether a message answers the request of that id.
-fn answers(message: &[u8], id: &RawValue) -> bool {
-    matches!(envelope::parse(message), Ok(Message::Response(response)) if response.id.is_some_and(|found| found.get() == id.get()))
-}
-
-/// What the gateway says if it has no such group. That does not change by itself: groups are settled when it starts.
-fn no_such_group(body: &Bytes) -> Option<String> {
-    let answer: Value = serde_json::from_slice(body).ok()?;
-    let error = answer.get("error")?;
-    error.get("data")?.get(UNKNOWN_GROUP)?;
-    error.get("message")?.as_str().map(str::to_owned)
-}
-
-fn revision_of(body: &Bytes) -> Option<String> {
-    let answer: Value = serde_json::from_slice(body).ok()?;
-    answer.pointer("/result/protocolVersion")?.as_str().map(str::to_owned)
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use toolrail_core::Principal;
+use toolrail_core::{Principal, Share};
 use toolrail_registry::Endpoint;
 
 use crate::envelope::{self, Message};
@@ -38,6 +38,8 @@ pub(super) struct Connection {
     principal: Principal,
     endpoint: Arc<Endpoint>,
     live: Arc<Live>,
+    /// What it may have in flight.
+    pub(super) share: Share,
     outbox: Arc<Outbox>,
     running: FuturesUnordered<Running>,
     /// Tells what changes, once a legacy client has introduced itself.
@@ -88,6 +90,7 @@ impl Connection {
         Self {
             server,
             session: Arc::new(session),
+            share: Share::of(&principal),
             principal,
             endpoint,
             live,
@@ -135,7 +138,13 @@ impl Connection {
             let message = "too many calls are under way on this connection; wait for one to end";
             return Some(Answer::write(id, Err(Fault::new(Code::CallFailed, message))).body);
         }
-        self.begin(id, bytes, sender);
+        match self.share.keep(bytes) {
+            Ok(bytes) => self.begin(id, bytes, sender),
+            Err(full) => {
+                let id = id.as_deref().and_then(|id| serde_json::from_str(id).ok());
+                return Some(Answer::write(id, Err(Fault::full(full))).body);
+            }
+        }
         None
     }
 
@@ -147,7 +156,7 @@ impl Connection {
         let (outbox, principal) = (Arc::clone(&self.outbox), self.principal.clone());
         let endpoint = Arc::clone(&self.endpoint);
         let weight = Weight::new(&self.bytes_under_way, bytes.len());
-        self.running.push(Box::pin(async move {
+        self.running.push(Box::pin(self.share.clone().scope(async move {
             let (_begun, _weight) = (begun, weight);
             let call = async {
                 let peer = Peer {
@@ -162,7 +171,7 @@ impl Connection {
                 server.answer(&bytes, &peer).await
             };
             Abortable::new(call, registration).await.unwrap_or(Said::Nothing)
-        }));
+        })));
     }
 
     /// The next message to send; waits for ever while there is none.
@@ -210,10 +219,10 @@ impl Connection {
         };
         let mut follower = Follower::new(view, Wanted::by_session(&self.live));
         let outbox = Arc::clone(&self.outbox);
-        self.following = Some(Box::pin(async move {
+        self.following = Some(Box::pin(self.share.clone().scope(async move {
             loop {
                 outbox.push(follower.next().await);
             }
-        }));
+        })));
     }
 }

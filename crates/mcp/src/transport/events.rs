@@ -14,6 +14,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::Body;
 use crate::outbox::{Outbox, Sent};
+use crate::reply::Pieces;
 use crate::resume::{EventId, Next, Stream};
 use crate::server::Said;
 
@@ -24,13 +25,14 @@ const RETRY_MILLISECONDS: u32 = 1_000;
 
 /// Something that yields events.
 pub(super) trait EventSource: Send + Unpin {
-    /// The next event as bytes; nothing at the end.
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>>;
+    /// The next event, in pieces; nothing at the end.
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>>;
 }
 
 /// An answer that is a stream of events.
 pub(super) fn respond(source: impl EventSource + 'static) -> Response<Body> {
-    let events = Events { source, quiet: Box::pin(tokio::time::sleep(KEEP_ALIVE)) };
+    let quiet = Box::pin(tokio::time::sleep(KEEP_ALIVE));
+    let events = Events { source, begun: Pieces::default(), quiet };
     let mut response = Response::new(Body::Stream(Box::pin(events)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -41,24 +43,27 @@ pub(super) fn respond(source: impl EventSource + 'static) -> Response<Body> {
 }
 
 /// One message as an event.
-pub(super) fn event(id: Option<EventId>, message: &[u8]) -> Bytes {
-    let mut event = Vec::with_capacity(message.len() + 64);
-    if let Some(id) = id {
-        event.extend_from_slice(format!("id: {id}\n").as_bytes());
-    }
-    event.extend_from_slice(b"event: message\ndata: ");
-    event.extend_from_slice(message);
-    event.extend_from_slice(b"\n\n");
-    event.into()
+pub(super) fn event(id: Option<EventId>, message: impl Into<Pieces>) -> Pieces {
+    /// Up to this many bytes an event is sent in one piece: one write is cheaper than three.
+    const COPY_BELOW: usize = 8 * 1024;
+    let head = id.map(|id| format!("id: {id}\n")).unwrap_or_default() + "event: message\ndata: ";
+    let message = message.into().on_one_line();
+    let small = message.left() < COPY_BELOW;
+    let mut event = Pieces::default().and(head);
+    event.append(message);
+    let event = event.and(Bytes::from_static(b"\n\n"));
+    if small { event.joined().into() } else { event }
 }
 
 /// An event without content, from whose id a client can come back.
-pub(super) fn priming(id: EventId) -> Bytes {
-    format!("id: {id}\nretry: {RETRY_MILLISECONDS}\ndata: \n\n").into()
+pub(super) fn priming(id: EventId) -> Pieces {
+    Pieces::default().and(format!("id: {id}\nretry: {RETRY_MILLISECONDS}\ndata: \n\n"))
 }
 
 struct Events<S> {
     source: S,
+    /// What is left of the event that is being sent.
+    begun: Pieces,
     quiet: Pin<Box<Sleep>>,
 }
 
@@ -70,9 +75,13 @@ impl<S: EventSource> http_body::Body for Events<S> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if let Some(piece) = self.begun.take() {
+            return Poll::Ready(Some(Ok(Frame::data(piece))));
+        }
         if let Poll::Ready(event) = self.source.poll_event(context) {
             self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
-            return Poll::Ready(event.map(|event| Ok(Frame::data(event))));
+            self.begun = event.unwrap_or_default();
+            return Poll::Ready(self.begun.take().map(|piece| Ok(Frame::data(piece))));
         }
         ready!(self.quiet.as_mut().poll(context));
         self.quiet.as_mut().reset(Instant::now() + KEEP_ALIVE);
@@ -87,15 +96,15 @@ pub(super) struct Answering {
     pub(super) future: Option<Pin<Box<dyn Future<Output = Said> + Send>>>,
     pub(super) outbox: Arc<Outbox>,
     /// What comes after everything that waits in the outbox.
-    pub(super) last: Option<Bytes>,
+    pub(super) last: Option<Pieces>,
     /// The id of the next event, where events have ids.
     pub(super) next_id: Option<EventId>,
     /// What comes before everything else.
-    pub(super) first: Option<Bytes>,
+    pub(super) first: Option<Pieces>,
 }
 
 impl Answering {
-    fn event(&mut self, message: &[u8]) -> Bytes {
+    fn event(&mut self, message: impl Into<Pieces>) -> Pieces {
         if let Some(id) = &mut self.next_id {
             id.event += 1;
         }
@@ -104,7 +113,7 @@ impl Answering {
 }
 
 impl EventSource for Answering {
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
@@ -113,13 +122,13 @@ impl EventSource for Answering {
         {
             self.future = None;
             if let Said::Answer(answer) = said {
-                self.last = Some(answer.body.into_line());
+                self.last = Some(answer.body);
             }
         }
         while let Poll::Ready(sent) = self.outbox.poll_next(context) {
             match sent {
                 Sent::Message(message) => {
-                    let event = self.event(&message);
+                    let event = self.event(message);
                     return Poll::Ready(Some(event));
                 }
                 // Nobody could come back to this stream.
@@ -129,7 +138,7 @@ impl EventSource for Answering {
         if self.future.is_some() {
             return Poll::Pending;
         }
-        let last = self.last.take().map(|last| self.event(&last));
+        let last = self.last.take().map(|last| self.event(last));
         Poll::Ready(last)
     }
 }
@@ -158,7 +167,7 @@ pub(super) enum Priming {
 }
 
 impl EventSource for Reading {
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>> {
         if std::mem::take(&mut self.priming) {
             return Poll::Ready(Some(priming(self.place)));
         }
@@ -166,7 +175,7 @@ impl EventSource for Reading {
             Next::End => Poll::Ready(None),
             Next::Event(number, message) => {
                 self.place.event = number;
-                Poll::Ready(Some(event(Some(self.place), &message)))
+                Poll::Ready(Some(event(Some(self.place), message)))
             }
         }
     }

@@ -24,7 +24,7 @@ use super::events::{self, EventSource};
 use super::paths::messages_of;
 use super::read::read;
 use crate::peer::Session;
-use crate::reply::{Answer, Code, Fault};
+use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::Server;
 
 /// The most messages that wait to be taken up by one connection.
@@ -60,7 +60,7 @@ impl Mailboxes {
 struct Mailbox {
     server: Arc<Server>,
     id: String,
-    first: Option<Bytes>,
+    first: Option<Pieces>,
     messages: mpsc::Receiver<Letter>,
     waiting: Arc<AtomicUsize>,
     connection: Connection,
@@ -91,7 +91,10 @@ pub(super) async fn open(
     let slot = Slot { principal: principal.clone(), sender, waiting: Arc::clone(&waiting) };
     server.mailboxes.lock().insert(id.clone(), slot);
     let mailbox = Mailbox {
-        first: Some(format!("event: endpoint\ndata: {}?sessionId={id}\n\n", messages_of(&endpoint)).into()),
+        first: Some(
+            Pieces::default()
+                .and(format!("event: endpoint\ndata: {}?sessionId={id}\n\n", messages_of(&endpoint))),
+        ),
         messages,
         waiting,
         connection: Connection::new(Arc::clone(&server), session, principal, endpoint),
@@ -158,19 +161,19 @@ pub(super) fn fault(fault: Fault) -> Response {
 }
 
 impl EventSource for Mailbox {
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
         while let Poll::Ready(Some((message, from))) = self.messages.poll_recv(context) {
             self.waiting.fetch_sub(message.len(), Ordering::Relaxed);
             if let Some(answer) = self.connection.take_from(message, from) {
-                return Poll::Ready(Some(events::event(None, &answer.into_line())));
+                return Poll::Ready(Some(events::event(None, answer)));
             }
         }
         while let Poll::Ready(sent) = self.connection.poll_next(context) {
             if let Some(answer) = sent {
-                return Poll::Ready(Some(events::event(None, &answer.into_line())));
+                return Poll::Ready(Some(events::event(None, answer)));
             }
         }
         Future::poll(self.closing.as_mut(), context).map(|()| None)

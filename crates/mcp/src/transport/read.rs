@@ -7,6 +7,8 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body;
 use http_body_util::BodyExt;
 
+use toolrail_core::Share;
+
 use super::LARGEST_MESSAGE;
 use crate::reply::{Code, Fault};
 
@@ -25,6 +27,7 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
     let mut body = pin!(body);
     let mut whole = Bytes::new();
     let mut joined: Option<BytesMut> = None;
+    let mut held = Share::current().nothing();
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|_| Fault::new(Code::InvalidRequest, "the message did not arrive whole"))?;
@@ -33,6 +36,9 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
         if so_far + data.len() > LARGEST_MESSAGE {
             let message = format!("the message is larger than {} MiB", LARGEST_MESSAGE / 1024 / 1024);
             return Err(Fault::new(Code::InvalidRequest, message).with_status(413));
+        }
+        if joined.is_some() || !whole.is_empty() {
+            held.resize(so_far + data.len()).map_err(|full| Fault::full(full).with_status(503))?;
         }
         match &mut joined {
             Some(joined) => joined.extend_from_slice(&data),
@@ -48,5 +54,6 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
             break;
         }
     }
-    Ok(joined.map_or(whole, BytesMut::freeze))
+    // One piece is a part of what the connection has read, whatever becomes of it here.
+    Ok(joined.map_or(whole, |joined| held.keep(joined.freeze())))
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::{AbortHandle, Abortable};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use toolrail_core::PeerAddress;
+use toolrail_core::{PeerAddress, Share};
 
 use super::Body;
 use super::events::{self, Answering, Priming, Reading};
@@ -104,7 +104,8 @@ impl Server {
             bytes,
         };
         let session = Arc::clone(&exchange.session);
-        let mut answering: Answered = Box::pin(exchange.answer());
+        // Streams are driven by whoever reads them, on behalf of the same share.
+        let mut answering: Answered = Box::pin(Share::current().scope(exchange.answer()));
         let at_once = poll_fn(|context| {
             if let Poll::Ready(said) = answering.as_mut().poll(context) {
                 return Poll::Ready(Some(said));
@@ -115,7 +116,7 @@ impl Server {
         Ok(match at_once {
             Some(said) if outbox.is_empty() => self.respond_whole(said, &session, &visitor),
             Some(Said::Answer(answer)) => {
-                let last = Some(answer.body.into_line());
+                let last = Some(answer.body);
                 events::respond(Answering { future: None, outbox, last, next_id: None, first: None })
             }
             Some(Said::Nothing | Said::Unexpected) => {
@@ -154,7 +155,7 @@ impl Server {
         session: &Session,
     ) -> Response<Body> {
         let live = session.live.as_ref().filter(|_| session.revision.get().is_some());
-        let Some(stream) = live.and_then(|live| live.streams.open(&self.kept)) else {
+        let Some(stream) = live.and_then(|live| live.streams.open()) else {
             return events::respond(Answering {
                 future: Some(answering),
                 outbox,
@@ -222,7 +223,7 @@ impl Server {
             endpoint: Arc::clone(&visitor.endpoint),
         };
         let mut follower = Follower::new(view, Wanted::by_session(live));
-        if last.is_some() {
+        if self.may_have_missed(session) || last.is_some() {
             // Whatever changed while the client was away has not been told.
             follower.tell_everything();
         }
@@ -231,7 +232,7 @@ impl Server {
         let following = follow(Arc::clone(self), floor, follower, Arc::clone(&outbox));
         let place = EventId { replica: self.replica(), stream: 0, event: 0 };
         let first = (priming_for(session) == Priming::Sent).then(|| events::priming(place));
-        let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n"));
+        let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n").into());
         events::respond(Answering {
             future: Some(Box::pin(following)),
             outbox,
@@ -289,6 +290,13 @@ impl Exchange {
                 () = live.ended.cancelled() => Said::Nothing,
             };
         };
+        if self.streams && self.server.may_have_missed(&self.session) {
+            // Not every client comes back to the stream of its session after a restart, but this one is here.
+            let wanted = Wanted::by_session(live);
+            for list in ["tools", "prompts", "resources"] {
+                self.outbox.push(wanted.notification(&format!("notifications/{list}/list_changed"), &[]));
+            }
+        }
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = live.begin(request.id.get(), handle);
         let answering = self.server.answer_request(&request, &peer);

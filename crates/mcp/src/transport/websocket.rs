@@ -7,10 +7,10 @@ use axum::Extension;
 use axum::extract::State;
 use axum::extract::ws::{CloseFrame, Message as Frame, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use http::Uri;
-use toolrail_core::{ForeignPage, PeerAddress, Principal};
+use toolrail_core::{ForeignPage, PeerAddress, Principal, Share};
 
 use super::connection::Connection;
 use super::{LARGEST_MESSAGE, http_sse};
@@ -59,8 +59,8 @@ async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocke
     let (mut sink, mut frames) = socket.split();
     let mut probe = tokio::time::interval(PROBE);
     probe.tick().await;
-    let mut silent = false;
-    loop {
+    let (mut silent, mut stopping) = (false, false);
+    while !stopping || !connection.is_idle() {
         let outgoing = tokio::select! {
             // Read even when the limit of calls is reached: a close or a cancellation must be seen.
             frame = frames.next() => {
@@ -68,34 +68,43 @@ async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocke
                 match frame {
                     Some(Ok(Frame::Text(text))) => connection.take(Bytes::from(text)),
                     Some(Ok(Frame::Binary(bytes))) => connection.take(bytes),
-                    Some(Ok(Frame::Ping(_) | Frame::Pong(_))) => None,
+                    // Its answer waits to be sent: nothing more is read before it is, or answers would pile up.
+                    Some(Ok(Frame::Ping(_))) => match within(WRITE_DEADLINE, sink.flush()).await {
+                        true => None,
+                        false => return,
+                    },
+                    Some(Ok(Frame::Pong(_))) => None,
                     // Dropping the connection cancels its calls.
                     Some(Ok(Frame::Close(_))) => return answer_goodbye(connection, sink).await,
+                    Some(Err(error)) if is_too_large(&error) => return refuse_too_large(connection, sink).await,
                     Some(Err(_)) | None => return,
                 }
             }
             answer = connection.next() => answer,
-            () = server.closing.cancelled() => {
-                drop(connection);
-                return say_goodbye(sink, frames).await;
+            // The calls under way may finish.
+            () = server.closing.cancelled(), if !stopping => {
+                stopping = true;
+                None
             }
             _ = probe.tick() => {
                 // Nothing heard for a whole period, not even the answer to the last probe.
                 if std::mem::replace(&mut silent, true) && connection.is_idle() {
                     return;
                 }
-                if !send(&mut sink, Frame::Ping(Bytes::new())).await {
+                if !within(WRITE_DEADLINE, sink.send(Frame::Ping(Bytes::new()))).await {
                     return;
                 }
                 None
             }
         };
         if let Some(answer) = outgoing
-            && !send(&mut sink, text(answer)).await
+            && !send(&mut sink, answer, &connection.share).await
         {
             return;
         }
     }
+    drop(connection);
+    say_goodbye(sink, frames).await;
 }
 
 /// The client closes. Its frame has been answered with the same code as soon as what waits to be sent is.
@@ -118,14 +127,32 @@ async fn say_goodbye(mut sink: impl Sink<Frame> + Unpin, mut frames: impl Stream
     let _ = tokio::time::timeout(GOODBYE, both).await;
 }
 
-/// One message as a frame. Every piece of it is JSON made of checked text.
-fn text(answer: Pieces) -> Frame {
-    let mut bytes = BytesMut::new();
-    answer.iter().for_each(|piece| bytes.extend_from_slice(piece));
-    Utf8Bytes::try_from(bytes.freeze()).map_or_else(|_| Frame::Text(Utf8Bytes::default()), Frame::Text)
+/// Whether a client sent more than one message may have. The error is of a library behind the one that is used here, which
+/// does not say more than its text.
+fn is_too_large(error: &axum::Error) -> bool {
+    error.to_string().starts_with("Space limit exceeded")
 }
 
-/// Sends one frame; false if the client is gone or does not read.
-async fn send(sink: &mut (impl Sink<Frame> + Unpin), frame: Frame) -> bool {
-    matches!(tokio::time::timeout(WRITE_DEADLINE, sink.send(frame)).await, Ok(Ok(())))
+/// Says why the connection ends. What the client is still sending is not read, so it gets a moment to hear that.
+async fn refuse_too_large(connection: Connection, mut sink: impl Sink<Frame> + Unpin) {
+    drop(connection);
+    let reason = format!("a message has at most {} MiB", LARGEST_MESSAGE / 1024 / 1024);
+    let close = Frame::Close(Some(CloseFrame { code: close_code::SIZE, reason: reason.into() }));
+    if within(GOODBYE, sink.send(close)).await {
+        tokio::time::sleep(GOODBYE).await;
+    }
+}
+
+/// Sends one message as a frame; false if the client is gone or does not read. Every piece of it is JSON made of checked
+/// text.
+async fn send(sink: &mut (impl Sink<Frame> + Unpin), answer: Pieces, share: &Share) -> bool {
+    // The frame takes the place of the pieces, until the client has read it.
+    let _held = share.hold_instead(answer.left());
+    let text = Utf8Bytes::try_from(answer.joined()).unwrap_or_default();
+    within(WRITE_DEADLINE, sink.send(Frame::Text(text))).await
+}
+
+/// Whether writing succeeds in time.
+async fn within<E>(deadline: Duration, writing: impl Future<Output = Result<(), E>>) -> bool {
+    matches!(tokio::time::timeout(deadline, writing).await, Ok(Ok(())))
 }

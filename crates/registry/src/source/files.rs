@@ -1,16 +1,20 @@
 //! A folder of `*.yaml`, `*.yml` and `*.json` files as a source, watched for changes. A file that cannot be read or
-//! parsed, or has nothing in it, keeps its last good definitions and becomes a problem.
+//! parsed, has nothing in it or is half-written keeps its last good definitions and becomes a problem.
 
 use std::collections::{BTreeMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use notify::{RecursiveMode, Watcher};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use toolrail_core::{Problem, Revision, Severity, Spot};
 
+use super::half_written::{HOLD, Verdict, judge};
 use super::{Draft, FileFault, Loaded, Places, Source, SourceError, read_documents};
 use crate::entry::SourceId;
 use crate::registration::Registration;
@@ -21,6 +25,10 @@ const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 const DEEPEST: usize = 8;
 /// The fault of a file with nothing in it. An editor that is saving may have emptied it first; whoever means it deletes it.
 const EMPTY: &str = "has no definition in it; write one, or delete the file";
+/// The faults of a file that is half-written.
+const ENDS_INSIDE: &str = "ends in the middle of a definition, as a file that is being written does; write it to its end, or delete it";
+const ENDS_BETWEEN: &str = "has lost the definitions at its end, as a file that is being written does; if nobody goes on writing, \
+    they are removed in a moment";
 
 /// Definitions kept in a folder of files.
 pub struct FileSource {
@@ -40,17 +48,45 @@ struct State {
 #[derive(Clone, Default)]
 struct File {
     stamp: Option<Stamp>,
+    /// Of its text, if that could be read.
+    digest: Option<u64>,
     drafts: Vec<Draft>,
     fault: Option<FileFault>,
+    /// What was found half-written, and when first.
+    held: Option<(Option<Stamp>, Instant)>,
     /// Where its values stand; found out when the first problem asks.
     places: Arc<OnceLock<Places>>,
 }
 
-/// What tells that a file has changed.
+/// What tells that a file has changed. Whoever writes a file can set the time of its modification, but not the time at which
+/// its entry changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     modified: std::time::SystemTime,
     length: u64,
+    changed: (i64, i64),
+    entry: (u64, u64),
+}
+
+impl Stamp {
+    /// How coarse the clocks of file systems are at worst.
+    const COARSE_SECONDS: i64 = 2;
+
+    fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(Self {
+            modified: metadata.modified().ok()?,
+            length: metadata.len(),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            entry: (metadata.dev(), metadata.ino()),
+        })
+    }
+
+    /// Whether the file may change again without another stamp, since the clock has not moved on.
+    fn is_fresh(&self) -> bool {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(now.as_secs()).is_ok_and(|now| now - self.changed.0 <= Self::COARSE_SECONDS)
+    }
 }
 
 impl FileSource {
@@ -104,7 +140,9 @@ impl FileSource {
         for path in found.files {
             let before = state.files.get(&path);
             let file = self.file(&path, before);
-            changed |= before.is_none_or(|before| before.stamp != file.stamp || before.fault != file.fault);
+            changed |= before.is_none_or(|before| {
+                before.stamp != file.stamp || before.digest != file.digest || before.fault != file.fault
+            });
             files.insert(path, file);
         }
         if !changed && since == Some(state.revision) {
@@ -122,31 +160,36 @@ impl FileSource {
     }
 
     fn file(&self, path: &Path, before: Option<&File>) -> File {
-        let stamp = std::fs::metadata(path)
-            .ok()
-            .and_then(|metadata| Some(Stamp { modified: metadata.modified().ok()?, length: metadata.len() }));
-        if let Some(before) = before.filter(|before| before.stamp == stamp && stamp.is_some()) {
+        let stamp = Stamp::of(path);
+        let same = before.filter(|before| before.stamp == stamp && stamp.is_some());
+        if let Some(before) = same.filter(|_| !stamp.is_some_and(|stamp| stamp.is_fresh())) {
             return before.clone();
         }
-        match self.drafts(path, stamp) {
-            Ok(drafts) => File { stamp, drafts, ..File::default() },
+        let text = read_bounded(path, LARGEST_FILE);
+        let digest = text.as_deref().ok().map(digest_of);
+        if let Some(before) = same.filter(|before| before.digest == digest) {
+            return before.clone();
+        }
+        match text.map_err(FileFault::from).and_then(|text| self.drafts(path, &text)) {
+            Ok(drafts) => half_written(before, stamp, &drafts).unwrap_or(File {
+                stamp,
+                digest,
+                drafts,
+                ..File::default()
+            }),
             Err(fault) => {
                 let drafts = before.map(|before| before.drafts.clone()).unwrap_or_default();
-                File { stamp, drafts, fault: Some(fault), ..File::default() }
+                File { stamp, digest, drafts, fault: Some(fault), ..File::default() }
             }
         }
     }
 
-    fn drafts(&self, path: &Path, stamp: Option<Stamp>) -> Result<Vec<Draft>, FileFault> {
-        if stamp.is_some_and(|stamp| stamp.length > LARGEST_FILE) {
-            return Err(too_large(LARGEST_FILE).into());
-        }
-        let text = read_bounded(path, LARGEST_FILE)?;
+    fn drafts(&self, path: &Path, text: &str) -> Result<Vec<Draft>, FileFault> {
         let name = self.name(path);
         if text.trim().is_empty() {
             return Err(EMPTY.to_owned().into());
         }
-        let documents = read_documents(path, &text)?;
+        let documents = read_documents(path, text)?;
         if documents.is_empty() {
             return Err(EMPTY.to_owned().into());
         }
@@ -223,8 +266,32 @@ impl Source for FileSource {
     }
 }
 
+fn digest_of(text: &str) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The file as it was, if what is there now seems to be half-written. It has no stamp, so that it is looked at again.
+fn half_written(before: Option<&File>, stamp: Option<Stamp>, now: &[Draft]) -> Option<File> {
+    let before = before.filter(|before| !before.drafts.is_empty())?;
+    let seen = before.held.filter(|(held, _)| *held == stamp).map_or_else(Instant::now, |(_, seen)| seen);
+    let fault = match judge(&before.drafts, now) {
+        Verdict::Whole => return None,
+        Verdict::EndsBetween if seen.elapsed() >= HOLD => return None,
+        Verdict::EndsBetween => ENDS_BETWEEN,
+        Verdict::EndsInside => ENDS_INSIDE,
+    };
+    Some(File {
+        drafts: before.drafts.clone(),
+        fault: Some(fault.to_owned().into()),
+        held: Some((stamp, seen)),
+        ..File::default()
+    })
+}
+
 /// A definition may stand in a file as it does in a request: bare, or as `{name, enabled, tenant, configJson}`.
-fn draft_of(value: serde_json::Value, origin: String) -> Draft {
+pub(super) fn draft_of(value: serde_json::Value, origin: String) -> Draft {
     let written = value.to_string();
     let (text, fault, enabled, name, tenant) = match Registration::from_file(value) {
         Ok(Registration { document, enabled, name, tenant, .. }) => {
@@ -245,6 +312,7 @@ fn draft_of(value: serde_json::Value, origin: String) -> Draft {
         version: None,
         updated_at: None,
         updated_by: None,
+        good: None,
     }
 }
 

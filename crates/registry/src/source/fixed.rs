@@ -45,6 +45,7 @@ impl Source for FixedSource {
             version: None,
             updated_at: None,
             updated_by: None,
+            good: None,
         });
         Ok(Some(Loaded { revision: 1, complete: true, drafts: drafts.collect(), ..Loaded::default() }))
     }

@@ -3,6 +3,7 @@
 mod documents;
 mod files;
 mod fixed;
+mod half_written;
 mod places;
 mod registry_tools;
 mod store;
@@ -23,6 +24,7 @@ pub use store::StoreSource;
 pub(crate) use store::{Tenants, draft_of};
 
 use crate::entry::SourceId;
+use crate::good_version::Serving;
 
 /// A definition as a source holds it, not yet looked into.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub struct Draft {
     pub updated_at: Option<String>,
     /// Who changed it last.
     pub updated_by: Option<String>,
+    /// What to serve if it has errors, if the source knows already.
+    pub good: Option<Serving>,
 }
 
 /// What a source has.
@@ -89,6 +93,9 @@ pub enum SourceError {
         /// How long it was given.
         within: Duration,
     },
+    /// It can be read, but not compared with what was written down of it: changes may be missing.
+    #[error("{0}; until that is mended, changes by others may go unnoticed")]
+    Unreconciled(String),
     /// Definitions could not be compiled, for a reason that is not in them.
     #[error("compiling was interrupted; this is a fault of the program: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
@@ -109,6 +116,11 @@ pub trait Source: Send + Sync {
     /// Where in a file stands what that pointer names in the definition from there, if it came from a file.
     fn spot(&self, _origin: &str, _pointer: &str) -> Option<Spot> {
         None
+    }
+
+    /// Compares what it has with what was written down of that, so that the revision tells whatever happened.
+    async fn reconcile(&self) -> Result<(), SourceError> {
+        Ok(())
     }
 
     /// How many definitions it has, if it keeps count.

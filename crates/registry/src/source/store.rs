@@ -112,6 +112,11 @@ impl Source for StoreSource {
         }))
     }
 
+    async fn reconcile(&self) -> Result<(), SourceError> {
+        self.store.reconcile().await?;
+        Ok(())
+    }
+
     async fn count(&self) -> Result<Option<u64>, SourceError> {
         Ok(Some(self.store.count().await?))
     }
@@ -147,5 +152,6 @@ pub(crate) fn draft_of(row: Row, tenants: &mut Tenants) -> Draft {
         version: Some(row.version),
         updated_at: Some(row.updated_at),
         updated_by: row.updated_by,
+        good: None,
     }
 }

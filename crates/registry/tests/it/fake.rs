@@ -140,6 +140,10 @@ impl Upstream for Connection {
         self.server.failure.lock().unwrap().clone()
     }
 
+    fn unlisted(&self) -> Option<Arc<dyn Executor>> {
+        Some(Arc::new(Asked))
+    }
+
     fn state(&self) -> UpstreamState {
         match self.failure() {
             _ if self.server.is_connecting.load(Ordering::SeqCst) => UpstreamState::Connecting,
@@ -193,7 +197,7 @@ pub(crate) fn offered(entry: Value) -> OfferedTool {
     let name = ToolName::parse(entry["name"].as_str().unwrap()).unwrap();
     OfferedTool {
         name,
-        entry,
+        entry: entry.into(),
         executor: Arc::new(Asked),
         arguments: ArgumentCheck::There,
         tasks: TaskSupport::Optional,
@@ -210,10 +214,10 @@ pub(crate) fn tools(names: &[&str]) -> Offer {
 }
 
 pub(crate) fn prompt(name: &str) -> Offered {
-    Offered { key: name.into(), entry: json!({"name": name}), executor: Arc::new(Asked) }
+    Offered { key: name.into(), entry: json!({"name": name}).into(), executor: Arc::new(Asked) }
 }
 
 pub(crate) fn resource(uri: &str) -> Offered {
     let entry = json!({"uri": uri, "name": uri, "mimeType": "text/plain"});
-    Offered { key: uri.into(), entry, executor: Arc::new(Asked) }
+    Offered { key: uri.into(), entry: entry.into(), executor: Arc::new(Asked) }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolrail_core::{Store, StoreError};
-use toolrail_registry::{BatchMode, LateStore, Registry, StoreSource, WriteError};
+use toolrail_registry::{BatchMode, LateStore, Registry, StoreSource, Which, WriteError};
 
-use crate::rows::{Rows, of, put, switch};
+use crate::rows::{Health, Rows, of, purge, put, switch};
 use crate::store::registration;
 use crate::support::{author, names, registry, tool};
 
@@ -150,4 +150,43 @@ async fn a_long_load_tells_how_far_it_is() {
     rows.commit(&[put("one", &tool("one", "d").to_string())]);
     registry.refresh().await;
     assert_eq!(told.lock().unwrap().len(), 3, "one change is not worth a word");
+}
+
+/// F4: what was refused stays refused, though the definitions are written only now and then.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_off_stays_off_after_a_crash_without_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("last-good.jsonl");
+    let rows = Arc::new(Rows::default());
+    let tools = ["ours", "purged", "theirs", "deleted", "unread", "back", "stays"];
+    rows.commit(&tools.map(|name| put(name, &tool(name, "d").to_string())));
+    let before = over(&rows, &file);
+    before.refresh().await;
+    before.keep_last_good().await;
+    before.set_enabled(&Which::shared("ours"), false, &author()).await.unwrap();
+    before.purge(&Which::shared("purged"), &author()).await.unwrap();
+    before.set_enabled(&Which::shared("back"), false, &author()).await.unwrap();
+    before.set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
+    // What others do is heard.
+    rows.commit(&[switch("theirs", false), purge("deleted")]);
+    before.refresh().await;
+    rows.set(Health::Unreadable);
+    before.set_enabled(&Which::shared("unread"), false, &author()).await.unwrap();
+    drop(before);
+
+    rows.set_down(true);
+    let after = over(&rows, &file);
+    after.refresh().await;
+    assert_eq!(names(&after), ["back", "stays"]);
+    let snapshot = after.snapshot();
+    for (name, state) in [("ours", Some("disabled")), ("theirs", Some("disabled")), ("purged", None)] {
+        assert_eq!(snapshot.entry(name).map(|entry| entry.state()), state, "{name}");
+    }
+
+    rows.set_down(false);
+    after.refresh().await;
+    after.keep_last_good().await;
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the definitions have it all now");
+    after.set_enabled(&Which::shared("ours"), true, &author()).await.unwrap();
+    assert_eq!(names(&after), ["back", "ours", "stays"]);
 }

@@ -205,3 +205,79 @@ async fn odd_files_in_a_folder_harm_nobody() {
     let told: Vec<_> = snapshot.problems().filter_map(|problem| problem.origin.as_deref()).collect();
     assert_eq!(told, ["pipe.yaml", "zero.json"]);
 }
+
+/// Whoever copies files may set their times, and a clock may be too coarse to tell two saves apart.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_replaced_by_one_of_equal_length_and_time_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    let write = |name: &str, rename: bool| {
+        let draft = if rename { folder.path().join("draft.txt") } else { path.clone() };
+        fs::write(&draft, format!("name: {name}\ndescription: d\necho: {{}}\n")).unwrap();
+        fs::File::options().write(true).open(&draft).unwrap().set_modified(long_ago).unwrap();
+        if rename {
+            fs::rename(draft, &path).unwrap();
+        }
+    };
+    let registry = registry(None, files(folder.path()), 10);
+    for (number, rename) in [false, true, true, false, false].into_iter().enumerate() {
+        let name = format!("a{number}");
+        write(&name, rename);
+        registry.refresh().await;
+        assert_eq!(names(&registry), [name.as_str()], "{rename}");
+    }
+    let before = registry.snapshot().revision;
+    registry.refresh().await;
+    assert_eq!(registry.snapshot().revision, before, "a file that stays the same is no change");
+}
+
+/// F6: an editor that saves writes the beginning first.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_cut_off_anywhere_keeps_all_its_definitions() {
+    let text = "- name: first\n  description: d\n  echo: {}\n- name: second\n  description: d\n  echo: {}\n";
+    let one = "name: only\ndescription: d\necho: {}\n";
+    let folder = tempfile::tempdir().unwrap();
+    let (list, single) = (folder.path().join("list.yaml"), folder.path().join("single.yaml"));
+    fs::write(&list, text).unwrap();
+    fs::write(&single, one).unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    for end in (0..text.len()).step_by(3) {
+        fs::write(&list, &text[..end]).unwrap();
+        fs::write(&single, &one[..end.min(one.len() - 1)]).unwrap();
+        registry.refresh().await;
+        assert_eq!(names(&registry), ["first", "only", "second"], "{:?}", &text[..end]);
+    }
+    fs::write(&list, &text[..9]).unwrap();
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    let told = snapshot.problems().find(|problem| problem.origin.as_deref() == Some("list.yaml")).unwrap();
+    assert!(told.message.contains("ends in the middle of a definition"), "{told}");
+    fs::remove_file(&single).unwrap();
+    fs::write(&list, text.replace("second", "third")).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["first", "third"], "one is gone, the other whole again");
+}
+
+/// Nobody can tell a list that is being written from one whose end was deleted, but by waiting.
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions_deleted_from_the_end_of_a_list_go_after_a_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list.yaml");
+    let first = "- name: first\n  description: d\n  echo: {}\n";
+    fs::write(&file, format!("{first}{}", first.replace("first", "second"))).unwrap();
+    let registry = registry(None, files(folder.path()), 10);
+    registry.refresh().await;
+    fs::write(&file, first).unwrap();
+    registry.refresh().await;
+    assert_eq!(names(&registry), ["first", "second"]);
+    let gone = async {
+        while names(&registry) != ["first"] {
+            registry.refresh().await;
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(20), gone).await.unwrap();
+    assert_eq!(registry.snapshot().problems().count(), 0);
+}

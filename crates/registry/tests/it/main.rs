@@ -3,6 +3,7 @@
 
 // The attribute tells clippy that helpers here may unwrap.
 #[cfg(test)]
+mod bounds;
 mod definitions;
 #[cfg(test)]
 mod endpoints;
@@ -14,6 +15,8 @@ mod fallback;
 mod files;
 #[cfg(test)]
 mod following;
+#[cfg(test)]
+mod good_versions;
 #[cfg(test)]
 mod incremental;
 #[cfg(test)]

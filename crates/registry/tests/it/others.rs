@@ -154,7 +154,7 @@ async fn only_lists_that_look_otherwise_are_told_of() {
         assert_eq!(changed, expected, "{documents}");
         told = now;
     }
-    assert_eq!(&*updates.try_recv().unwrap(), "docs://a", "its text changed");
+    assert_eq!(&*updates.try_recv().unwrap().uri, "docs://a", "its text changed");
     assert!(updates.try_recv().is_err(), "once");
 }
 

@@ -138,14 +138,27 @@ impl Table {
         let key = ToolKey { tenant: tenant.clone(), name: ToolName::fold(name) };
         self.revision += 1;
         let version = self.revision;
+        let before = self.rows.get(&key);
+        let was_there = before.is_some();
+        let (enabled, config_json) = match (action, before) {
+            (Action::Put { enabled, config_json }, _) => (*enabled, config_json.clone()),
+            (Action::SetEnabled(enabled), before) => {
+                (*enabled, before.map(|row| row.config_json.clone()).unwrap_or_default())
+            }
+            (Action::Purge, before) => (false, before.map(|row| row.config_json.clone()).unwrap_or_default()),
+        };
         self.history.push(Version {
             revision: version,
             tenant: tenant.clone(),
             name: name.clone(),
-            kind: VersionKind::Updated,
-            enabled: true,
-            config_json: String::new(),
-            at: "2026-01-01T00:00:00Z".into(),
+            kind: match action {
+                Action::Purge => VersionKind::Removed,
+                Action::Put { .. } | Action::SetEnabled(_) if was_there => VersionKind::Updated,
+                Action::Put { .. } | Action::SetEnabled(_) => VersionKind::Created,
+            },
+            enabled,
+            config_json,
+            at: format!("2026-01-01T00:00:{version:02}Z"),
             who: None,
             address: None,
             via: None,
@@ -159,7 +172,7 @@ impl Table {
                     enabled: *enabled,
                     config_json: config_json.clone(),
                     version,
-                    updated_at: "2026-01-01T00:00:00Z".into(),
+                    updated_at: format!("2026-01-01T00:00:{version:02}Z"),
                     updated_by: None,
                 };
                 self.rows.insert(key, row);
@@ -234,7 +247,11 @@ impl Store for Rows {
         self.check().await?;
         let before = query.before.unwrap_or(Revision::MAX);
         let table = self.table.lock().unwrap();
-        let newest_first = table.history.iter().rev().filter(|version| version.revision < before);
+        let is_wanted = |version: &&Version| {
+            let key = ToolKey { tenant: version.tenant.clone(), name: ToolName::fold(&version.name) };
+            version.revision < before && query.of.as_ref().is_none_or(|of| *of == key)
+        };
+        let newest_first = table.history.iter().rev().filter(is_wanted);
         Ok(newest_first.take(query.most as usize).cloned().collect())
     }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolrail_core::{DefinitionForm, Mute, Principal};
+use toolrail_core::{Changed, DefinitionForm, Mute, Offer, Principal};
 use toolrail_registry::{Compiler, Era, List, Registry, RegistryLimits, Snapshot, StoreSource};
 
-use crate::fake::{Far, Note, Server, far, tools};
+use crate::fake::{Far, Note, Server, far, prompt, resource, tools};
 use crate::rows::{Rows, of, purge, put, switch};
 use crate::support::{Echo, tool};
 
@@ -124,6 +124,53 @@ async fn prompts_and_resources_of_a_tenant_hide_the_shared_ones() {
     let shared = registry.snapshot();
     assert!(shared.prompt("p").is_some() && shared.resource("docs://r").is_some());
     assert!(shared.resource("docs://own").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_at_the_server_of_one_tenant_concerns_no_other() {
+    let offers =
+        || Offer { resources: vec![resource("docs://a")], prompts: vec![prompt("p")], ..Offer::default() };
+    let [own, others, shared] = [(); 3].map(|()| Server::offering(offers()));
+    let Fixture { rows, registry } = fixture(&[Arc::clone(&own), Arc::clone(&others), Arc::clone(&shared)]);
+    rows.commit(&[of("acme", put("up", &far("up", 0).to_string())), put("all", &far("all", 2).to_string())]);
+    rows.commit(&[of("other", put("up", &far("up", 1).to_string()))]);
+    registry.refresh().await;
+    let seen = |tenant: Option<&str>| registry.catalogue(tenant);
+    let mut updates = registry.feed().resources();
+    for (server, uri, wanted) in [
+        (&own, "docs://a", [true, false, false]),
+        (&others, "docs://a", [false, true, false]),
+        // Tenants have that URI themselves.
+        (&shared, "docs://a", [false, false, true]),
+        (&own, "docs://linked", [true, false, false]),
+        (&shared, "docs://linked", [true, true, true]),
+    ] {
+        server.tell(Changed::Resource(uri.to_owned()));
+        let updated = updates.try_recv().unwrap();
+        let heard = [Some("acme"), Some("other"), None].map(|tenant| seen(tenant).shows_update(&updated));
+        assert_eq!(heard, wanted, "{uri}");
+    }
+    let marks = |tenant| (seen(tenant).prompts_mark(), seen(tenant).resources_mark());
+    let before = [Some("acme"), Some("other"), None].map(marks);
+    others.offer(Offer { resources: vec![resource("docs://b")], ..Offer::default() });
+    registry.refresh().await;
+    let after = [Some("acme"), Some("other"), None].map(marks);
+    assert_eq!((before[0], before[2]), (after[0], after[2]));
+    assert_ne!(before[1], after[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_that_nobody_lists_is_sought_where_others_of_its_scheme_are() {
+    let lists = |uri: &str| Server::offering(Offer { resources: vec![resource(uri)], ..Offer::default() });
+    let Fixture { rows, registry } = fixture(&[lists("docs://a"), lists("wiki://a"), lists("docs://b")]);
+    rows.commit(&[put("one", &far("one", 0).to_string()), put("two", &far("two", 1).to_string())]);
+    rows.commit(&[of("acme", put("three", &far("three", 2).to_string()))]);
+    registry.refresh().await;
+    let sought = |tenant: Option<&str>, uri: &str| registry.catalogue(tenant).unlisted(uri).len();
+    assert_eq!((sought(None, "docs://linked"), sought(Some("acme"), "docs://linked")), (1, 2));
+    assert_eq!((sought(None, "other://x"), sought(Some("acme"), "other://x")), (2, 3));
+    assert_eq!(sought(None, "no scheme"), 0);
+    assert!(registry.snapshot().watch("docs://linked").is_some());
 }
 
 /// R75, per tenant.

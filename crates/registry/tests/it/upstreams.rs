@@ -29,6 +29,7 @@ async fn what_an_upstream_offers_is_listed_as_it_is_offered() {
         prompts: vec![prompt("p")],
         resources: vec![resource("docs://a")],
         templates: vec![resource("docs://{page}")],
+        ..Offer::default()
     });
     let registry = registry_of(&[server], fixed(vec![far("up", 0), tool("a", "d")]));
     registry.refresh().await;
@@ -85,7 +86,7 @@ async fn a_changed_offer_is_published_at_once() {
     assert_eq!((after.tools - before.tools, after.prompts - before.prompts), (0, 1));
     assert!(registry.snapshot().prompt("p").is_some());
     server.tell(Changed::Resource("docs://a".into()));
-    assert_eq!(&*tokio::time::timeout(DEADLINE, updates.recv()).await.unwrap().unwrap(), "docs://a");
+    assert_eq!(&*tokio::time::timeout(DEADLINE, updates.recv()).await.unwrap().unwrap().uri, "docs://a");
     follower.abort();
 }
 
@@ -124,7 +125,7 @@ async fn many_names_that_are_taken_are_told_in_short() {
     registry.refresh().await;
     let told = problems(&registry);
     assert_eq!(told.len(), 21);
-    assert_eq!(told[20].message, "30 more are left out for the same reason");
+    assert_eq!(told[20].message, "30 more like these");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,10 +14,13 @@ const READ: &str = "SELECT number, at, who, address, via, action, tenant, name, 
 const HEAD: &str = "SELECT value FROM toolrail_meta WHERE name = 'audit_head'";
 const REMEMBER: &str = "REPLACE INTO toolrail_meta (name, value) VALUES ('audit_head', ?)";
 
-/// Adds entries to the end of the record. The revision is locked, hence the record is.
-pub(super) async fn append(transaction: &mut Begun<'_>, entries: Vec<AuditEntry>) -> Result<(), Failure> {
+/// Adds entries to the end of the record, and returns the last of them. The revision is locked, hence the record is.
+pub(super) async fn append(
+    transaction: &mut Begun<'_>,
+    entries: Vec<AuditEntry>,
+) -> Result<Option<AuditHead>, Failure> {
     if entries.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut last = head(transaction).await?.unwrap_or_default();
     let mut chained = Vec::with_capacity(entries.len());
@@ -31,7 +34,7 @@ pub(super) async fn append(transaction: &mut Begun<'_>, entries: Vec<AuditEntry>
     }
     let value = format!("{} {}", last.number, last.hash);
     sqlx::query(REMEMBER).bind(value).execute(&mut **transaction).await?;
-    Ok(())
+    Ok(Some(last))
 }
 
 async fn insert(transaction: &mut Begun<'_>, entries: &[AuditEntry]) -> Result<(), sqlx::Error> {

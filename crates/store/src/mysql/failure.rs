@@ -45,6 +45,11 @@ pub(super) enum Failure {
     Told(String),
     #[error("schema version {found} is newer than {known}")]
     TooNew { found: i64, known: i64 },
+    #[error(
+        "its table mcp_tool has lost Toolrail's triggers, as when it is swapped or restored by itself, and they could not be \
+         made anew at once; try again"
+    )]
+    Unwatched,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -77,14 +82,20 @@ impl Failure {
 
     /// Whether the server, or we, said no, so that the connection is as good as before.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Store(_) | Self::Told(_) | Self::Key(_)) || self.number().is_some()
+        matches!(self, Self::Store(_) | Self::Told(_) | Self::Key(_) | Self::Unwatched)
+            || self.number().is_some()
     }
 
     /// The number of the server's error.
     pub(super) fn number(&self) -> Option<u16> {
         match self {
             Self::Sql(error) => number_of(error),
-            Self::Key(_) | Self::Late(_) | Self::Told(_) | Self::TooNew { .. } | Self::Store(_) => None,
+            Self::Key(_)
+            | Self::Late(_)
+            | Self::Told(_)
+            | Self::TooNew { .. }
+            | Self::Unwatched
+            | Self::Store(_) => None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod audit;
+mod commit;
 mod failure;
 mod history;
 mod keys;
@@ -12,6 +13,7 @@ mod pieces;
 mod plan;
 mod pool;
 mod queries;
+mod reconcile;
 mod rows;
 mod schema;
 mod triggers;
@@ -20,6 +22,7 @@ mod uses;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use toolrail_core::{
@@ -29,8 +32,12 @@ use toolrail_core::{
 use url::Url;
 
 use crate::url::without_password;
+use commit::Commit;
 use failure::Failure;
-use pool::{Connections, READING, WRITING};
+use pool::{Connections, LOOKING, READING, WRITING};
+
+/// How long comparing everything, and entering what is found, may take.
+const RECONCILING: Duration = Duration::from_mins(1);
 
 /// Opens the database at `url`, creating and migrating it as needed.
 pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
@@ -59,7 +66,7 @@ struct MysqlStore {
 }
 
 /// Does some work on a connection within a time limit, and again while others are in the way.
-macro_rules! bounded {
+macro_rules! attempted {
     ($store:ident, $lease:ident, $limit:ident, |$connection:ident| $work:expr) => {{
         let work = async {
             let mut lease = $store.connections.$lease().await?;
@@ -79,13 +86,21 @@ macro_rules! bounded {
                 }
             }
         };
-        pool::within($limit, work).await.map_err(|failure: Failure| failure.of($store.describe()))
+        pool::within($limit, work).await
     }};
 }
 
+/// The same, with what went wrong as an error of the store.
+macro_rules! bounded {
+    ($store:ident, $lease:ident, $limit:ident, |$connection:ident| $work:expr) => {
+        attempted!($store, $lease, $limit, |$connection| $work)
+            .map_err(|failure: Failure| failure.of($store.describe()))
+    };
+}
+
 /// Before the next try.
-fn pause(tries: u32) -> std::time::Duration {
-    std::time::Duration::from_millis(10) * tries
+fn pause(tries: u32) -> Duration {
+    Duration::from_millis(10) * tries
 }
 
 impl MysqlStore {
@@ -107,6 +122,22 @@ impl MysqlStore {
     }
 }
 
+impl MysqlStore {
+    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
+        let commit = Commit::default();
+        let limit = pool::writing(changes.len());
+        let written = attempted!(self, lease_to_write, limit, |connection| write::write(
+            connection, changes, author, &commit
+        ));
+        match written {
+            Err(failure) if !failure.is_answer() => {
+                commit.settle(&self.connections, failure, &self.described).await
+            }
+            written => written,
+        }
+    }
+}
+
 #[async_trait]
 impl Store for MysqlStore {
     fn describe(&self) -> String {
@@ -114,7 +145,7 @@ impl Store for MysqlStore {
     }
 
     async fn revision(&self) -> Result<Revision, StoreError> {
-        bounded!(self, lease, READING, |connection| rows::revision(connection))
+        bounded!(self, lease, LOOKING, |connection| rows::revision(connection))
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -131,8 +162,28 @@ impl Store for MysqlStore {
     }
 
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
-        let limit = pool::writing(changes.len());
-        bounded!(self, lease_to_write, limit, |connection| write::write(connection, changes, author))
+        let written = match self.write_once(changes, author).await {
+            Err(Failure::Unwatched) => {
+                self.reconcile().await?;
+                self.write_once(changes, author).await
+            }
+            written => written,
+        };
+        written.map_err(|failure| failure.of(self.describe()))
+    }
+
+    async fn reconcile(&self) -> Result<u64, StoreError> {
+        self.keep_watch().await?;
+        let entered =
+            bounded!(self, lease_to_write, RECONCILING, |connection| reconcile::reconcile(connection))?;
+        if entered > 0 {
+            tracing::warn!(
+                store = %self.described,
+                changes = entered,
+                "mcp_tool was changed while its triggers were away; entered that as changes made now"
+            );
+        }
+        Ok(entered)
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {

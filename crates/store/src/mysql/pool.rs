@@ -16,6 +16,8 @@ use url::Url;
 use super::failure::{Failure, is_full, number, number_of};
 use crate::acquire::{acquire, quiet};
 
+/// How long the look at the revision may take, which is one row: a connection that is silently gone is noticed by it.
+pub(super) const LOOKING: Duration = Duration::from_secs(2);
 /// How long reading may take, with getting a connection.
 pub(super) const READING: Duration = Duration::from_secs(5);
 /// How long writing may take, with getting a connection.
@@ -133,9 +135,12 @@ pub(super) async fn begin_reading(connection: &mut MySqlConnection) -> Result<Be
     connection.begin_with("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY").await
 }
 
+// A gateway that is frozen in the middle of a write holds up others for less than they wait: the server gives up on it.
+const BEGIN_WRITING: &str = "SET SESSION wait_timeout = 5; SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
 /// Begins to write: every statement sees what others have committed.
 pub(super) async fn begin_writing(connection: &mut MySqlConnection) -> Result<Begun<'_>, sqlx::Error> {
-    connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
+    sqlx::raw_sql(BEGIN_WRITING).execute(&mut *connection).await?;
     connection.begin().await
 }
 

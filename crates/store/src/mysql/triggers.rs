@@ -27,10 +27,10 @@ const ASTRAY: &str = "SELECT trigger_name FROM information_schema.triggers WHERE
 
 const LOCK: &str = "LOCK TABLES mcp_tool WRITE, mcp_tool_history READ, mcp_tool_history AS later READ";
 
-// Rows that are not as the newest of their versions says: the column is another program's, or they were written while
-// there were no triggers.
-const FORGET_VERSIONS: &str = "UPDATE mcp_tool SET version = 0, updated_at = updated_at WHERE version <> 0 \
-    AND NOT EXISTS (SELECT 1 FROM mcp_tool_history WHERE mcp_tool_history.revision = mcp_tool.version \
+/// A row that is as the newest of its versions says. Otherwise the column is another program's, or it was written while there
+/// were no triggers.
+pub(super) const IS_AS_WRITTEN: &str = "EXISTS (SELECT 1 FROM mcp_tool_history \
+        WHERE mcp_tool_history.revision = mcp_tool.version AND mcp_tool_history.kind <> 'removed' \
         AND mcp_tool_history.name_key = mcp_tool.name_key AND mcp_tool_history.tenant_key = mcp_tool.tenant_key \
         AND mcp_tool_history.enabled = (COALESCE(mcp_tool.enabled, 0) <> 0) \
         AND CAST(CONVERT(mcp_tool_history.config_json USING utf8mb4) AS BINARY) \
@@ -91,7 +91,10 @@ async fn install_locked(connection: &mut MySqlConnection, columns: &Columns) -> 
             return Err(refused(connection, error).await);
         }
     }
-    connection.execute(FORGET_VERSIONS).await?;
+    let forget = format!(
+        "UPDATE mcp_tool SET version = 0, updated_at = updated_at WHERE version <> 0 AND NOT {IS_AS_WRITTEN}"
+    );
+    connection.execute(AssertSqlSafe(forget)).await?;
     for (_, sql) in TRIGGERS {
         let sql = sql
             .replace("{times}", &times(sql, columns))

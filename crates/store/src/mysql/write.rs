@@ -7,6 +7,7 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder, Row as _};
 use toolrail_core::{Author, Change, Revision, ToolKey};
 
+use super::commit::Commit;
 use super::failure::{Failure, number};
 use super::pieces::pieces;
 use super::plan::{self, Deed, Rows, Step};
@@ -29,13 +30,16 @@ pub(super) async fn write(
     connection: &mut MySqlConnection,
     changes: &[Change],
     author: &Author,
+    commit: &Commit,
 ) -> Result<Revision, Failure> {
-    match write_once(connection, changes, author).await {
+    match write_once(connection, changes, author, commit).await {
         Err(failure) if failure.number() == Some(number::DUPLICATE) => {
             if !release_names(connection).await? {
-                return Err(failure);
+                // Without a trigger of ours the number of a version may be taken.
+                let is_watched = triggers::are_there(connection).await?;
+                return Err(if is_watched { failure } else { Failure::Unwatched });
             }
-            write_once(connection, changes, author).await
+            write_once(connection, changes, author, commit).await
         }
         done => done,
     }
@@ -45,15 +49,17 @@ async fn write_once(
     connection: &mut MySqlConnection,
     changes: &[Change],
     author: &Author,
+    commit: &Commit,
 ) -> Result<Revision, Failure> {
     // The triggers put it into the rows: they cannot tell a writer who signs as the last one did from one who does not.
     sqlx::query("SET @toolrail_by = ?").bind(&author.who).execute(&mut *connection).await?;
     let mut transaction = begin_writing(connection).await?;
+    lock_rows(&mut transaction, changes).await?;
     let Locked { revision: before, at, lost } = lock(&mut transaction).await?;
     if lost {
         transaction.rollback().await?;
         truncated::bury(connection).await?;
-        return Box::pin(write_once(connection, changes, author)).await;
+        return Box::pin(write_once(connection, changes, author, commit)).await;
     }
     let found = find_all(&mut transaction, changes).await?;
     let steps = match plan::plan(changes, found, before) {
@@ -72,10 +78,15 @@ async fn write_once(
     let reached: Revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
     if reached != after {
         transaction.rollback().await?;
-        return Err(Failure::Told(miscounted(connection, reached, after).await?));
+        return Err(miscounted(connection, reached, after).await?);
     }
-    sign(&mut transaction, author, before..after).await?;
-    audit::append(&mut transaction, steps.iter().map(|step| step.entry(author, &at)).collect()).await?;
+    if sign(&mut transaction, author, before..after).await? < steps.len() as u64 {
+        transaction.rollback().await?;
+        return Err(Failure::Unwatched);
+    }
+    let entries = steps.iter().map(|step| step.entry(author, &at)).collect();
+    let last = audit::append(&mut transaction, entries).await?;
+    commit.begin(last, after);
     transaction.commit().await?;
     Ok(after)
 }
@@ -85,16 +96,35 @@ async fn miscounted(
     connection: &mut MySqlConnection,
     reached: Revision,
     after: Revision,
-) -> Result<String, Failure> {
+) -> Result<Failure, Failure> {
     Ok(if triggers::are_there(connection).await? {
-        format!(
+        Failure::Told(format!(
             "its revision is {reached} after a write that leads to {after}; look for triggers on mcp_tool that are not Toolrail's"
-        )
+        ))
     } else {
-        "its table mcp_tool has lost Toolrail's triggers, as when it is swapped or restored by itself; a gateway makes \
-         them again within half a minute, then try again"
-            .into()
+        Failure::Unwatched
     })
+}
+
+/// Locks the rows that are there before the revision, as whoever changes or deletes one by plain SQL does: with the other
+/// order, each could wait for the other.
+async fn lock_rows(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<(), sqlx::Error> {
+    for keys in pieces(&keys_of(changes), |_| 0) {
+        let mut select = QueryBuilder::<MySql>::new("SELECT version FROM mcp_tool ");
+        select.push(BY_KEY).push(" WHERE ");
+        of_keys(&mut select, keys.iter());
+        select.push(" FOR UPDATE");
+        select.build().execute(&mut **transaction).await?;
+    }
+    Ok(())
+}
+
+/// In one order for all who write several.
+fn keys_of(changes: &[Change]) -> Vec<ToolKey> {
+    let mut keys: Vec<ToolKey> = changes.iter().map(plan::key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// What was found when the revision was locked.
@@ -113,9 +143,7 @@ async fn lock(transaction: &mut Begun<'_>) -> Result<Locked, sqlx::Error> {
 }
 
 async fn find_all(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<Rows, sqlx::Error> {
-    let mut keys: Vec<ToolKey> = changes.iter().map(plan::key).collect();
-    keys.sort_unstable();
-    keys.dedup();
+    let keys = keys_of(changes);
     let mut found = Rows::with_capacity(keys.len());
     for keys in pieces(&keys, |_| 0) {
         let mut select = QueryBuilder::<MySql>::new(select_rows!("WHERE "));
@@ -153,6 +181,12 @@ async fn apply(transaction: &mut Begun<'_>, steps: &[Step<'_>]) -> Result<(), sq
     match first.deed {
         Deed::Create => create(&mut sql, steps),
         Deed::Replace | Deed::Switch => change(&mut sql, steps),
+        Deed::Remove if (2..=FEW).contains(&steps.len()) => {
+            for step in steps.chunks(1) {
+                Box::pin(apply(transaction, step)).await?;
+            }
+            return Ok(());
+        }
         Deed::Remove => {
             sql.push("DELETE FROM mcp_tool");
             of_these(&mut sql, steps);
@@ -177,7 +211,7 @@ fn create(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
 }
 
 fn change(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
-    sql.push("UPDATE mcp_tool SET enabled = ");
+    sql.push("UPDATE mcp_tool ").push(BY_KEY).push(" SET enabled = ");
     each(sql, steps, |sql, step| {
         sql.push_bind(step.enabled());
     });
@@ -194,6 +228,11 @@ fn change(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
     of_these(sql, steps);
     in_their_order(sql, steps);
 }
+
+// Or the server may read a small table from its start, and wait for rows of others that wait for the revision. A statement
+// that deletes cannot be told so: only with a single key, or with so many that it reads the whole table anyway, it does right.
+const BY_KEY: &str = "FORCE INDEX (idx_mcp_tool_key)";
+const FEW: usize = 32;
 
 /// What tells one row from another, in one value.
 const WHICH: &str = "CONCAT(tenant_key, x'00', name_key)";
@@ -222,7 +261,8 @@ fn of_these(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
     of_keys(sql, steps.iter().map(|step| &step.key));
 }
 
-fn of_keys<'k>(sql: &mut QueryBuilder<MySql>, keys: impl Iterator<Item = &'k ToolKey>) {
+/// Rows of those keys.
+pub(super) fn of_keys<'k>(sql: &mut QueryBuilder<MySql>, keys: impl Iterator<Item = &'k ToolKey>) {
     for (place, key) in keys.enumerate() {
         sql.push(if place == 0 { "(tenant_key = " } else { " OR (tenant_key = " });
         sql.push_bind(tenant_bytes(key).to_vec()).push(" AND name_key = ");
@@ -239,13 +279,13 @@ fn in_their_order(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
     sql.push(")");
 }
 
-/// Says who made the versions that the triggers have just entered.
+/// Says who made the versions that the triggers have just entered, and returns how many those are.
 async fn sign(
     transaction: &mut Begun<'_>,
     author: &Author,
     made: std::ops::Range<Revision>,
-) -> Result<(), sqlx::Error> {
-    sqlx::query(SIGN)
+) -> Result<u64, sqlx::Error> {
+    let signed = sqlx::query(SIGN)
         .bind(&author.who)
         .bind(&author.address)
         .bind(&author.via)
@@ -253,7 +293,7 @@ async fn sign(
         .bind(made.end)
         .execute(&mut **transaction)
         .await?;
-    Ok(())
+    Ok(signed.rows_affected())
 }
 
 /// Lets two tenants have tools of one name: an adopted table may say that names are unique whoever they belong to, or

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection};
 use toolrail_core::ToolName;
 
 use super::connect::quoted;
-use super::fault::Fault;
+use super::fault::{Fault, code, told};
 use crate::unfilled::unfilled_columns;
 
 /// Which of the two forms the table has.
@@ -27,6 +27,7 @@ const ADDED: &[(&str, &str)] = &[
     ("updated_by", "TEXT"),
     ("created_at", "TIMESTAMPTZ"),
     ("tenant_id", "TEXT"),
+    ("config_text", "TEXT"),
 ];
 const ADDED_TO_FULL: &[(&str, &str)] = &[
     ("config_json", "JSON"),
@@ -42,6 +43,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("name", &["text", "varchar"]),
     ("enabled", &["bool"]),
     ("config_json", &["json", "jsonb", "text", "varchar"]),
+    ("config_text", &["text"]),
     ("version", &["int8", "int4", "int2"]),
     ("updated_at", &["timestamptz", "timestamp"]),
     ("updated_by", &["text", "varchar"]),
@@ -75,40 +77,72 @@ const UNFILLED: &str = "SELECT attname::text, CASE \
 const FILLED: &[&str] = &["name", "enabled", "config_json", "version", "updated_at", "created_at"];
 const FILLED_IN_FULL: &[&str] = &["transport", "input_schema"];
 /// What rows need not have.
-const EMPTY: &[&str] = &["tenant_id", "updated_by"];
+const EMPTY: &[&str] = &["tenant_id", "updated_by", "config_text"];
 const EMPTY_IN_FULL: &[&str] = &["description", "http_spec", "auth_spec", "response_mapping", "policy"];
 
 const COLUMNS: &str = "SELECT attname::text, typname::text FROM pg_attribute JOIN pg_type ON pg_type.oid = atttypid \
-    WHERE attrelid = to_regclass('mcp_tool') AND attnum > 0 AND NOT attisdropped";
+    WHERE attrelid = to_regclass('mcp_tool') AND attnum > 0 AND NOT attisdropped ORDER BY attnum";
 const IS_TABLE: &str = "SELECT relkind = 'r' FROM pg_class WHERE oid = to_regclass('mcp_tool')";
 const NARROW_COUNTER: &str = "SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('mcp_config_version') \
     AND attname = 'version' AND atttypid <> 'int8'::regtype)";
 const TRANSPORT_CHECKS: &str = "SELECT conname::text FROM pg_constraint \
     WHERE conrelid = to_regclass('mcp_tool') AND contype = 'c' AND conkey = ARRAY[(SELECT attnum FROM pg_attribute \
     WHERE attrelid = to_regclass('mcp_tool') AND attname = 'transport')]";
-const FOREIGN_TRIGGERS: &str = "SELECT tgname::text FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid \
-    WHERE tgrelid = to_regclass('mcp_tool') AND NOT tgisinternal AND proname = 'mcp_tool_notify'";
+// The columns of a table that we made, in their order, before the text had one of its own.
+const OURS: &[&str] = &[
+    "id",
+    "name",
+    "enabled",
+    "config_json",
+    "version",
+    "updated_at",
+    "updated_by",
+    "created_at",
+    "tenant_id",
+    "config_text",
+];
+// No trigger fires for it.
+const CONVERT: &str = "ALTER TABLE mcp_tool ALTER COLUMN config_text TYPE TEXT USING config_json::text, \
+    ALTER COLUMN config_json TYPE JSONB USING mcp_tool_stored(config_json::text)";
 
 // Names that differ only in case were two tools there and cannot be here (C9): the oldest keeps the name.
 const UNNAMED_OR_TWICE: &str = "SELECT id::text, later.name::text FROM mcp_tool AS later WHERE later.name IS NULL \
     OR EXISTS (SELECT 1 FROM mcp_tool AS earlier WHERE lower(earlier.name COLLATE \"C\") = lower(later.name COLLATE \"C\") \
     AND coalesce(earlier.tenant_id, '') = coalesce(later.tenant_id, '') AND earlier.id < later.id) ORDER BY id";
 
-/// Which form the table has.
-pub(super) async fn shape(connection: &mut PgConnection) -> Result<Shape, Fault> {
-    Ok(Table::read(connection).await?.shape())
+/// What a table is like.
+pub(super) struct Form {
+    pub(super) shape: Shape,
+    /// Whether `config_json` is JSONB.
+    pub(super) is_jsonb: bool,
 }
 
-/// Triggers that keep a count of their own, as the documents have it.
-pub(super) async fn foreign_triggers(connection: &mut PgConnection) -> Result<Vec<String>, Fault> {
-    Ok(sqlx::query_scalar(FOREIGN_TRIGGERS).fetch_all(connection).await?)
+/// What the table is like.
+pub(super) async fn form(connection: &mut PgConnection) -> Result<Form, Fault> {
+    let table = Table::read(connection).await?;
+    Ok(Form { shape: table.shape(), is_jsonb: table.type_of("config_json") == Some("jsonb") })
 }
 
-/// Drops them: ours do the same, and more. Their program may create them anew whenever it starts.
-pub(super) async fn drop_foreign_triggers(connection: &mut PgConnection) -> Result<(), Fault> {
-    for name in foreign_triggers(connection).await? {
-        tracing::warn!(trigger = %name, "dropped a trigger of mcp_tool: our own count and tell the changes");
-        run(connection, format!("DROP TRIGGER {} ON mcp_tool", quoted(&name))).await?;
+/// Makes `config_json` JSONB, with the text beside it, in a table that we made (C40). Where a view of another program depends
+/// on the column, it stays as it is.
+pub(super) async fn convert(connection: &mut PgConnection) -> Result<(), Fault> {
+    let table = Table::read(connection).await?;
+    let is_ours = table.columns.iter().map(|(name, _)| name.as_str()).eq(OURS.iter().copied());
+    if !is_ours || table.type_of("config_json") != Some("json") {
+        return Ok(());
+    }
+    let mut attempt = connection.begin().await?;
+    match sqlx::raw_sql(CONVERT).execute(&mut *attempt).await {
+        Ok(_) => attempt.commit().await?,
+        Err(error) if code(&error).as_deref() == Some("0A000") => {
+            attempt.rollback().await?;
+            let error = told(&error);
+            tracing::warn!(
+                error,
+                "config_json of mcp_tool stays JSON instead of JSONB: something depends on it"
+            );
+        }
+        Err(error) => return Err(error.into()),
     }
     Ok(())
 }

@@ -25,14 +25,14 @@ const APPEND: &str = "WITH signed AS ( \
     FROM unnest($6::bigint[], $7::text[], $8::text[], $9::text[], $10::text[], $4::bigint[], $11::text[], $12::text[], \
         $13::text[]) AS entry (number, at, action, tenant, name, revision, changes, previous, hash)";
 
-/// Chains the entries to the newest and appends them; signs the versions they are about.
+/// Chains the entries to the newest and appends them; signs the versions they are about. Returns the last of them.
 pub(super) async fn append(
     connection: &mut PgConnection,
     author: &Author,
     mut entries: Vec<AuditEntry>,
-) -> Result<(), sqlx::Error> {
+) -> Result<Option<AuditHead>, sqlx::Error> {
     if entries.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let mut head = newest(connection).await?;
     for entry in &mut entries {
@@ -56,7 +56,7 @@ pub(super) async fn append(
         .bind(texts(|entry| &entry.hash))
         .execute(connection)
         .await?;
-    Ok(())
+    Ok(Some(head))
 }
 
 /// What the next entry follows. Where somebody removed the head or entries, the record goes on and shows it.

@@ -36,14 +36,6 @@ impl Fault {
         }
     }
 
-    /// The constraint that was violated, if one was.
-    pub(super) fn constraint(&self) -> Option<&str> {
-        match self {
-            Self::Sql(error) => error.as_database_error().and_then(sqlx::error::DatabaseError::constraint),
-            Self::Slow(_) | Self::Told(_) | Self::Store(_) => None,
-        }
-    }
-
     /// As the error of that store.
     pub(super) fn of(self, store: &str) -> StoreError {
         match self {

@@ -12,13 +12,17 @@ use tokio::time::{sleep, timeout};
 use super::connect::Server;
 use super::fault::Fault;
 
-const CHANNEL: &str = "mcp_tool_changed";
+/// Our own: on `mcp_tool_changed` other programs are told, and may tell.
+const CHANNEL: &str = "toolrail_changed";
 
 /// After so long a silence the server is asked whether it is still there.
-const SILENCE: Duration = Duration::from_secs(3);
+const SILENCE: Duration = Duration::from_secs(1);
 
-/// How long it may take to connect, or to answer that.
-const ANSWER: Duration = Duration::from_secs(5);
+/// How long it may take to answer that.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// How long it may take to connect.
+const CONNECT: Duration = Duration::from_secs(5);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -51,7 +55,7 @@ async fn connect(server: &Server) -> Result<PgListener, Fault> {
         listener.listen(CHANNEL).await?;
         Ok(listener)
     };
-    timeout(ANSWER, connecting).await.unwrap_or(Err(Fault::slow(ANSWER)))
+    timeout(CONNECT, connecting).await.unwrap_or(Err(Fault::slow(CONNECT)))
 }
 
 /// Until the connection is lost, or the server does not answer on it.

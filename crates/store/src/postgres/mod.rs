@@ -3,6 +3,7 @@
 
 mod adopt;
 mod audit;
+mod commit;
 mod connect;
 mod fault;
 mod history;
@@ -12,6 +13,7 @@ mod listen;
 mod mail;
 mod news;
 mod queries;
+mod reconcile;
 mod rows;
 mod schema;
 mod uses;
@@ -32,9 +34,13 @@ use toolrail_core::{
 };
 use url::Url;
 
+use self::commit::Commit;
 pub(crate) use self::connect::wrong_parameter;
 use self::fault::Fault;
 use crate::url::without_password;
+
+/// The most that the look at the revision takes, which is one row: a connection that is silently gone is noticed by it.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// The most that a read takes, with the wait for a connection.
 const READ: Duration = Duration::from_secs(5);
@@ -64,6 +70,8 @@ struct PostgresStore {
     writes: PgPool,
     /// For everything else.
     pool: PgPool,
+    /// To mend it.
+    server: connect::Server,
     bell: Arc<Notify>,
     listening: AbortOnDropHandle<()>,
 }
@@ -72,14 +80,14 @@ impl PostgresStore {
     async fn open(url: &Url, name: String) -> Result<Self, Fault> {
         let options = connect::options(url)?;
         let mut first = connect::first(&options).await?;
-        let schema = schema::migrate(&mut first, &name).await?;
+        let schema = schema::migrate(&mut first, &name, schema::Patience::Start).await?;
         timeout(CLOSE, first.close()).await.ok();
         let server = connect::Server { options, schema };
         let (writes, pool) = (server.pool_for_writes(), server.pool_for_the_rest());
         let bell = Arc::new(Notify::new());
-        let listener = listen::ring(server, Arc::clone(&bell), name.clone());
+        let listener = listen::ring(server.clone(), Arc::clone(&bell), name.clone());
         let listening = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self { name, writes, pool, bell, listening })
+        Ok(Self { name, writes, pool, server, bell, listening })
     }
 
     async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
@@ -96,6 +104,15 @@ impl PostgresStore {
         work: impl Future<Output = Result<T, Fault>> + Send,
     ) -> Result<T, StoreError> {
         in_time(limit, work).await.map_err(|fault| fault.of(&self.name))
+    }
+
+    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+        let commit = Commit::default();
+        let work = in_time(writing(changes.len()), write::write(&self.writes, changes, author, &commit));
+        match holder::naming(&self.pool, work).await {
+            Err(fault) if fault.code().is_none() => commit.settle(&self.pool, fault, &self.name).await,
+            written => written,
+        }
     }
 
     fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
@@ -121,7 +138,7 @@ impl Store for PostgresStore {
     }
 
     async fn revision(&self) -> Result<Revision, StoreError> {
-        self.read(rows::revision(&self.pool)).await
+        self.within(LOOK, rows::revision(&self.pool)).await
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -140,8 +157,21 @@ impl Store for PostgresStore {
         if changes.is_empty() {
             return self.revision().await;
         }
-        let work = in_time(writing(changes.len()), write::write(&self.writes, changes, author));
-        holder::naming(&self.pool, work).await.map_err(|fault| fault.of(&self.name))
+        let written = match self.write_once(changes, author).await {
+            Err(fault) if reconcile::is_called_for(&fault) => {
+                reconcile::reconcile(&self.pool, &self.server, &self.name)
+                    .await
+                    .map_err(|fault| fault.of(&self.name))?;
+                self.write_once(changes, author).await
+            }
+            written => written,
+        };
+        written.map_err(|fault| fault.of(&self.name))
+    }
+
+    async fn reconcile(&self) -> Result<u64, StoreError> {
+        let reconciling = reconcile::reconcile(&self.pool, &self.server, &self.name);
+        reconciling.await.map_err(|fault| fault.of(&self.name))
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {

@@ -1,6 +1,8 @@
 //! The schema's versions and how a database gets from one to the next. Append to `MIGRATIONS`; never change what has been
-//! released. The tables are in the schema that has them already, otherwise in the first of the search path.
+//! released. What stands in `furniture` may be changed and is made anew with every version, and whenever triggers are found
+//! missing. The tables are in the schema that has them already, otherwise in the first of the search path.
 
+use std::iter;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
@@ -12,33 +14,48 @@ use super::adopt::{self, Shape};
 use super::connect::quoted;
 use super::fault::{Fault, code, told};
 
-enum Step {
-    Always(&'static str),
-    /// What depends on the table.
-    Either {
-        lite: &'static str,
-        full: &'static str,
-    },
-}
-
-const MIGRATIONS: &[&[Step]] = &[
-    &[
-        Step::Always(include_str!("migrations/0001_tables.sql")),
-        Step::Either {
-            lite: include_str!("migrations/0001_document_lite.sql"),
-            full: include_str!("migrations/0001_document_full.sql"),
-        },
-        Step::Always(include_str!("migrations/0001_page.sql")),
-        Step::Always(include_str!("migrations/0001_rows.sql")),
-        Step::Always(include_str!("migrations/0001_triggers.sql")),
-        Step::Always(include_str!("migrations/0001_apply.sql")),
-    ],
-    &[Step::Always(include_str!("migrations/0002_learnt.sql"))],
+/// What each version added beside the definitions. The third made `config_json` JSONB, see `adopt::convert`.
+const MIGRATIONS: &[&[&str]] = &[
+    &[include_str!("migrations/0001_tables.sql"), include_str!("migrations/0001_rows.sql")],
+    &[include_str!("migrations/0002_learnt.sql")],
+    &[],
 ];
 
-// Whoever finds another at it waits for that one to finish, which may take as long as a large table takes.
-const PATIENCE: &str =
-    "SET client_min_messages = warning; SET statement_timeout = '5min'; SET lock_timeout = '60s'";
+const TABLE: &str = include_str!("furniture/table.sql");
+const TENANTS: &str = include_str!("furniture/tenants.sql");
+const STORED_AS_WRITTEN: &str = include_str!("furniture/stored_as_written.sql");
+const STORED_AS_JSONB: &str = include_str!("furniture/stored_jsonb.sql");
+const DOCUMENT_LITE: &str = include_str!("furniture/document_lite.sql");
+const DOCUMENT_FULL: &str = include_str!("furniture/document_full.sql");
+const BOOKS: [&str; 4] = [
+    include_str!("furniture/page.sql"),
+    include_str!("furniture/triggers.sql"),
+    include_str!("furniture/apply.sql"),
+    include_str!("furniture/reconcile.sql"),
+];
+
+/// How long to wait for others.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// At the start: for one who is at it already, which may take as long as a large table takes.
+    Start,
+    /// Beside those who read and write: whoever waits for a lock on a table makes all others wait behind it.
+    Running,
+}
+
+impl Patience {
+    fn settings(self) -> &'static str {
+        match self {
+            Self::Start => {
+                "SET client_min_messages = warning; SET statement_timeout = '5min'; SET lock_timeout = '60s'"
+            }
+            Self::Running => {
+                "SET client_min_messages = warning; SET statement_timeout = '5min'; SET lock_timeout = '2s'"
+            }
+        }
+    }
+}
+
 const TAKE_TURN: &str = "SELECT pg_advisory_lock(8390891584273738092)";
 const END_TURN: &str = "SELECT pg_advisory_unlock(8390891584273738092)";
 
@@ -55,6 +72,14 @@ const GRANTS: &str = "SELECT format('GRANT CREATE ON SCHEMA %I TO %I', nspname, 
     AND (relname LIKE 'mcp\\_tool%' OR relname LIKE 'toolrail\\_%' OR relname = 'mcp_config_version') \
     AND NOT pg_has_role(relowner, 'USAGE')";
 
+// Rows that were here before us: each is one change, and its first version.
+const ADOPT_ROWS: &str = "SELECT toolrail_reconcile('adopt', 9223372036854775807); \
+    INSERT INTO toolrail_meta (name, value) \
+    SELECT 'history_from', version::text FROM mcp_config_version WHERE id = 1 AND version > 0";
+
+/// The first version whose tables have `config_json` as JSONB.
+const BEFORE_JSONB: usize = 3;
+
 /// How long it may take to see what there is.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -63,19 +88,18 @@ const CHANGE: Duration = Duration::from_mins(6);
 
 /// Brings the database to the newest version and returns the schema that the tables are in. Processes that start at once
 /// take turns, and what one cannot finish is not begun.
-pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Result<String, Fault> {
-    let looking = timeout(LOOK, look(connection, store)).await;
-    let Found { schema, current, settled } = looking.unwrap_or(Err(Fault::slow(LOOK)))?;
+pub(super) async fn migrate(
+    connection: &mut PgConnection,
+    store: &str,
+    patience: Patience,
+) -> Result<String, Fault> {
+    let looking = timeout(LOOK, look(connection, store, patience)).await;
+    let Found { schema, settled } = looking.unwrap_or(Err(Fault::slow(LOOK)))?;
     if settled {
         return Ok(schema);
     }
     let changing = timeout(CHANGE, apply_in_turn(connection, store)).await;
     match changing.unwrap_or(Err(Fault::slow(CHANGE))) {
-        Err(Fault::Sql(error)) if current && code(&error).as_deref() == Some("42501") => {
-            let error = told(&error);
-            tracing::warn!(%store, error, "another program made its trigger of mcp_tool anew, and it cannot be dropped");
-            Ok(schema)
-        }
         Err(Fault::Sql(error)) if code(&error).as_deref() == Some("42501") => {
             let grants: Vec<String> = sqlx::query_scalar(GRANTS).bind(&schema).fetch_all(connection).await?;
             let way_out = match grants.as_slice() {
@@ -90,20 +114,26 @@ pub(super) async fn migrate(connection: &mut PgConnection, store: &str) -> Resul
 
 struct Found {
     schema: String,
-    /// It has the newest version.
-    current: bool,
     /// There is nothing to do.
     settled: bool,
 }
 
-async fn look(connection: &mut PgConnection, store: &str) -> Result<Found, Fault> {
+async fn look(connection: &mut PgConnection, store: &str, patience: Patience) -> Result<Found, Fault> {
     let schema = find_schema(connection).await?;
     // Temporary tables come last: nobody's may stand for ours.
-    let path = format!("{PATIENCE}; SET search_path TO {}, pg_temp", quoted(&schema));
+    let path = format!("{}; SET search_path TO {}, pg_temp", patience.settings(), quoted(&schema));
     sqlx::raw_sql(AssertSqlSafe(path)).execute(&mut *connection).await?;
     let current = applied(connection, store).await? == MIGRATIONS.len();
-    let settled = current && adopt::foreign_triggers(connection).await?.is_empty();
-    Ok(Found { schema, current, settled })
+    let settled = current && is_watching(connection).await?;
+    Ok(Found { schema, settled })
+}
+
+/// Whether all triggers are there, on a table that is there. Only of a database of the newest version.
+pub(super) async fn is_watching(connection: &mut PgConnection) -> Result<bool, Fault> {
+    // Asked for first: a call of what is not there would end a transaction.
+    let can_be_asked = sqlx::query_scalar("SELECT to_regproc('toolrail_is_watching') IS NOT NULL");
+    Ok(can_be_asked.fetch_one(&mut *connection).await?
+        && sqlx::query_scalar("SELECT toolrail_is_watching()").fetch_one(connection).await?)
 }
 
 async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
@@ -129,34 +159,26 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
     let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     // Another process may have been quicker while this one waited.
     let applied = applied(&mut transaction, store).await?;
-    adopt::drop_foreign_triggers(&mut transaction).await?;
+    if applied == MIGRATIONS.len() && is_watching(&mut transaction).await? {
+        return Ok(transaction.rollback().await?);
+    }
+    adopt::prepare(&mut transaction).await?;
     if applied == 0 {
-        adopt::prepare(&mut transaction).await?;
         adopt::widen_counter(&mut transaction).await?;
     }
-    let mut shape = None;
-    for step in steps_after(applied) {
-        let sql = match step {
-            Step::Always(sql) => sql,
-            Step::Either { lite, full } => {
-                let known = match shape {
-                    Some(known) => known,
-                    None => adopt::shape(&mut transaction).await?,
-                };
-                shape = Some(known);
-                match known {
-                    Shape::Lite => lite,
-                    Shape::Full => full,
-                }
-            }
-        };
-        sqlx::raw_sql(*sql).execute(&mut *transaction).await?;
+    run(&mut transaction, TABLE).await?;
+    for step in MIGRATIONS.iter().skip(applied).flat_map(|steps| steps.iter()) {
+        run(&mut transaction, step).await?;
+    }
+    furnish(&mut transaction, applied).await?;
+    if applied == 0 {
+        run(&mut transaction, ADOPT_ROWS).await?;
     }
     let version = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
-    sqlx::raw_sql(
+    run(
+        &mut transaction,
         "CREATE TABLE IF NOT EXISTS toolrail_schema (version BIGINT NOT NULL); DELETE FROM toolrail_schema",
     )
-    .execute(&mut *transaction)
     .await?;
     sqlx::query("INSERT INTO toolrail_schema (version) VALUES ($1)")
         .bind(version)
@@ -166,8 +188,28 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
     Ok(())
 }
 
-fn steps_after(applied: usize) -> Vec<&'static Step> {
-    MIGRATIONS.iter().skip(applied).flat_map(|steps| steps.iter()).collect()
+/// Makes everything that keeps the books, for the table as it is.
+async fn furnish(connection: &mut PgConnection, applied: usize) -> Result<(), Fault> {
+    run(connection, TENANTS).await?;
+    if (1..BEFORE_JSONB).contains(&applied) {
+        run(connection, STORED_AS_JSONB).await?;
+        adopt::convert(connection).await?;
+    }
+    let form = adopt::form(connection).await?;
+    run(connection, if form.is_jsonb { STORED_AS_JSONB } else { STORED_AS_WRITTEN }).await?;
+    let document = match form.shape {
+        Shape::Lite => DOCUMENT_LITE,
+        Shape::Full => DOCUMENT_FULL,
+    };
+    for sql in iter::once(document).chain(BOOKS) {
+        run(connection, sql).await?;
+    }
+    Ok(())
+}
+
+async fn run(connection: &mut PgConnection, sql: &'static str) -> Result<(), Fault> {
+    sqlx::raw_sql(sql).execute(connection).await?;
+    Ok(())
 }
 
 /// How many migrations the database has.

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Row as _};
+use sqlx::{Connection, Row as _};
 use tokio::time::{Instant, sleep};
 use toolrail_core::{
     Action, AuditEntry, Author, Change, Expected, Revision, Standing, StoreError, audit_changes,
 };
 
 use super::audit;
-use super::connect::{Lease, quoted};
-use super::fault::{Fault, told};
+use super::commit::Commit;
+use super::connect::Lease;
+use super::fault::Fault;
 use super::rows::{self, REVISION};
 use super::{WRITE, writing};
 
@@ -21,18 +22,18 @@ const PATIENCE: Duration = Duration::from_secs(7);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const APPLY: &str = "SELECT place, coalesce(refused, FALSE), at_revision, at, stored_name, enabled_before, \
     definition_before FROM toolrail_apply($1, $2, $3, $4, $5, $6, $7)";
-// A constraint of an adopted table that knows no tenants: unique over the name alone.
-const UNIQUE_NAME: &str = "SELECT pg_class.relname::text, pg_constraint.conname::text FROM pg_index \
-    JOIN pg_class ON pg_class.oid = indexrelid LEFT JOIN pg_constraint ON conindid = indexrelid AND contype = 'u' \
-    WHERE indrelid = to_regclass('mcp_tool') AND pg_class.relname = $1 AND indisunique AND NOT indisprimary AND indnatts = 1 \
-    AND indkey[0] = (SELECT attnum FROM pg_attribute WHERE attrelid = indrelid AND attname = 'name')";
 
 /// Makes all the changes or none. Whoever is in the way for a moment is given way to, and the write made again.
-pub(super) async fn write(pool: &PgPool, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+pub(super) async fn write(
+    pool: &PgPool,
+    changes: &[Change],
+    author: &Author,
+    commit: &Commit,
+) -> Result<Revision, Fault> {
     let deadline = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(5);
     loop {
-        let fault = match attempt(pool, changes, author).await {
+        let fault = match attempt(pool, changes, author, commit).await {
             Ok(revision) => return Ok(revision),
             Err(fault) => fault,
         };
@@ -42,13 +43,17 @@ pub(super) async fn write(pool: &PgPool, changes: &[Change], author: &Author) ->
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_millis(200));
             }
-            Some("23505") if drop_unique_name(pool, &fault).await? => {}
             _ => return Err(fault),
         }
     }
 }
 
-async fn attempt(pool: &PgPool, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+async fn attempt(
+    pool: &PgPool,
+    changes: &[Change],
+    author: &Author,
+    commit: &Commit,
+) -> Result<Revision, Fault> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
     if writing(changes.len()) > WRITE {
@@ -69,11 +74,10 @@ async fn attempt(pool: &PgPool, changes: &[Change], author: &Author) -> Result<R
         return Err(StoreError::Conflict { name, expected, found }.into());
     }
     let entries = made.iter().map(|made| made.entry(author)).collect();
-    audit::append(&mut transaction, author, entries).await?;
+    let last = audit::append(&mut transaction, author, entries).await?;
     let revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
-    // Told in words, so that nobody takes it for a write that certainly was not made and makes it again.
-    let unknown = |error| Fault::told(format!("whether the change was made is not known: {}", told(&error)));
-    transaction.commit().await.map_err(unknown)?;
+    commit.begin(last, revision);
+    transaction.commit().await?;
     lease.give_back();
     Ok(revision)
 }
@@ -174,33 +178,4 @@ fn expectation(expected: Expected) -> Option<i64> {
         Expected::Absent => Some(0),
         Expected::Version(version) => Some(if version > 0 { version } else { -1 }),
     }
-}
-
-/// Drops what keeps two tenants of an adopted table from using one name, if that is what was in the way.
-async fn drop_unique_name(pool: &PgPool, fault: &Fault) -> Result<bool, Fault> {
-    let mut lease = Lease::take(pool).await?;
-    let connection = lease.connection()?;
-    let query = sqlx::query_as(UNIQUE_NAME).bind(fault.constraint().unwrap_or_default());
-    let found: Option<(String, Option<String>)> = query.fetch_optional(&mut *connection).await?;
-    if let Some((index, constraint)) = &found {
-        let sql = match constraint {
-            Some(constraint) => {
-                format!("ALTER TABLE mcp_tool DROP CONSTRAINT IF EXISTS {}", quoted(constraint))
-            }
-            None => format!("DROP INDEX IF EXISTS {}", quoted(index)),
-        };
-        sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(connection).await.map_err(|error| {
-            Fault::told(format!(
-                "another tenant has that name, and the table mcp_tool allows each name once; run: {sql} ({})",
-                told(&error)
-            ))
-        })?;
-        tracing::warn!(
-            %index,
-            "dropped the constraint of mcp_tool that allowed each name once, because two tenants use one name; \
-             ON CONFLICT (name) of other programs no longer works there"
-        );
-    }
-    lease.give_back();
-    Ok(found.is_some())
 }

@@ -60,6 +60,11 @@ impl SqliteStore {
         self.place.file()
     }
 
+    /// Connections that may write.
+    pub(crate) fn connections(&self) -> &sqlx::SqlitePool {
+        &self.pools.writer
+    }
+
     fn failed(&self) -> impl Fn(sqlx::Error) -> StoreError + '_ {
         |error| self.place.failed(error)
     }

@@ -42,8 +42,9 @@ pub(super) async fn file(file: &Path, place: &Place) -> Result<Pools, StoreError
         .pragma("cache_size", "-256")
         .disable_statement_logging();
     let first = prepare(place, &options).await?;
-    let writer = pool(1).connect_lazy_with(options.clone());
-    let readers = pool(READERS).connect_with(options.clone()).await.map_err(|error| place.failed(error))?;
+    let writer = renewing(pool(1)).connect_lazy_with(options.clone());
+    let readers =
+        renewing(pool(READERS)).connect_with(options.clone()).await.map_err(|error| place.failed(error))?;
     // Closed only now: closing the last connection folds the log into the file, which the next would start anew.
     first.close().await.map_err(|error| place.failed(error))?;
     Ok(Pools { options, writer, readers })
@@ -96,6 +97,14 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
+}
+
+/// With a connection replaced whose transaction has ended otherwise than its driver believes: SQLite itself takes back what
+/// a full disk or a failed write broke off, and the driver would refuse every transaction from then on.
+fn renewing(options: SqlitePoolOptions) -> SqlitePoolOptions {
+    options.before_acquire(|connection, _| {
+        Box::pin(async move { Ok::<_, sqlx::Error>(!connection.is_in_transaction()) })
+    })
 }
 
 fn is_busy(error: &sqlx::Error) -> bool {

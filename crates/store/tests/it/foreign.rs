@@ -2,12 +2,16 @@
 
 use serde_json::{Value, json};
 use sqlx::{Connection, Executor};
-use toolrail_store::{Foreign, ForeignError, ForeignForm, StoreUrl, read_foreign};
+use toolrail_store::{Foreign, ForeignError, ForeignForm, ForeignLimits, StoreUrl, read_foreign};
 
 const DOCUMENT: &str = r#"{"type":"http","http":{"url":"http://127.0.0.1:9/x"},"description":"查询天气"}"#;
 
 async fn read(url: &str) -> Result<Foreign, ForeignError> {
-    read_foreign(&url.parse::<StoreUrl>().unwrap()).await
+    within(url, ForeignLimits::default()).await
+}
+
+async fn within(url: &str, limits: ForeignLimits) -> Result<Foreign, ForeignError> {
+    read_foreign(&url.parse::<StoreUrl>().unwrap(), limits, &|_| {}).await
 }
 
 fn told(foreign: &Foreign) -> Vec<(&str, bool, Option<&str>, &Value)> {
@@ -117,4 +121,36 @@ async fn a_database_without_tools_is_told_and_none_is_made() {
     assert!(nothing.contains("has no table mcp_tool"), "{nothing}");
     let refused = read("mysql://root:geheim@127.0.0.1:1/x").await.unwrap_err().to_string();
     assert!(refused.contains("mysql://127.0.0.1:1/x") && !refused.contains("geheim"), "{refused}");
+}
+
+/// What never ends is ended, in the database too: otherwise its thread would keep the process from ending.
+#[tokio::test]
+async fn a_view_without_an_end_is_broken_off_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("endless.db");
+    let endless = "CREATE VIEW mcp_tool AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
+                   SELECT 't' || x AS name, 1 AS enabled, '{}' AS config_json FROM n";
+    sqlite(&file, endless).await;
+    let limits = ForeignLimits { time: std::time::Duration::from_millis(300), ..ForeignLimits::default() };
+    let late = within(&format!("sqlite:{}", file.display()), limits).await.unwrap_err().to_string();
+    assert!(late.contains("did not end within 0.3 seconds"), "{late}");
+}
+
+#[tokio::test]
+async fn more_rows_or_bytes_than_are_read_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("large.db");
+    let large = "CREATE TABLE mcp_tool (name TEXT, config_json TEXT); \
+                 INSERT INTO mcp_tool VALUES ('a', '{}'), ('b', '{}'), ('c', '{}')";
+    sqlite(&file, large).await;
+    let url = format!("sqlite:{}", file.display());
+    let limits = ForeignLimits { rows: 3, ..ForeignLimits::default() };
+    assert_eq!(within(&url, limits).await.unwrap().tools.len(), 3);
+    for (limits, told) in [
+        (ForeignLimits { rows: 2, ..limits }, "more than 2 tools"),
+        (ForeignLimits { bytes: 8, ..limits }, "more than 0 MiB of tools"),
+    ] {
+        let refused = within(&url, limits).await.unwrap_err().to_string();
+        assert!(refused.contains(told), "{refused}");
+    }
 }

@@ -8,11 +8,15 @@ mod behaviour_of_messages;
 #[cfg(test)]
 mod foreign;
 #[cfg(test)]
+mod json;
+#[cfg(test)]
 mod mysql;
 #[cfg(test)]
 mod mysql_adoption;
 #[cfg(test)]
 mod mysql_proxy;
+#[cfg(test)]
+mod mysql_reconcile;
 #[cfg(test)]
 mod mysql_server;
 #[cfg(test)]
@@ -24,6 +28,12 @@ mod postgres_adoption;
 #[cfg(test)]
 mod postgres_counter;
 #[cfg(test)]
+mod postgres_json;
+#[cfg(test)]
+mod postgres_reconcile;
+#[cfg(test)]
 mod postgres_server;
+#[cfg(test)]
+mod proxy;
 #[cfg(test)]
 mod sqlite;

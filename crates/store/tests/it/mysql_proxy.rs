@@ -4,10 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use toolrail_core::{Store, StoreError};
@@ -15,66 +11,14 @@ use toolrail_store::StoreUrl;
 
 use crate::behaviour::{by, put};
 use crate::mysql::{Database, connect, database, run, server};
+use crate::proxy::{Line, Proxy};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
-    Open,
-    /// Connections stay, and nothing goes through, as with a paused server.
-    Silent,
-    /// Connections are cut, new ones too.
-    Cut,
+async fn start() -> Proxy {
+    Proxy::to(&server(), 3306).await
 }
 
-struct Proxy {
-    port: u16,
-    line: watch::Sender<Line>,
-    _serving: JoinSet<()>,
-}
-
-impl Proxy {
-    async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let (line, state) = watch::channel(Line::Open);
-        let mut serving = JoinSet::new();
-        serving.spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((client, _)) = listener.accept().await {
-                connections.spawn(serve(client, state.clone()));
-            }
-        });
-        Self { port, line, _serving: serving }
-    }
-
-    async fn store(&self, database: &Database) -> Arc<dyn Store> {
-        let mut url = database.url();
-        url.set_port(Some(self.port)).unwrap();
-        toolrail_store::open(&StoreUrl::Mysql(url)).await.unwrap()
-    }
-}
-
-async fn serve(client: TcpStream, state: watch::Receiver<Line>) {
-    let url = server();
-    let address = (url.host_str().unwrap().to_owned(), url.port().unwrap_or(3306));
-    let Ok(server) = TcpStream::connect(address).await else { return };
-    let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
-    let mut cut = state.clone();
-    tokio::select! {
-        _ = cut.wait_for(|line| *line == Line::Cut) => {}
-        () = copy(from_client, to_server, state.clone()) => {}
-        () = copy(from_server, to_client, state) => {}
-    }
-}
-
-async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut state: watch::Receiver<Line>) {
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(length @ 1..) = from.read(&mut buffer).await {
-        if state.wait_for(|line| *line != Line::Silent).await.is_err()
-            || to.write_all(&buffer[..length]).await.is_err()
-        {
-            return;
-        }
-    }
+async fn through(proxy: &Proxy, database: &Database) -> Arc<dyn Store> {
+    toolrail_store::open(&StoreUrl::Mysql(proxy.url(database.url()))).await.unwrap()
 }
 
 async fn unavailable_within<T>(seconds: u64, work: impl Future<Output = Result<T, StoreError>>) {
@@ -90,8 +34,8 @@ async fn unavailable_within<T>(seconds: u64, work: impl Future<Output = Result<T
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_server_is_unavailable_within_the_bound_and_works_again() {
-    let (database, proxy) = (database().await, Proxy::start().await);
-    let store = proxy.store(&database).await;
+    let (database, proxy) = (database().await, start().await);
+    let store = through(&proxy, &database).await;
     store.write(&[put("a", "1")], &by("ann")).await.unwrap();
     proxy.line.send_replace(Line::Silent);
     let (author, changes) = (by("ann"), [put("a", "2")]);
@@ -115,8 +59,8 @@ async fn a_silent_server_is_unavailable_within_the_bound_and_works_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_went_away_is_unavailable_and_works_again() {
-    let (database, proxy) = (database().await, Proxy::start().await);
-    let store = proxy.store(&database).await;
+    let (database, proxy) = (database().await, start().await);
+    let store = through(&proxy, &database).await;
     store.write(&[put("a", "1")], &by("ann")).await.unwrap();
     proxy.line.send_replace(Line::Cut);
     unavailable_within(5, store.changes_since(0)).await;
@@ -129,8 +73,8 @@ async fn a_server_that_went_away_is_unavailable_and_works_again() {
 /// Nobody waits as long as for a server that is silent, however many ask.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_refuses_connections_is_told_at_once() {
-    let (database, proxy) = (database().await, Proxy::start().await);
-    let store = proxy.store(&database).await;
+    let (database, proxy) = (database().await, start().await);
+    let store = through(&proxy, &database).await;
     assert_eq!(store.revision().await.unwrap(), 0);
     drop(proxy);
     let mut reads = JoinSet::new();
@@ -194,4 +138,12 @@ async fn connect_soon(url: &url::Url) -> sqlx::mysql::MySqlConnection {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// The answer to a COMMIT is lost: the server is asked what became of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_answer_was_lost_is_told_as_it_ended() {
+    let (database, proxy) = (database().await, start().await);
+    let store = through(&proxy, &database).await;
+    crate::proxy::writes_are_told_as_they_ended(&*store, &proxy).await;
 }

@@ -98,9 +98,9 @@ async fn a_revision_of_another_type_is_gone_on_from() {
     }
 }
 
-/// The program's UNIQUE (name) is what its ON CONFLICT needs; only tenants are in its way.
+/// C40: the program's UNIQUE (name) is what its ON CONFLICT needs, and tenants are not in its way.
 #[tokio::test]
-async fn a_name_may_be_used_once_until_a_tenant_needs_it_again() {
+async fn tenants_may_use_a_name_of_a_table_that_allows_each_once() {
     let database = database().await;
     database.run(LITE).await;
     let store = database.open().await;
@@ -108,7 +108,9 @@ async fn a_name_may_be_used_once_until_a_tenant_needs_it_again() {
     let index = "SELECT count(*) FROM pg_constraint WHERE conname = 'mcp_tool_name_key'";
     assert_eq!(database.value(index).await, "1");
     store.write(&[of("acme", put("echo", "{}"))], &by("ann")).await.unwrap();
-    assert_eq!((database.value(index).await.as_str(), store.count().await.unwrap()), ("0", 2));
+    assert_eq!((database.value(index).await.as_str(), store.count().await.unwrap()), ("1", 2));
+    database.run("INSERT INTO mcp_tool (name, config_json) VALUES ('echo', '5') ON CONFLICT (name) DO UPDATE SET config_json = excluded.config_json").await;
+    assert_eq!(row(&*store, "echo").await.config_json, "5");
 }
 
 /// R105, R109, R115, C13, C16.
@@ -209,9 +211,9 @@ async fn in_a_full_table_what_was_written_last_speaks() {
     assert_eq!(history[1].kind, VersionKind::Updated);
 }
 
-/// A program may make its trigger anew whenever it starts.
+/// C37.
 #[tokio::test]
-async fn a_trigger_that_comes_back_does_no_harm_and_is_dropped_again() {
+async fn a_trigger_of_the_documents_does_no_harm_and_stays() {
     let database = database().await;
     database.run(FULL).await;
     let store = database.open().await;
@@ -220,9 +222,12 @@ async fn a_trigger_that_comes_back_does_no_harm_and_is_dropped_again() {
     let revision = store.write(&[put("a", r#"{"x":1}"#)], &by("ann")).await.unwrap();
     assert_eq!((revision, row(&*store, "a").await.version), (3, 3), "ours have the last word");
     assert_eq!(store.write(&[purge("a")], &by("ann")).await.unwrap(), 4);
+    database.run("UPDATE mcp_tool SET description = 'new'").await;
+    assert_eq!((store.revision().await.unwrap(), row(&*store, "b").await.version), (5, 5));
     database.open().await;
     let left = "SELECT count(*) FROM pg_trigger WHERE tgname = 'trg_mcp_tool_notify'";
-    assert_eq!(database.value(left).await, "0");
+    assert_eq!(database.value(left).await, "1");
+    assert_eq!(store.reconcile().await.unwrap(), 0);
 
     let keep = "CREATE FUNCTION keep() RETURNS trigger AS $$ BEGIN RETURN NULL; END $$ LANGUAGE plpgsql; \
         CREATE TRIGGER keep BEFORE DELETE ON mcp_tool FOR EACH ROW EXECUTE FUNCTION keep()";

@@ -13,6 +13,7 @@ use toolrail_store::{StoreUrl, open};
 
 use crate::behaviour::{Subject, by, of, put};
 use crate::postgres::{Database, connect, database, nowhere};
+use crate::proxy::{Proxy, writes_are_told_as_they_ended};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -120,13 +121,13 @@ async fn the_bell_rings_after_a_gap_and_for_changes_after_it() {
     rings(&bell).await;
 }
 
-/// R116, C16.
+/// C16.
 #[tokio::test]
 async fn notifications_say_what_was_done_to_which_definition() {
     let database = database().await;
     let store = database.open().await;
     let mut listener = PgListener::connect(database.url().as_str()).await.unwrap();
-    listener.listen("mcp_tool_changed").await.unwrap();
+    listener.listen("toolrail_changed").await.unwrap();
     store.write(&[put("a", "{}"), of("acme", put("b", "{}"))], &by("ann")).await.unwrap();
     let long = "\u{1}x名".repeat(3_000);
     database
@@ -306,4 +307,13 @@ async fn a_thousand_changes_are_made_at_once() {
     store.write(&batch, &by("ann")).await.unwrap();
     assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
     assert_eq!(store.audit(0, 5_000).await.unwrap().len(), 2_000);
+}
+
+/// The answer to a COMMIT is lost: the server is asked what became of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_whose_answer_was_lost_is_told_as_it_ended() {
+    let database = database().await;
+    let proxy = Proxy::to(&database.url(), 5432).await;
+    let store = open(&StoreUrl::Postgres(proxy.url(database.url()))).await.unwrap();
+    writes_are_told_as_they_ended(&*store, &proxy).await;
 }

@@ -117,7 +117,7 @@ pub(crate) async fn call_as(
 pub(crate) fn entry(offering: &Offering, tool: &str) -> Value {
     let offer = offering.offer();
     let found = offer.tools.iter().find(|offered| offered.name.as_str() == tool);
-    found.unwrap_or_else(|| panic!("no tool {tool}")).entry.clone()
+    Value::clone(&found.unwrap_or_else(|| panic!("no tool {tool}")).entry)
 }
 
 /// A gateway of nothing but an offering.

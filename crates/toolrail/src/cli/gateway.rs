@@ -8,13 +8,15 @@ use clap::Args;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{Secrets, Severity, UpstreamState};
+use toolrail_discovery::Language;
 use toolrail_mcp::Server;
-use toolrail_registry::{Discovery, Endpoint, ListingMode, Registry, Snapshot};
+use toolrail_registry::{Discovery, Endpoint, ListingMode, OnBroken, Registry, Snapshot};
 use toolrail_store::StoreUrl;
 
 use super::{Hinted, served};
 use crate::assemble::Assembly;
 use crate::config::{ConfigFile, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
+use crate::memory::Memory;
 use crate::{identity, print};
 
 /// The most tool names printed at the start.
@@ -60,7 +62,11 @@ pub(super) struct GatewayArgs {
         value_parser = BoolishValueParser::new()
     )]
     allow_agent_secrets: Option<bool>,
-    /// How often the store is looked at for changes by others, in milliseconds [default: 1000]
+    /// The most bytes in flight: requests, answers and what waits for slow clients [default: a quarter of the memory, at most
+    /// 512MB]
+    #[arg(long, env = "TOOLRAIL_MEMORY", value_name = "SIZE")]
+    memory: Option<Memory>,
+    /// How often the store is looked at for changes by others, in milliseconds [default: 100, or 1000 with PostgreSQL]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds [default: 300]
@@ -72,6 +78,10 @@ pub(super) struct GatewayArgs {
     /// For how many days versions of definitions are kept [default: for ever]
     #[arg(long, env = "TOOLRAIL_HISTORY_DAYS", value_name = "DAYS")]
     history_days: Option<u32>,
+    /// What becomes of a definition in the store whose newest version has errors: its last good version is served, or it is
+    /// refused [default: serve]
+    #[arg(long, env = "TOOLRAIL_ON_BROKEN", value_name = "serve|refuse", value_parser = on_broken)]
+    on_broken: Option<OnBroken>,
     /// The most tools on one page of tools/list [default: 10000]
     #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT")]
     page_size: Option<usize>,
@@ -91,6 +101,9 @@ pub(super) struct GatewayArgs {
         value_parser = discovery
     )]
     discovery: Option<Discovery>,
+    /// In which language discovery tools say first what went wrong [default: en]
+    #[arg(long, env = "TOOLRAIL_LANGUAGE", value_name = "LANGUAGE", value_parser = language())]
+    language: Option<Language>,
     /// Also start a small REST service and tools against it
     #[arg(long)]
     pub(super) demo: bool,
@@ -102,10 +115,10 @@ pub(super) struct GatewayArgs {
 /// Which store, if not the one in the data folder.
 #[derive(Args)]
 pub(super) struct StoreArgs {
-    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE or memory: [default: SQLite in the
+    /// Store: postgres://user@host/database, mysql://user@host/database, sqlite:FILE, json:FILE or memory: [default: SQLite in the
     /// data folder]. A password is better kept in TOOLRAIL_STORE_PASSWORD or a file (storePasswordFile) than written here
     #[arg(long, global = true, env = "TOOLRAIL_STORE", value_name = "URL", hide_env_values = true)]
-    store: Option<String>,
+    pub(super) store: Option<String>,
 }
 
 impl StoreArgs {
@@ -145,13 +158,16 @@ impl GatewayArgs {
             given_vars: self.vars.clone(),
             allow_commands: self.commands.allow_commands,
             allow_agent_secrets: self.allow_agent_secrets,
+            memory: self.memory,
             poll_ms: self.poll_ms,
             refresh_window_ms: self.refresh_window_ms,
             history_versions: self.history_versions,
             history_days: self.history_days,
+            on_broken: self.on_broken,
             page_size: self.page_size,
             listing: self.listing.map(|mode| ListingFile { mode: Some(mode), ..ListingFile::default() }),
             discovery: self.discovery,
+            language: self.language,
             ..more
         };
         let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
@@ -159,11 +175,22 @@ impl GatewayArgs {
     }
 }
 
+fn on_broken(word: &str) -> Result<OnBroken, String> {
+    let known = OnBroken::ALL.into_iter().find(|known| known.word() == word);
+    known.ok_or_else(|| format!("known are {}", OnBroken::ALL.map(OnBroken::word).join(", ")))
+}
+
 fn discovery(word: &str) -> Result<Discovery, String> {
     Discovery::parse(word).ok_or_else(|| {
         let known = Discovery::ALL.map(Discovery::word);
         format!("known are {}", known.join(", "))
     })
+}
+
+fn language() -> impl TypedValueParser<Value = Language> {
+    let find = |word: &str| Language::ALL.into_iter().find(|language| language.word() == word);
+    PossibleValuesParser::new(Language::ALL.map(Language::word))
+        .map(move |word| find(&word).unwrap_or_default())
 }
 
 fn listing_mode() -> impl TypedValueParser<Value = ListingMode> {

@@ -6,10 +6,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
 use toolrail_core::{Problem, Severity, ToolName};
 use toolrail_registry::registry_tools_definition;
-use toolrail_store::{ForeignForm, ForeignTool, StoreUrl, read_foreign};
+use toolrail_store::{ForeignForm, ForeignLimits, ForeignTool, StoreUrl, read_foreign};
 
 use super::Hinted;
 use super::definition_files::{self, FileText, Found, ReadFile, unreadable};
@@ -112,7 +113,12 @@ impl Incoming {
     }
 
     async fn add_database(&mut self, url: &StoreUrl) -> anyhow::Result<()> {
-        let foreign = read_foreign(url).await?;
+        // Seen on terminals only, and only if it takes a while.
+        let bar = ProgressBar::new_spinner().with_message(format!("reading {url}"));
+        let tell = |rows: usize| bar.set_position(u64::try_from(rows).unwrap_or_default());
+        let foreign = read_foreign(url, ForeignLimits::default(), &tell).await;
+        bar.finish_and_clear();
+        let foreign = foreign?;
         let place = url.to_string();
         self.sources.push(Origin {
             place: place.clone(),

@@ -12,12 +12,16 @@ mod history;
 mod import;
 mod incoming;
 mod plan_view;
+mod profile;
+mod reload;
 mod remote;
+mod requests;
 mod rollback;
 mod schema;
 mod search;
 mod serve;
 mod served;
+mod shorthand;
 mod start_import;
 mod stats;
 mod stdio;
@@ -32,13 +36,22 @@ mod wording;
 use std::fmt;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use serde_json::json;
 
+use self::tools::Form;
+use crate::print::Tone;
 use crate::telemetry::{self, LogFormat};
 use crate::{identity, print};
 
 #[derive(Parser)]
-#[command(name = "toolrail", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "toolrail",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    after_help = "The commands of `tools` can be written without that word: `toolrail list`, `toolrail call NAME`."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -78,6 +91,8 @@ enum Command {
     Sync(sync::SyncArgs),
     /// Check definition files without registering anything
     Validate(validate::ValidateArgs),
+    /// Print every request of the REST interface as a Postman collection or a curl script
+    Requests(requests::RequestsArgs),
     /// Print the JSON Schema of a definition
     Schema,
     /// Print a completion script for a shell
@@ -86,7 +101,10 @@ enum Command {
 
 /// Runs the command line of this process.
 pub(crate) fn run() -> ExitCode {
-    let cli = match Cli::from_arg_matches(&command().get_matches()) {
+    let words = shorthand::written_out(&command(), std::env::args_os());
+    let matches = command().get_matches_from(words);
+    let form = Form::of(wants_json(&matches));
+    let cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
@@ -105,12 +123,30 @@ pub(crate) fn run() -> ExitCode {
     match ended.and_then(|code| if serves { Ok(code) } else { all_was_written(code) }) {
         Ok(code) => code,
         Err(error) => {
-            print::note(format!("error: {}", told(&error)));
-            if let Some(hinted) = error.downcast_ref::<Hinted>() {
-                print::note(format!("hint: {}", hinted.hint));
-            }
+            tell(&error, form);
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Whether the command was given `--json`.
+fn wants_json(matches: &ArgMatches) -> bool {
+    let here = matches.try_get_one::<bool>("json").is_ok_and(|json| json == Some(&true));
+    here || matches.subcommand().is_some_and(|(_, matches)| wants_json(matches))
+}
+
+/// Tells why a command failed: people on standard error, programs on standard output, where they read everything else.
+fn tell(error: &anyhow::Error, form: Form) {
+    let hinted = error.downcast_ref::<Hinted>();
+    let hint = hinted.and_then(|hinted| hinted.hint.as_deref());
+    if form == Form::Json {
+        let code = hinted.and_then(|hinted| hinted.code.as_deref()).unwrap_or("FAILED");
+        let message = hinted.map_or_else(|| told(error), |hinted| hinted.message.clone());
+        return print::json(&json!({"ok": false, "error": {"code": code, "message": message, "hint": hint}}));
+    }
+    print::told(Tone::Error, told(error));
+    if let Some(hint) = hint {
+        print::told(Tone::Hint, hint);
     }
 }
 
@@ -142,6 +178,10 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,
         Command::Validate(args) => validate::run(&args),
+        Command::Requests(args) => {
+            requests::run(&args);
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Schema => {
             schema::run()?;
             Ok(ExitCode::SUCCESS)
@@ -175,22 +215,32 @@ fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A failure with something to try next.
+/// A failure with something to try next, or with the code that a gateway gave it.
 #[derive(Debug)]
 struct Hinted {
+    code: Option<String>,
     message: String,
-    hint: String,
+    hint: Option<String>,
 }
 
 impl Hinted {
     fn error(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Self { message: message.into(), hint: hint.into() })
+        anyhow::Error::new(Self { code: None, message: message.into(), hint: Some(hint.into()) })
+    }
+
+    /// What a gateway refused.
+    fn refusal(code: &str, message: impl Into<String>, hint: Option<String>) -> anyhow::Error {
+        anyhow::Error::new(Self { code: Some(code.to_owned()), message: message.into(), hint })
     }
 }
 
 impl fmt::Display for Hinted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.message)
+        formatter.write_str(&self.message)?;
+        match &self.code {
+            Some(code) => write!(formatter, " ({code})"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -212,6 +262,15 @@ mod tests {
     fn a_path_stays_one_word_in_a_shell() {
         assert_eq!(super::shell_word("./data/天气"), "./data/天气");
         assert_eq!(super::shell_word("my data's"), "'my data'\\''s'");
+    }
+
+    #[test]
+    fn every_command_is_in_the_documents() {
+        let page = include_str!("../../../../docs/running.md");
+        for command in super::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(page.contains(&format!("| `{name}")) || page.contains(&format!(", `{name}")), "{name}");
+        }
     }
 
     #[test]

@@ -34,11 +34,12 @@ pub(super) struct Remote {
 impl Remote {
     /// The server at `url`. Many will paste the address that their MCP client uses, so `/mcp` at its end is left off.
     pub(super) fn new(url: &str) -> anyhow::Result<Self> {
+        let url = with_scheme(url);
         let base = url.trim_end_matches('/').trim_end_matches("/mcp").trim_end_matches('/').to_owned();
         let uri: Option<Uri> = base.parse().ok();
         if !uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https"))) {
             return Err(Hinted::error(
-                format!("{:?} is not the URL of a server", without_user(url)),
+                format!("{:?} is not the URL of a server", without_user(&url)),
                 "write it like http://127.0.0.1:8080",
             ));
         }
@@ -105,15 +106,8 @@ impl Remote {
         }
         let uri =
             format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;
-        Ok(Outgoing {
-            method,
-            uri,
-            headers,
-            body,
-            limits: LIMITS,
-            sensitive: Sensitive::default(),
-            bound: Bound::default(),
-        })
+        let (secret_body, sensitive, bound) = (false, Sensitive::default(), Bound::default());
+        Ok(Outgoing { method, uri, headers, body, secret_body, limits: LIMITS, sensitive, bound })
     }
 
     fn told(&self, failure: OutboundError) -> anyhow::Error {
@@ -125,6 +119,13 @@ impl Remote {
             format!("start one with `{} serve`, or name another with --url", identity::name()),
         )
     }
+}
+
+/// `127.0.0.1:8080` and `gateway:8080` as they are meant; an address of this machine needs no TLS, and nor do those who would
+/// have written so.
+fn with_scheme(url: &str) -> String {
+    let starts_like_host = url.starts_with(|first: char| first.is_alphanumeric() || first == '[');
+    if url.contains("://") || !starts_like_host { url.to_owned() } else { format!("http://{url}") }
 }
 
 /// The URL without whatever may be a user and a password, even where it is written wrongly.
@@ -140,7 +141,20 @@ pub(super) fn without_user(url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::without_user;
+    use super::{Remote, without_user};
+
+    #[test]
+    fn an_address_without_a_scheme_is_a_server() {
+        for (url, shown) in [
+            ("127.0.0.1:8103", "http://127.0.0.1:8103"),
+            ("localhost:8080/mcp", "http://localhost:8080"),
+            ("[::1]:8080", "http://[::1]:8080"),
+            ("https://gateway.example/", "https://gateway.example"),
+        ] {
+            assert_eq!(Remote::new(url).map(|remote| remote.shown()).ok().as_deref(), Some(shown));
+        }
+        assert!(Remote::new("ftp://gateway").is_err() && Remote::new("/tmp/x").is_err());
+    }
 
     #[test]
     fn a_url_is_shown_without_its_user() {

@@ -11,7 +11,7 @@ use super::plan_view::concerns_tenants;
 use super::target::{Ask, Missing, Target, TargetArgs, path_step};
 use super::tools::Form;
 use super::{Hinted, shell_word};
-use crate::print::{self, Tint};
+use crate::print::{self, Tint, Tone};
 
 /// How a rollback is recorded.
 const VIA: &str = "rollback";
@@ -19,7 +19,7 @@ const VIA: &str = "rollback";
 #[derive(Args)]
 #[command(
     group = ArgGroup::new("aim").required(true).args(["to", "to_revision"]),
-    after_help = "Examples:\n  toolrail rollback weather.current --to 3\n  toolrail rollback --to-revision 120 --dry-run\n\nGoing back makes new versions, so it can be undone in the same way."
+    after_help = "Examples:\n  toolrail rollback weather.current --to 3 --dry-run\n  toolrail rollback weather.current --to 3\n  toolrail rollback --to-revision 120 --dry-run\n\nGoing back makes new versions, so it can be undone in the same way."
 )]
 pub(super) struct RollbackArgs {
     /// The tool
@@ -32,7 +32,7 @@ pub(super) struct RollbackArgs {
     #[arg(long, value_name = "REVISION")]
     to_revision: Option<i64>,
     /// Only say what would be done
-    #[arg(long, conflicts_with = "tool")]
+    #[arg(long)]
     dry_run: bool,
     /// Do not ask
     #[arg(long, short)]
@@ -47,12 +47,35 @@ pub(super) struct RollbackArgs {
 pub(super) async fn run(args: RollbackArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Refuse).await?;
     let ended = match (&args.tool, args.to, args.to_revision) {
+        (Some(tool), Some(to), _) if args.dry_run => preview(&target, tool, to, Form::of(args.json)).await,
         (Some(tool), Some(to), _) => one(&target, tool, to, Form::of(args.json)).await,
         (_, _, Some(revision)) => all(&target, revision, &args).await,
         _ => bail!("say where to go back to: TOOL --to VERSION, or --to-revision REVISION"),
     };
     target.close().await;
     ended
+}
+
+/// How the definition differs from what it would be.
+async fn preview(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Result<ExitCode> {
+    let step = path_step(tool);
+    let newest =
+        target.expect(&Ask::get(&format!("/admin/tools/{step}/history?limit=1"), "versions")).await?;
+    let path = format!("/admin/tools/{step}/diff?from={}&to={to}", newest["versions"][0]["version"]);
+    let compared = target.expect(&Ask::get(&path, "differences")).await?;
+    if form == Form::Json {
+        print::json(&compared);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let name = compared["name"].as_str().unwrap_or(tool);
+    let differences = compared["differences"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if differences.is_empty() {
+        print::line(format!("{name} is as it was at version {to} already"));
+    } else {
+        print::line(format!("{name} would be as it was at version {to}:"));
+        show_differences(differences, "    ");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn one(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Result<ExitCode> {
@@ -76,7 +99,7 @@ async fn one(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Result
             });
             if let Some(from) = body["from"].as_i64().filter(|_| text("status") != "unchanged") {
                 let undo = format!("rollback {} --to {from}", shell_word(name));
-                print::note(format!("hint: {} undoes it", target.command(&undo)));
+                print::told(Tone::Hint, format!("{} undoes it", target.command(&undo)));
             }
         }
     }

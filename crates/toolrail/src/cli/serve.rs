@@ -13,11 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::Hinted;
 use super::banner::Banner;
 use super::gateway::{self, GatewayArgs};
+use super::reload::{Fixed, Running};
 use super::remote::Remote;
 use super::start_import;
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{self, Guard, Guarded, Socket, Tenants};
+use crate::http::{self, Guard, Guarded, Served, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
 use crate::{demo, identity};
@@ -29,6 +30,9 @@ pub(super) struct ServeArgs {
     /// Address to listen on, or just a port of 127.0.0.1; port 0 picks a free one [default: 127.0.0.1:8080]
     #[arg(long, env = "TOOLRAIL_LISTEN", value_name = "HOST:PORT")]
     listen: Option<String>,
+    /// Port of 127.0.0.1 to listen on, in place of --listen
+    #[arg(long, value_name = "PORT", conflicts_with = "listen")]
+    port: Option<u16>,
     /// Unix socket to listen on as well, for clients on this machine; only this user may connect
     #[arg(long, env = "TOOLRAIL_UNIX_SOCKET", value_name = "PATH")]
     unix_socket: Option<PathBuf>,
@@ -47,21 +51,23 @@ pub(super) struct ServeArgs {
 }
 
 impl ServeArgs {
-    fn settings(&self) -> anyhow::Result<Settings> {
+    /// The configuration as it is now: flags, environment and file.
+    pub(super) fn config(&self) -> anyhow::Result<ConfigFile> {
         let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
-            listen: self.listen.clone(),
+            listen: self.port.map(|port| port.to_string()).or_else(|| self.listen.clone()),
             unix_socket: self.unix_socket.clone(),
             allow_hosts: given(&self.allow_host),
             allow_origins: given(&self.allow_origin),
             ..ConfigFile::default()
         };
-        self.gateway.config(flags)?.settle()
+        self.gateway.config(flags)
     }
 }
 
 pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
-    let settings = args.settings()?;
+    let config = args.config()?;
+    let settings = config.clone().settle()?;
     if !settings.listen.ip().is_loopback() && !args.insecure_no_auth {
         return Err(Hinted::error(
             format!(
@@ -82,7 +88,10 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         None => None,
     };
     let metrics = Metrics::start();
-    let assembly = http::answer_while(&listener, Box::pin(assemble::assemble(&settings, built_in))).await?;
+    // From here on, a signal to read the configuration again does not end the process.
+    let again = signal(SignalKind::hangup())?;
+    let built = Box::pin(assemble::assemble(&settings, built_in.clone()));
+    let assembly = http::answer_while(&listener, built).await?;
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
@@ -93,10 +102,10 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let (announced, other) = announce(&settings, &banner.url).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
-    let served = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
-    serve(&assembly, (listener, socket), served, signals).await?;
+    let guarded = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
+    let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, address });
+    serve((listener, socket), running, signals, again).await?;
     drop(announced);
-    assembly.close().await;
     Ok(())
 }
 
@@ -164,7 +173,8 @@ async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Anno
     Ok((Some(announced), None))
 }
 
-async fn guarded(
+/// What is served, of an assembly that is there.
+pub(super) async fn guarded(
     assembly: &Assembly,
     settings: &Settings,
     metrics: Option<&Metrics>,
@@ -180,19 +190,25 @@ async fn guarded(
 }
 
 async fn serve(
-    assembly: &Assembly,
     (listener, socket): (TcpListener, Option<Socket>),
-    served: Arc<Guarded>,
-    (mut signals, mut again): (Signals, Signals),
+    mut running: Running,
+    (mut signals, mut twice): (Signals, Signals),
+    again: Signal,
 ) -> anyhow::Result<()> {
-    let following = gateway::follow(assembly);
-    let _relaying = gateway::relay(&served.mcp);
+    let served = running.served();
+    let hung_up = CancellationToken::new();
+    let stop = async {
+        tokio::select! {
+            () = signals.next() => {}
+            () = hung_up.cancelled() => {}
+        }
+    };
     let ended = tokio::select! {
-        () = serve_both(listener, socket, served, (signals.next(), again.second())) => Ok(()),
-        // It goes on for ever unless it breaks, and then no change would be seen any more.
-        broken = following => Err(anyhow::anyhow!("the sources cannot be followed any more: {broken:?}")),
+        () = serve_both(listener, socket, served, (stop, twice.second())) => Ok(()),
+        broken = running.supervise(again, &hung_up) => Err(broken),
     };
     tracing::info!("stopped");
+    running.close().await;
     ended
 }
 
@@ -200,7 +216,7 @@ async fn serve(
 async fn serve_both(
     listener: TcpListener,
     socket: Option<Socket>,
-    served: Arc<Guarded>,
+    served: Arc<Served>,
     (stop, hurry): (impl Future<Output = ()>, impl Future<Output = ()>),
 ) {
     let Some(socket) = socket else {

@@ -147,7 +147,8 @@ impl toolrail_mcp::Remote for Gateway {
             Ok(Reply {
                 status: answer.status.as_u16(),
                 session: text("mcp-session-id").map(str::to_owned),
-                events: text("content-type").is_some_and(|kind| kind.starts_with("text/event-stream")),
+                media_type: text("content-type")
+                    .map(|kind| kind.split(';').next().unwrap_or_default().trim().to_owned()),
                 body: Box::new(Answer(answer)),
             })
         })

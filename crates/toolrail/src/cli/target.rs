@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use axum::Router;
 use axum::body::Body;
 use bytes::Bytes;
@@ -16,8 +15,8 @@ use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
 use super::gateway::{AllowCommands, StoreArgs};
-use super::remote::{Remote, without_user};
-use super::{Hinted, shell_word, user, wording};
+use super::remote::Remote;
+use super::{Hinted, profile, shell_word, user, wording};
 use crate::assemble::{self, Assembly};
 use crate::config::ConfigFile;
 use crate::server_file::ServerFile;
@@ -33,14 +32,19 @@ const DATABASE: &str = "toolrail.db";
 
 #[derive(Args)]
 pub(super) struct TargetArgs {
-    /// Server to talk to, such as http://127.0.0.1:8080; takes precedence over --data
+    /// Server to talk to, such as http://127.0.0.1:8080; takes precedence over --data [env: TOOLRAIL_URL, where neither
+    /// --data nor --store is given]
     #[arg(long, global = true)]
-    url: Option<String>,
+    pub(super) url: Option<String>,
+    /// Server to talk to by the name that profiles.yaml in your configuration folder gives it [env: TOOLRAIL_PROFILE,
+    /// likewise]
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "url")]
+    pub(super) profile: Option<String>,
     /// Data folder: the server that works on it, or the folder itself when none does [default: ./data]
     #[arg(long, global = true, env = "TOOLRAIL_DATA", value_name = "DIR")]
-    data: Option<PathBuf>,
+    pub(super) data: Option<PathBuf>,
     #[command(flatten)]
-    store: StoreArgs,
+    pub(super) store: StoreArgs,
     /// Tenant whose definitions are meant, and seen beside the shared ones [default: the shared ones only]
     #[arg(long, global = true, env = "TOOLRAIL_TENANT", value_name = "NAME")]
     tenant: Option<String>,
@@ -125,14 +129,13 @@ impl<'a> Ask<'a> {
 impl Target {
     /// Finds what the flags mean.
     pub(super) async fn find(args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
-        let principal = args.tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default();
         let store = args.store.url()?;
+        let named = profile::server(args)?;
+        let tenant = args.tenant.clone().or_else(|| named.as_ref().and_then(|named| named.tenant.clone()));
+        let principal = tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default();
         let said_nothing = args.url.is_none() && args.data.is_none() && store.is_none();
-        let (place, mut flags) = match (&args.url, store, &args.data) {
-            (Some(url), _, _) => {
-                let flags = format!(" --url {}", shell_word(&without_user(url)));
-                (Place::Server(Remote::new(url)?), flags)
-            }
+        let (place, mut flags) = match (named, store, &args.data) {
+            (Some(named), _, _) => (Place::Server(Remote::new(&named.url)?), named.flags),
             // Not repeated: it may hold a password.
             (None, Some(store), _) => {
                 (Place::of_store(store, args, missing).await?, " --store URL".to_owned())
@@ -219,11 +222,11 @@ impl Target {
         let text = |field: &str| reply.body["error"][field].as_str().unwrap_or_default();
         let (code, message) = (text("code"), text("message"));
         if code != "NOT_FOUND" {
-            bail!("{} ({code})", wording::without_modes(message));
+            return Err(Hinted::refusal(code, wording::without_modes(message), None));
         }
         let (fault, advice) = wording::for_people(message, self);
         let advice = advice.unwrap_or_else(|| format!("{} shows what there is", self.command("tools list")));
-        Err(Hinted::error(format!("{fault} ({code})"), advice))
+        Err(Hinted::refusal(code, fault, Some(advice)))
     }
 }
 
@@ -252,7 +255,7 @@ impl Place {
         {
             return Ok(Self::Server(server));
         }
-        if let (Missing::Refuse, StoreUrl::Sqlite(file)) = (missing, &store)
+        if let (Missing::Refuse, StoreUrl::Sqlite(file) | StoreUrl::Json(file)) = (missing, &store)
             && !file.exists()
         {
             return Err(Hinted::error(

@@ -20,8 +20,9 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_core::{Principal, Retention, Variables};
+use toolrail_discovery::Language;
 use toolrail_executors::{Service, Services};
-use toolrail_registry::{Discovery, Endpoints, FileFault};
+use toolrail_registry::{Discovery, Endpoints, FileFault, OnBroken};
 use toolrail_store::StoreUrl;
 
 use endpoints::GroupFile;
@@ -31,8 +32,12 @@ pub(crate) use secrets::{ListedSecret, SecretsFile};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
 pub(crate) use variables::assignment;
 
+use crate::memory::Memory;
+
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
+/// For a store that cannot tell of changes by itself.
+const DEFAULT_LOOK: Duration = Duration::from_millis(100);
 const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
 
 /// What may stand in the configuration file. Everything has a default.
@@ -76,7 +81,11 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_hosts: Option<Vec<String>>,
     /// Origins of web pages that may use this server, such as `https://console.example.com`.
     pub(crate) allow_origins: Option<Vec<String>>,
-    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000); 1000 when left out.
+    /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
+    /// that there is, but no more than 512 MB, when left out.
+    pub(crate) memory: Option<Memory>,
+    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
+    /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
     pub(crate) poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
     pub(crate) refresh_window_ms: Option<u64>,
@@ -84,6 +93,9 @@ pub(crate) struct ConfigFile {
     pub(crate) history_versions: Option<u32>,
     /// For how many days versions are kept (1 to 36500); for ever when left out.
     pub(crate) history_days: Option<u32>,
+    /// What becomes of a definition in the store whose newest version has errors: `serve` its last good version, or `refuse`
+    /// it; `serve` when left out.
+    pub(crate) on_broken: Option<OnBroken>,
     /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
     pub(crate) page_size: Option<usize>,
     /// How `tools/list` lists tools: `full`, `search` or `auto`, or a mapping with `mode`, `threshold` and `pinned`; `full`
@@ -98,6 +110,8 @@ pub(crate) struct ConfigFile {
     pub(crate) groups: Option<BTreeMap<String, GroupFile>>,
     /// How tools are found.
     pub(crate) search: Option<SearchFile>,
+    /// In which language discovery tools say first what went wrong: `en` or `zh`; `en` when left out.
+    pub(crate) language: Option<Language>,
 }
 
 /// The configuration in effect.
@@ -117,12 +131,16 @@ pub(crate) struct Settings {
     pub(crate) allow_agent_secrets: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
+    pub(crate) memory: Memory,
+    pub(crate) look: Duration,
     pub(crate) poll: Duration,
     pub(crate) refresh_window: Duration,
     pub(crate) history: Retention,
+    pub(crate) on_broken: OnBroken,
     pub(crate) page_size: Option<usize>,
     pub(crate) endpoints: Endpoints,
     pub(crate) search: SearchSettings,
+    pub(crate) language: Language,
 }
 
 impl ConfigFile {
@@ -134,7 +152,7 @@ impl ConfigFile {
         let folder = path.parent().unwrap_or(Path::new(""));
         let single = file.data.iter_mut().chain(&mut file.unix_socket).chain(&mut file.store_password_file);
         let database = match &mut file.store {
-            Some(StoreUrl::Sqlite(database)) => Some(database),
+            Some(StoreUrl::Sqlite(database) | StoreUrl::Json(database)) => Some(database),
             Some(StoreUrl::Memory | StoreUrl::Postgres(_) | StoreUrl::Mysql(_)) | None => None,
         };
         for place in single.chain(database).chain(file.tools.iter_mut().flatten()) {
@@ -189,15 +207,18 @@ const KEYS: &[&str] = &[
     "allowAgentSecrets",
     "allowHosts",
     "allowOrigins",
+    "memory",
     "pollMs",
     "refreshWindowMs",
     "historyVersions",
     "historyDays",
+    "onBroken",
     "pageSize",
     "listing",
     "discovery",
     "groups",
     "search",
+    "language",
 ];
 
 impl ConfigFile {
@@ -241,16 +262,38 @@ impl ConfigFile {
             allow_agent_secrets: self.allow_agent_secrets.or(other.allow_agent_secrets),
             allow_hosts: self.allow_hosts.or(other.allow_hosts),
             allow_origins: self.allow_origins.or(other.allow_origins),
+            memory: self.memory.or(other.memory),
             poll_ms: self.poll_ms.or(other.poll_ms),
             refresh_window_ms: self.refresh_window_ms.or(other.refresh_window_ms),
             history_versions: self.history_versions.or(other.history_versions),
             history_days: self.history_days.or(other.history_days),
+            on_broken: self.on_broken.or(other.on_broken),
             page_size: self.page_size.or(other.page_size),
             listing: both(self.listing, other.listing, ListingFile::or),
             discovery: self.discovery.or(other.discovery),
             groups: self.groups.or(other.groups),
             search: both(self.search, other.search, SearchFile::or),
+            language: self.language.or(other.language),
         }
+    }
+
+    /// Takes from `before` what cannot change while the server runs, and tells what of that should have changed.
+    pub(crate) fn stay_with(&mut self, before: &Self) -> Vec<&'static str> {
+        fn stay<T: Clone + PartialEq>(name: &'static str, now: &mut T, before: &T) -> Option<&'static str> {
+            let changed = now != before;
+            now.clone_from(before);
+            changed.then_some(name)
+        }
+        [
+            stay("listen", &mut self.listen, &before.listen),
+            stay("unixSocket", &mut self.unix_socket, &before.unix_socket),
+            stay("data", &mut self.data, &before.data),
+            stay("store", &mut self.store, &before.store),
+            stay("storePasswordFile", &mut self.store_password_file, &before.store_password_file),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     /// Fills in the defaults.
@@ -273,9 +316,12 @@ impl ConfigFile {
             allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
+            memory: self.memory.unwrap_or_else(Memory::usual),
+            look: self.poll_ms.map_or(DEFAULT_LOOK, Duration::from_millis),
             poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
             refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
             history: Retention { versions: self.history_versions, days: self.history_days },
+            on_broken: self.on_broken.unwrap_or_default(),
             page_size: self.page_size,
             endpoints: endpoints::settle(
                 self.listing.unwrap_or_default(),
@@ -283,6 +329,7 @@ impl ConfigFile {
                 self.groups.unwrap_or_default(),
             ),
             search: self.search.unwrap_or_default().settle(),
+            language: self.language.unwrap_or_default(),
         })
     }
 }

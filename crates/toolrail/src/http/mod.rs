@@ -13,11 +13,12 @@ mod watched;
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::http::header::ORIGIN;
-use ::http::{Method, Request, Response};
+use ::http::header::{CONTENT_TYPE, ORIGIN};
+use ::http::{HeaderValue, Method, Request, Response};
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use http_body_util::Either;
@@ -30,7 +31,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::{ForeignPage, PeerAddress, Principal};
+use toolrail_core::{ForeignPage, PeerAddress, Principal, Share};
 use toolrail_mcp::Server;
 use tower::Service;
 
@@ -77,7 +78,7 @@ pub(crate) fn raise_file_limit() {
 /// Serves until `stop`, then lets requests under way finish unless `hurry` comes first.
 pub(crate) async fn serve<L: Listen>(
     listener: L,
-    served: Arc<Guarded>,
+    served: Arc<Served>,
     stop: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
 ) {
@@ -99,11 +100,12 @@ pub(crate) async fn serve<L: Listen>(
         });
     }
     drop(listener);
-    served.mcp.close();
+    let last = served.load_full();
+    last.mcp.close();
     stopping.cancel();
     tracker.close();
     tokio::select! {
-        () = async { tokio::join!(tracker.wait(), served.mcp.closed()); } => {}
+        () = async { tokio::join!(tracker.wait(), last.mcp.closed()); } => {}
         () = tokio::time::sleep(STOP_PATIENCE) => {
             tracing::warn!(connections = tracker.len(), "stopped before every request was finished");
         }
@@ -115,7 +117,7 @@ pub(crate) async fn serve<L: Listen>(
 struct Connection<S> {
     stream: S,
     peer: Option<PeerAddress>,
-    served: Arc<Guarded>,
+    served: Arc<Served>,
     builder: http1::Builder,
 }
 
@@ -124,11 +126,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
         let Self { stream, peer, served, builder } = self;
         let activity = Arc::new(Activity::default());
         let counted = Arc::clone(&activity);
+        let guest = Arc::new(Guest::at(peer));
         let service = service_fn(move |request| {
-            let (served, activity) = (Arc::clone(&served), Arc::clone(&counted));
+            let (served, activity) = (served.load_full(), Arc::clone(&counted));
+            let guest = Arc::clone(&guest);
             async move {
                 activity.begin();
-                let answer = served.answer(request, peer).await;
+                let answer = served.answer(request, &guest).await;
                 Ok::<_, Infallible>(Answered::new(answer, activity))
             }
         });
@@ -149,6 +153,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
         if let Err(error) = ended {
             tracing::debug!(%error, "connection ended early");
         }
+    }
+}
+
+/// The other end of one connection.
+struct Guest {
+    address: Option<PeerAddress>,
+    /// What it may have in flight, on behalf of whoever sent the last request.
+    share: Mutex<Share>,
+}
+
+impl Guest {
+    fn at(address: Option<PeerAddress>) -> Self {
+        Self { address, share: Mutex::new(Share::of(&Principal::Anonymous)) }
+    }
+
+    /// The share of the connection; requests of several tenants may come by one connection of a proxy.
+    fn share_of(&self, principal: &Principal) -> Share {
+        let mut share = self.share.lock().unwrap_or_else(PoisonError::into_inner);
+        if !share.is_of(principal) {
+            *share = Share::of(principal);
+        }
+        share.clone()
     }
 }
 
@@ -175,6 +201,9 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
+/// What is served at the moment: each request finds out anew, since the configuration may have been read again.
+pub(crate) type Served = ArcSwap<Guarded>;
+
 /// What is served, behind the guard: the MCP endpoint without detour, everything else by its route.
 pub(crate) struct Guarded {
     pub(crate) guard: Guard,
@@ -186,37 +215,56 @@ pub(crate) struct Guarded {
 type AnyBody = Either<toolrail_mcp::Body, Body>;
 
 impl Guarded {
-    async fn answer(&self, request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
+    async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
         let revision = Named::before(&request);
-        let mut response = self.admit(request, peer).await;
+        let mut response = self.admit(request, guest).await;
         revision.name(response.headers_mut());
         response
     }
 
-    async fn admit(&self, request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
+    async fn admit(&self, request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
         if let Err(refusal) = self.guard.check(request.headers()) {
+            if matches!(refusal, Refusal::Host(_)) && is_probe(&request) {
+                return self.answer_probe(request).await;
+            }
             return refused(refusal, request.uri().path());
         }
         let Some(page) = Page::of(request.headers()) else {
-            return self.pass(request, peer).await;
+            return self.pass(request, guest).await;
         };
         if request.method() == Method::OPTIONS {
             return page.welcome::<Body>(request.headers()).map(Either::Right);
         }
-        let mut response = self.pass(request, peer).await;
+        let mut response = self.pass(request, guest).await;
         page.admit(response.headers_mut());
         response
     }
 
-    async fn pass(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
-        match self.tenants.principal(request.headers()) {
+    /// Says how the server is and nothing else: a foreign page may have asked.
+    async fn answer_probe(&self, request: Request<Incoming>) -> Response<AnyBody> {
+        let Ok(response) = self.routes.clone().call(request).await;
+        let word = if response.status().is_success() { "ok" } else { "unavailable" };
+        let mut bare = Response::new(Either::Right(Body::from(format!("{{\"status\":\"{word}\"}}"))));
+        *bare.status_mut() = response.status();
+        bare.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        bare
+    }
+
+    async fn pass(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
+        let share = match self.tenants.principal(request.headers()) {
             // Who is not told is anonymous.
-            Ok(Principal::Anonymous) => {}
+            Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
             Ok(member) => {
+                let share = guest.share_of(&member);
                 request.extensions_mut().insert(member);
+                share
             }
             Err(refusal) => return refused(refusal, request.uri().path()),
-        }
+        };
+        share.scope(self.route(request, guest.address)).await
+    }
+
+    async fn route(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
         if request.headers().contains_key(ORIGIN) && self.guard.check_change(request.headers()).is_err() {
             request.extensions_mut().insert(ForeignPage);
         }
@@ -235,6 +283,14 @@ impl Guarded {
         let Ok(response) = self.routes.clone().call(request).await;
         response.map(Either::Right)
     }
+}
+
+/// Whether somebody asks how the server is, which anybody may under whatever name: probes and balancers use names that nobody
+/// has listed.
+fn is_probe(request: &Request<Incoming>) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && matches!(request.uri().path(), "/healthz" | "/readyz")
+        && !request.headers().contains_key(ORIGIN)
 }
 
 /// The answer to a request that is not let through, in the shape that clients of that path can read.

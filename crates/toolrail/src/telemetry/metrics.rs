@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use metrics::{Unit, describe_gauge, gauge};
+use metrics::{Unit, describe_counter, describe_gauge, gauge};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -77,6 +77,11 @@ fn describe() {
     describe_gauge!("process_start_time_seconds", Unit::Seconds, text);
     describe_gauge!("process_resident_memory_bytes", Unit::Bytes, "Memory in use");
     describe_gauge!("process_open_fds", "Open file descriptors");
+    let text = "Bytes of requests, answers and what waits for slow clients";
+    describe_gauge!("toolrail_inflight_bytes", Unit::Bytes, text);
+    describe_gauge!("toolrail_inflight_limit_bytes", Unit::Bytes, "The most of them there may be");
+    let text = "Requests and answers refused because too many bytes were in flight";
+    describe_counter!("toolrail_inflight_refused_total", text);
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use metrics::gauge;
+use metrics::{counter, gauge};
+use toolrail_core::Account;
 
 /// When this process was asked to count, in seconds since 1970; that is when it starts.
 pub(super) fn started_at() -> f64 {
@@ -11,6 +12,14 @@ pub(super) fn started_at() -> f64 {
 
 /// Brings the numbers up to date.
 pub(super) fn measure() {
+    let account = Account::of_process().standings();
+    #[expect(clippy::cast_precision_loss, reason = "no machine has so much memory")]
+    for (name, bytes) in
+        [("toolrail_inflight_bytes", account.held), ("toolrail_inflight_limit_bytes", account.most)]
+    {
+        gauge!(name).set(bytes as f64);
+    }
+    counter!("toolrail_inflight_refused_total").absolute(account.refused);
     if let Some(bytes) = resident_bytes() {
         gauge!("process_resident_memory_bytes").set(bytes);
     }

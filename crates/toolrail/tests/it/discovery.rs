@@ -118,11 +118,39 @@ async fn a_name_that_exists_is_not_registered_again() -> Result<()> {
     answer(&describe(&gateway, "one", "first").await?);
     for name in ["one", "ONE", "search_tools"] {
         let refused = describe(&gateway, name, "second").await?;
-        assert!(failure(&refused).starts_with(&format!("工具已存在: {name}\n")), "{refused}");
+        assert!(failure(&refused).ends_with(&format!("\n工具已存在: {name}")), "{refused}");
         assert_eq!(refused["_meta"]["toolrail/code"], "CONFLICT");
     }
     let shown = answer(&tool(&gateway, "get_tool_definition", json!({"tool_name": "one"})).await?);
     assert_eq!(shown["description"], "first");
+    Ok(())
+}
+
+/// English clients read English first; the documents' own words come first where that is wanted (R66).
+#[tokio::test]
+async fn the_language_that_is_set_comes_first() -> Result<()> {
+    for (language, first) in [("en", "there is no tool \"nope\""), ("zh", "工具不存在: nope")] {
+        let gateway = gateway().discovery().arg("--language").arg(language).start().await?;
+        answer(&describe(&gateway, "weather.now", "The weather").await?);
+        let refused = tool(&gateway, "get_tool_definition", json!({"tool_name": "nope"})).await?;
+        let told = failure(&refused);
+        assert!(told.starts_with(first) && told.contains("工具不存在: nope"), "{told}");
+    }
+    Ok(())
+}
+
+/// What finds tools costs a model a thousand tokens, for nothing where there is none to find.
+#[tokio::test]
+async fn nothing_to_find_means_no_tool_to_find_it_with() -> Result<()> {
+    let gateway = started().await?;
+    let names = async || -> Result<Vec<String>> {
+        let listed = gateway.mcp("tools/list", json!({})).await?.json()?;
+        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
+        Ok(tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
+    };
+    assert_eq!(names().await?, ["register_tool"]);
+    answer(&describe(&gateway, "weather.now", "The weather").await?);
+    assert!(names().await?.contains(&"search_tools".to_owned()));
     Ok(())
 }
 
@@ -266,7 +294,7 @@ async fn a_tenant_registers_for_itself_and_cannot_hide_what_is_shared() -> Resul
     };
     answer(&call("acme", "register_tool", json!({"name": "own", "description": "of acme"})).await?);
     let refused = call("acme", "register_tool", json!({"name": "shared", "description": "x"})).await?;
-    assert!(failure(&refused).starts_with("工具已存在: shared"));
+    assert!(failure(&refused).contains("\n工具已存在: shared"));
     let refused = call("acme", "unregister_tool", json!({"tool_name": "shared"})).await?;
     assert!(failure(&refused).contains("only the shared one"), "{refused}");
     assert!(

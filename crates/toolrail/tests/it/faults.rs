@@ -158,6 +158,7 @@ async fn write_until_told(url: String, mut definition: Value, record: Arc<Record
         match reply.status {
             200 => record.acknowledged().push(name),
             503 => {}
+            504 if reply.text().contains("OUTCOME_UNKNOWN") => {}
             status => unreachable!("{status} {}", reply.text()),
         }
     }

@@ -20,7 +20,7 @@ async fn status(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> Resu
 #[tokio::test]
 async fn a_foreign_host_or_origin_is_refused_on_every_route() -> Result<()> {
     let gateway = Gateway::builder(BINARY).start().await?;
-    for path in ["/", "/mcp", "/mcp/ws", "/mcp/tools", "/admin/tools", "/healthz", "/nothing"] {
+    for path in ["/", "/mcp", "/mcp/ws", "/mcp/tools", "/admin/tools", "/metrics", "/nothing"] {
         for header in [("host", "evil.example"), ("origin", "https://evil.example"), ("origin", "null")] {
             assert_eq!(status(&gateway, path, &[header]).await?, 403, "{path} {header:?}");
         }
@@ -31,6 +31,21 @@ async fn a_foreign_host_or_origin_is_refused_on_every_route() -> Result<()> {
     let request =
         Request::get("/mcp/tools").header("origin", "https://evil.example").body(Full::new(Bytes::new()))?;
     assert_failed(&gateway.request(request).await?, 403, "FORBIDDEN", "--allow-origin https://evil.example");
+    Ok(())
+}
+
+/// Probes of Kubernetes and balancers use names that nobody lists; they learn how the server is and nothing else.
+#[tokio::test]
+async fn a_probe_is_answered_whatever_it_calls_the_server() -> Result<()> {
+    let gateway = Gateway::builder(BINARY).start().await?;
+    for path in ["/healthz", "/readyz"] {
+        let request = Request::get(path).header("host", "toolrail.tools.svc:8080").body(Full::default())?;
+        let reply = gateway.request(request).await?;
+        assert_eq!((reply.status, reply.text().as_str()), (200, "{\"status\":\"ok\"}"), "{path}");
+        let page = [("host", "evil.example"), ("origin", "https://evil.example")];
+        assert_eq!(status(&gateway, path, &page).await?, 403, "{path}");
+        assert_eq!(status(&gateway, path, &[("origin", "https://evil.example")]).await?, 403, "{path}");
+    }
     Ok(())
 }
 

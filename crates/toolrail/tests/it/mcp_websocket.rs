@@ -1,7 +1,9 @@
 //! MCP over WebSocket at `/mcp/ws`: the full method set and the plain dialect of the source document.
 
+use std::time::Duration;
+
 use serde_json::json;
-use toolrail_testkit::{Gateway, WebSocket};
+use toolrail_testkit::{Gateway, WebSocket, wait_until};
 
 use crate::support::{plain, register, started, weather};
 
@@ -116,4 +118,36 @@ async fn a_server_that_stops_says_goodbye() {
     let (stopped, code) = tokio::join!(gateway.stop(), socket.closed());
     assert_eq!(code.unwrap(), Some(1001));
     assert!(stopped.unwrap().success());
+}
+
+/// 1001 comes after the answers to the calls that were under way.
+#[tokio::test]
+async fn a_server_that_stops_lets_the_calls_under_way_finish() {
+    let (mut gateway, upstream) = started().await;
+    register(&gateway, &plain("slow", &upstream.url("/slow/1000"))).await;
+    let mut socket = connect(&gateway).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}});
+    socket.send(&call).await.unwrap();
+    let reached = wait_until("the call to reach the upstream", Duration::from_secs(10), async || {
+        (upstream.count("/slow/1000") == 1).then_some(())
+    });
+    reached.await.unwrap();
+    let talking = async {
+        let answer = socket.receive().await.unwrap();
+        assert_eq!((&answer["id"], answer.get("error")), (&json!(1), None), "{answer}");
+        socket.closed().await.unwrap()
+    };
+    let (stopped, code) = tokio::join!(gateway.stop(), talking);
+    assert_eq!(code, Some(1001));
+    assert!(stopped.unwrap().success());
+}
+
+/// 1009: too big.
+#[tokio::test]
+async fn a_message_over_the_limit_closes_with_its_own_code() {
+    let (gateway, _upstream) = started().await;
+    let mut socket = connect(&gateway).await;
+    // The server may stop reading before all of it is sent.
+    let _ = socket.send_text(&" ".repeat(4 * 1024 * 1024 + 1)).await;
+    assert_eq!(socket.closed().await.unwrap(), Some(1009));
 }

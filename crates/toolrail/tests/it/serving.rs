@@ -246,7 +246,7 @@ async fn the_configuration_file_is_overruled_by_environment_and_flags() -> Resul
         .await?;
     assert_eq!(call(&gateway, "filed", json!({"q": "x"})).await?.status, 200);
     for (host, status) in [("from.env", 200), ("from.file", 403)] {
-        let request = hyper::Request::get("/healthz").header("host", host).body(Full::default())?;
+        let request = hyper::Request::get("/mcp/tools").header("host", host).body(Full::default())?;
         assert_eq!(gateway.request(request).await?.status, status, "{host}");
     }
     let mut definition = echo_tool("uses.secret", &upstream);

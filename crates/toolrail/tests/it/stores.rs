@@ -52,6 +52,35 @@ with_every_store! {
     a_write_is_effective_before_its_answer
     calls_under_way_finish_on_the_snapshot_they_began_with
     no_call_fails_while_a_thousand_changes_stream_through
+    a_rollback_of_everything_ends_while_another_program_writes
+}
+
+/// The triggers are gone: whoever relies on them notices, and what is removed is refused.
+#[tokio::test]
+async fn on_postgres_a_tool_is_removed_although_a_trigger_is_missing() {
+    let lost = "DROP TRIGGER trg_mcp_tool_toolrail_3_record ON mcp_tool";
+    a_tool_is_removed_although_a_trigger_is_missing(DatabaseKind::Postgres, lost).await;
+}
+
+#[tokio::test]
+async fn on_mysql_a_tool_is_removed_although_a_trigger_is_missing() {
+    a_tool_is_removed_although_a_trigger_is_missing(DatabaseKind::Mysql, "DROP TRIGGER toolrail_deleted")
+        .await;
+}
+
+async fn a_tool_is_removed_although_a_trigger_is_missing(kind: DatabaseKind, lost: &str) {
+    let Shared { fleet, mut program, database: _database } = shared(kind).await;
+    register(&fleet.replicas[0], &fleet.tool("t1")).await;
+    register(&fleet.replicas[0], &fleet.tool("t2")).await;
+    fleet.all_serve("t2").await;
+    program.execute(lost).await.unwrap();
+    let reply = fleet.replicas[0].delete("/admin/tools/t2").await.unwrap();
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(call(&fleet.replicas[0], "t2").await, Some(404), "removed, but callable");
+    fleet.all_refuse("t2").await;
+    fleet.converge(&mut program).await;
+    let report = fleet.replicas[1].get("/admin/audit/verify").await.unwrap().json().unwrap();
+    assert_eq!((&report["broken"], &report["strays"]), (&Value::Null, &json!([])), "{report:#}");
 }
 
 /// R128 and the bound of the issue; the exact figures are those of `cargo xtask bench`.
@@ -155,6 +184,33 @@ async fn no_call_fails_while_a_thousand_changes_stream_through(kind: DatabaseKin
     assert!(revision >= i64::try_from(CHANGES).unwrap(), "the revision is only {revision}");
     let served = listed(&fleet.replicas[0]).await.unwrap();
     assert!(served.contains(&"steady".to_owned()) && served.contains(&"batch-9-6".to_owned()), "{served:?}");
+}
+
+async fn a_rollback_of_everything_ends_while_another_program_writes(kind: DatabaseKind) {
+    let Shared { fleet, mut program, database } = shared(kind).await;
+    let gateway = &fleet.replicas[0];
+    for number in 0..20 {
+        register(gateway, &fleet.tool(&format!("t{number}"))).await;
+    }
+    let then = gateway.get("/admin/history?limit=1").await.unwrap().json().unwrap();
+    let revision = then["versions"][0]["version"].clone();
+    program.execute("UPDATE mcp_tool SET enabled = FALSE").await.unwrap();
+    fleet.all_refuse("t19").await;
+    let mut other_program = database.connect().await.unwrap();
+    let writing = async {
+        for number in (0..20).cycle() {
+            let statement = format!("UPDATE mcp_tool SET enabled = FALSE WHERE name = 't{number}'");
+            // SQLite may be too busy for a moment.
+            other_program.execute(&statement).await.ok();
+        }
+    };
+    let wish = json!({"toRevision": revision});
+    let rolling = gateway.post_json("/admin/rollback", &wish);
+    let reply = tokio::select! {
+        reply = rolling => reply.unwrap(),
+        () = writing => unreachable!("it writes for ever"),
+    };
+    assert_eq!(reply.status, 200, "{}", reply.text());
 }
 
 /// As every program does with MySQL, where the server may choose any of two writers to begin anew.

@@ -91,6 +91,17 @@ pub(crate) async fn register_all(gateway: &Gateway, definitions: &[Value]) -> Re
     Ok(())
 }
 
+/// One JSON-RPC request of a client that speaks standard MCP, of the generation with sessions.
+pub(crate) async fn standard(gateway: &Gateway, method: &str, params: Value) -> Result<Value> {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    send(gateway, "POST /mcp", &headers, &request).await?.json()
+}
+
 pub(crate) async fn call(gateway: &Gateway, tool: &str, arguments: Value) -> Result<Reply> {
     gateway.post_json("/mcp/tools/call", &json!({"tool": tool, "arguments": arguments})).await
 }
@@ -141,12 +152,22 @@ pub(crate) async fn run_in(folder: &Path, arguments: &[&str]) -> Result<Ran> {
 
 /// The same, with something on standard input.
 pub(crate) async fn run_with_input(folder: &Path, arguments: &[&str], input: &str) -> Result<Ran> {
+    run_as(folder, arguments, &[], input).await
+}
+
+/// The same, with variables in its environment.
+pub(crate) async fn run_with(folder: &Path, arguments: &[&str], variables: &[(&str, String)]) -> Result<Ran> {
+    run_as(folder, arguments, variables, "").await
+}
+
+async fn run_as(folder: &Path, arguments: &[&str], variables: &[(&str, String)], input: &str) -> Result<Ran> {
     use tokio::io::AsyncWriteExt;
     let mut command = Command::new(BINARY);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("TOOLRAIL_")) {
         command.env_remove(name);
     }
     command.env("TOOLRAIL_DISCOVERY", "off");
+    command.envs(variables.iter().map(|(name, value)| (name, value)));
     command.args(arguments).current_dir(folder).kill_on_drop(true);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {

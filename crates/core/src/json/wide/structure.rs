@@ -15,7 +15,7 @@ const GATHERED: usize = 1024;
 const ROOM: usize = GATHERED + 2 * BLOCK;
 /// A token is judged together with the two after it.
 const AHEAD: usize = 2;
-const DEEPEST: usize = 1024;
+const DEEPEST: usize = super::super::DEEPEST;
 
 /// Which tokens may follow each token, and which of those bits each token is. The end may stand where a comma may.
 const FOLLOWERS: [u8; 16] = {

@@ -205,7 +205,7 @@ fn a_text_may_end_anywhere() {
         check(&"7".repeat(length.min(31)));
         check(&format!("\"{}\"", "x".repeat(length)));
         check(&format!("[{}1]", " ".repeat(length)));
-        check(&format!("{}{}", "[".repeat(length), "]".repeat(length)));
+        check(&format!("{}{}", "[".repeat(length.min(100)), "]".repeat(length.min(100))));
         check(&format!("[{}1]", "1,".repeat(length)));
         check(&format!("[{}1]", "\"a\",".repeat(length)));
         check(&format!("{{{}\"\":0}}", "\"a\":{},".repeat(length)));

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, watch};
 
-use super::{Group, Waiting, pong};
+use super::{Group, Waiting, WayOut, pong};
 use crate::mcp::failure::Failure;
 use crate::mcp::message::Message;
 use crate::outbound::Sensitive;
@@ -23,7 +23,7 @@ pub(super) struct Reader {
     pub(super) sensitive: Sensitive,
     pub(super) waiting: Arc<Waiting>,
     pub(super) outbox: mpsc::Sender<Bytes>,
-    pub(super) unasked: mpsc::Sender<Message>,
+    pub(super) unasked: Arc<WayOut>,
     pub(super) group: Arc<Group>,
     /// The last line of its log.
     pub(super) log: watch::Receiver<String>,
@@ -48,6 +48,7 @@ impl Reader {
         }
         let ending = self.group.ending(&self.name, self.log.clone()).await;
         self.waiting.close(&ending);
+        self.unasked.close();
     }
 
     fn hand_on(&self, line: &Bytes) {
@@ -62,7 +63,7 @@ impl Reader {
             }
             Ok(message) => match concerned(&message) {
                 Some(id) => self.waiting.note(id, message),
-                None => drop(self.unasked.try_send(message)),
+                None => self.unasked.put(message),
             },
             Err(fault) => tracing::debug!(server = &*self.name, fault, "passed over a line"),
         }

@@ -1,5 +1,6 @@
 //! Clients of both eras at the other end of a call, and a server as the registry sees it.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -7,8 +8,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use toolrail_core::{
-    Call, CallError, Caller, Changed, DefinitionForm, InputRequired, LogLevel, Made, Offer, Outcome, Payload,
-    Principal, Progress, Questions, Resumed, Unanswered, Upstream, async_trait,
+    Call, CallError, Caller, Changed, DefinitionForm, InputRequired, Kept, LogLevel, Made, Offer, Outcome,
+    Payload, Principal, Progress, Questions, Resumed, Unanswered, Upstream, async_trait,
 };
 use toolrail_executors::kinds;
 
@@ -25,6 +26,10 @@ pub(crate) struct Client {
     pub(crate) progress: Mutex<Vec<Progress>>,
     pub(crate) logs: Mutex<Vec<(LogLevel, Option<String>, Value)>>,
     pub(crate) asked: Mutex<Vec<Questions>>,
+    /// What tells its conversation from others.
+    pub(crate) conversation: Option<String>,
+    /// Present where the end of the conversation is heard of: what is kept until then.
+    pub(crate) kept: Option<Mutex<HashMap<String, Kept>>>,
     /// Present in the modern era: what it brings along.
     pub(crate) modern: Option<Brought>,
 }
@@ -32,7 +37,6 @@ pub(crate) struct Client {
 #[derive(Default)]
 pub(crate) struct Brought {
     pub(crate) responses: Option<Box<RawValue>>,
-    pub(crate) state: Option<String>,
     pub(crate) remembered: Option<Value>,
 }
 
@@ -40,6 +44,11 @@ impl Client {
     /// A client of the legacy era that can be asked.
     pub(crate) fn legacy() -> Self {
         Self { capabilities: json!({"elicitation": {}}), ..Self::default() }
+    }
+
+    /// A client of the legacy era with a session of its own, which ends when it is dropped.
+    pub(crate) fn session(name: &str) -> Self {
+        Self { conversation: Some(name.to_owned()), kept: Some(Mutex::default()), ..Self::default() }
     }
 
     /// A client of the modern era that can be asked.
@@ -76,7 +85,15 @@ impl Caller for Client {
 
     fn resumed(&self) -> Option<Resumed<'_>> {
         let brought = self.modern.as_ref()?;
-        Some(Resumed { responses: brought.responses.as_deref(), state: brought.state.as_deref() })
+        Some(Resumed { responses: brought.responses.as_deref() })
+    }
+
+    fn pass_on(
+        &self,
+        requests: Map<String, Value>,
+        remember: Option<Value>,
+    ) -> Result<InputRequired, CallError> {
+        Ok(InputRequired { requests, state: remember.as_ref().map(ToString::to_string) })
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
@@ -97,6 +114,16 @@ impl Caller for Client {
             let state = questions.remember.as_ref().map(ToString::to_string);
             Unanswered::Later(InputRequired { requests: requests.collect(), state })
         })
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.conversation.as_deref()
+    }
+
+    fn keep(&self, name: &str, make: &mut dyn FnMut() -> Kept) -> bool {
+        let Some(kept) = &self.kept else { return false };
+        kept.lock().unwrap().entry(name.to_owned()).or_insert_with(make);
+        true
     }
 
     fn remembered(&self) -> Result<Option<Value>, CallError> {
@@ -172,6 +199,14 @@ impl Server {
             Call { tool, arguments: &Map::new(), raw: Some(&raw), principal: &Principal::Anonymous, caller };
         let executor = &found.unwrap_or_else(|| panic!("{tool} is not offered")).executor;
         tokio::time::timeout(WITHIN, executor.execute(&call)).await.unwrap()
+    }
+
+    /// Calls a tool on somebody's behalf.
+    pub(crate) async fn result_for(&self, principal: &Principal, tool: &str, caller: &dyn Caller) -> Value {
+        let offer = self.ready().await;
+        let found = offer.tools.iter().find(|offered| offered.name.as_str() == tool).unwrap();
+        let call = Call { tool, arguments: &Map::new(), raw: None, principal, caller };
+        whole(tokio::time::timeout(WITHIN, found.executor.execute(&call)).await.unwrap())
     }
 
     /// Calls a tool that answers with a whole result.

@@ -179,7 +179,8 @@ async fn a_modern_client_gets_the_questions_of_a_modern_server_as_they_are() {
     let (http, server) = server(Eras::Modern).await;
     let outcome = server.call("up_ask", "{}", &Client::modern(Brought::default())).await.unwrap();
     let Payload::InputRequired(input) = outcome.payload else { panic!("{outcome:?}") };
-    assert_eq!(input.state.as_deref(), Some("state-1"));
+    let remembered: Value = serde_json::from_str(&input.state.unwrap()).unwrap();
+    assert_eq!(remembered, json!({"state": "state-1"}), "it is for the caller to seal");
     assert_eq!(
         input.requests["who"],
         json!({"method": "elicitation/create", "params": {"message": "name?"}})
@@ -187,8 +188,7 @@ async fn a_modern_client_gets_the_questions_of_a_modern_server_as_they_are() {
     let responses = r#"{"who": {"action":"accept", "content":{"n":1.0}}}"#;
     let again = Client::modern(Brought {
         responses: Some(serde_json::from_str(responses).unwrap()),
-        state: input.state,
-        remembered: None,
+        remembered: Some(remembered),
     });
     let result = server.result("up_ask", "{}", &again).await;
     assert_eq!(result["content"][0]["text"], r#"{"action":"accept","content":{"n":1.0}}"#);
@@ -209,7 +209,6 @@ async fn a_modern_client_answers_a_legacy_server_by_calling_again() {
         let responses = json!({key: {"action": "decline"}});
         let brought = |remembered: &Value| Brought {
             responses: Some(serde_json::from_value(responses.clone()).unwrap()),
-            state: None,
             remembered: Some(remembered.clone()),
         };
         let other = server.call(tool, r#"{"x":2}"#, &Client::modern(brought(&remembered))).await.unwrap_err();

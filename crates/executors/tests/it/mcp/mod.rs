@@ -9,3 +9,4 @@ mod over_http;
 mod over_stdio;
 mod rogue;
 mod script;
+mod sessions;

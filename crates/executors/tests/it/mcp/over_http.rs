@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     /// Results that a client comes back for.
     kept: Mutex<HashMap<String, String>>,
     count: Mutex<u64>,
+    /// How many connections there have been.
+    pub(crate) connections: AtomicUsize,
 }
 
 impl HttpServer {
@@ -57,6 +60,7 @@ impl HttpServer {
             headers: Mutex::default(),
             kept: Mutex::default(),
             count: Mutex::default(),
+            connections: AtomicUsize::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(serve(listener, shared.clone()));
@@ -86,6 +90,7 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
         let (stream, _) = listener.accept().await.unwrap();
         stream.set_nodelay(true).unwrap();
         let shared = shared.clone();
+        shared.connections.fetch_add(1, Ordering::SeqCst);
         tasks.spawn(async move {
             let service = service_fn(move |request| answer(request, shared.clone()));
             let _ = hyper::server::conn::http1::Builder::new()
@@ -109,8 +114,8 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respo
             let text = String::from_utf8(body.to_vec()).unwrap();
             post(&shared, text, head.headers, session)
         }
-        Method::GET if shared.script.eras == Eras::Legacy => get(&shared, &head.headers, session),
-        Method::DELETE if shared.script.eras == Eras::Legacy => {
+        Method::GET if shared.script.eras != Eras::Modern => get(&shared, &head.headers, session),
+        Method::DELETE if shared.script.eras != Eras::Modern => {
             let id = session.unwrap();
             shared.sessions.lock().unwrap().remove(&id);
             shared.ended.lock().unwrap().push(id);
@@ -138,7 +143,10 @@ fn post(shared: &Arc<Shared>, text: String, headers: HeaderMap, session: Option<
     if message["id"].is_null() || message["method"].is_null() {
         return plain(202, "");
     }
-    let streams = matches!(method.as_str(), "tools/call" | "subscriptions/listen" | "initialize");
+    let streams = matches!(
+        method.as_str(),
+        "tools/call" | "subscriptions/listen" | "initialize" | "completion/complete"
+    );
     let kind = if streams { "text/event-stream" } else { "application/json" };
     let mut response = Response::builder().header("content-type", kind);
     if method == "initialize" {
@@ -186,6 +194,9 @@ fn get(shared: &Arc<Shared>, headers: &HeaderMap, session: Option<String>) -> Re
         return Response::builder().header("content-type", "text/event-stream").body(body).unwrap();
     }
     let (messages, mut out) = mpsc::unbounded_channel();
+    if shared.script.asks_for_roots.load(Ordering::SeqCst) {
+        let _ = messages.send(json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}).to_string());
+    }
     shared.sessions.lock().unwrap().insert(session.unwrap(), Some(messages));
     let mut told = shared.script.told.subscribe();
     let stream = async_stream(async move |events: mpsc::UnboundedSender<String>| {

@@ -18,6 +18,7 @@ async fn the_child_serves() {
     let eras = match std::env::var(ERA).as_deref() {
         Ok("modern") => Eras::Modern,
         Ok("legacy") => Eras::Legacy,
+        Ok("both") => Eras::Both,
         _ => return,
     };
     let script = Script::new(eras);
@@ -48,9 +49,13 @@ async fn the_child_serves() {
     }
 }
 
-fn settings(eras: Eras) -> Value {
+pub(crate) fn settings(eras: Eras) -> Value {
     let program = std::env::current_exe().unwrap();
-    let era = if eras == Eras::Modern { "modern" } else { "legacy" };
+    let era = match eras {
+        Eras::Modern => "modern",
+        Eras::Legacy => "legacy",
+        Eras::Both => "both",
+    };
     json!({
         "command": program.to_str().unwrap(),
         "args": ["--exact", "mcp::over_stdio::the_child_serves", "--nocapture"],
@@ -109,7 +114,6 @@ async fn a_child_asks_clients_of_both_eras() {
         let remembered = input.state.as_deref().and_then(|state| serde_json::from_str(state).ok());
         let client = Client::modern(Brought {
             responses: Some(serde_json::from_value(responses).unwrap()),
-            state: input.state,
             remembered,
         });
         let result = server.result("up_ask", "{}", &client).await;

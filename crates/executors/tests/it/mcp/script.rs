@@ -19,6 +19,8 @@ pub(crate) struct Script {
     /// What the server has to tell by itself.
     pub(crate) told: broadcast::Sender<String>,
     pub(crate) has_more_tools: AtomicBool,
+    /// Whether it asks for the roots of a client as soon as the session's own stream stands.
+    pub(crate) asks_for_roots: AtomicBool,
     /// Answers to questions of the server, by id.
     answers: Mutex<HashMap<String, oneshot::Sender<Value>>>,
     asked: AtomicU64,
@@ -28,6 +30,8 @@ pub(crate) struct Script {
 pub(crate) enum Eras {
     Modern,
     Legacy,
+    /// Both, as the client likes.
+    Both,
 }
 
 /// Where the messages of one request go.
@@ -53,6 +57,7 @@ impl Script {
             cancel: Notify::new(),
             told: broadcast::channel(64).0,
             has_more_tools: AtomicBool::default(),
+            asks_for_roots: AtomicBool::default(),
             answers: Mutex::default(),
             asked: AtomicU64::default(),
         })
@@ -104,10 +109,10 @@ impl Script {
             "resources": {"subscribe": true},
         });
         let answer = match (method, self.eras) {
-            ("server/discover", Eras::Modern) => json!({
+            ("server/discover", Eras::Modern | Eras::Both) => json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities,
             }),
-            ("initialize", Eras::Legacy) => json!({
+            ("initialize", Eras::Legacy | Eras::Both) => json!({
                 "protocolVersion": "2025-11-25", "capabilities": capabilities,
                 "serverInfo": {"name": "script", "version": "1"},
             }),
@@ -125,11 +130,21 @@ impl Script {
                 return Err(json!({"code": -32002, "message": "no page", "data": {"uri": params["uri"]}}));
             }
             ("resources/read", _) => json!({"contents": [{"uri": params["uri"], "text": "content"}]}),
+            ("completion/complete", _) if params["argument"]["value"] == "ask" => {
+                json!({"completion": {"values": [self.ask(&out.messages).await]}})
+            }
             ("completion/complete", _) => json!({"completion": {
                 "values": [params["ref"].to_string(), params["argument"]["value"]], "total": 2, "hasMore": false,
             }}),
-            ("resources/subscribe" | "resources/unsubscribe" | "logging/setLevel", Eras::Legacy) => json!({}),
-            ("subscriptions/listen", Eras::Modern) => return Ok(self.listen(message, out).await),
+            (
+                "resources/subscribe" | "resources/unsubscribe" | "logging/setLevel",
+                Eras::Legacy | Eras::Both,
+            ) => {
+                json!({})
+            }
+            ("subscriptions/listen", Eras::Modern | Eras::Both) => {
+                return Ok(self.listen(message, out).await);
+            }
             ("tasks/get" | "tasks/cancel" | "tasks/update", Eras::Modern) => json!({
                 "resultType": "complete", "taskId": params["taskId"], "status": "completed", "seen": params,
             }),
@@ -177,6 +192,7 @@ impl Script {
                 Ok(said("done".into()))
             }
             "ask" if self.eras == Eras::Modern => Ok(modern_question(params)),
+            "ask" if is_modern(params) => Err(json!({"code": -32603, "message": "cannot ask in this era"})),
             "ask" => Ok(said(self.ask(&out.messages).await)),
             "ask_beside" => Ok(said(self.ask(out.beside.as_ref().unwrap_or(&out.messages)).await)),
             "slow" => {
@@ -193,7 +209,7 @@ impl Script {
                 Ok(said("changed".into()))
             }
             "task" => Ok(json!({"resultType": "task", "taskId": "t1", "status": "working"}).to_string()),
-            other => Ok(said(format!("there is no tool {other}"))),
+            other => Ok(said(format!("there is no tool {other} in {}", std::process::id()))),
         }
     }
 
@@ -247,6 +263,11 @@ impl Script {
             }
         }
     }
+}
+
+/// Whether a request is one of the modern era.
+pub(crate) fn is_modern(params: &Value) -> bool {
+    !params["_meta"]["io.modelcontextprotocol/protocolVersion"].is_null()
 }
 
 /// A modern server asks by its result, and knows by the state what it asked.

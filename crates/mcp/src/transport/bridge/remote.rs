@@ -25,10 +25,17 @@ pub struct Reply {
     pub status: u16,
     /// The session that the remote opened, if it did.
     pub session: Option<String>,
-    /// Whether the body is a stream of events.
-    pub events: bool,
+    /// The media type of the body, without parameters.
+    pub media_type: Option<String>,
     /// The body.
     pub body: Box<dyn Incoming>,
+}
+
+impl Reply {
+    /// Whether the body is a stream of events.
+    pub(super) fn is_events(&self) -> bool {
+        self.media_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
+    }
 }
 
 /// The body of an answer, still to be read.
@@ -48,18 +55,24 @@ pub(super) struct Event {
 
 /// The events of a stream.
 pub(super) struct Events {
-    body: Box<dyn Incoming>,
+    body: Option<Box<dyn Incoming>>,
 }
 
 impl Events {
     pub(super) fn new(body: Box<dyn Incoming>) -> Self {
-        Self { body }
+        Self { body: Some(body) }
+    }
+
+    /// A stream without any.
+    pub(super) fn nothing() -> Self {
+        Self { body: None }
     }
 
     /// The next event that has an id or data; nothing at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Event>, BridgeError> {
         let (mut id, mut data) = (None, BytesMut::new());
-        while let Some(line) = self.body.line().await? {
+        let Some(body) = &mut self.body else { return Ok(None) };
+        while let Some(line) = body.line().await? {
             if line.is_empty() {
                 if id.is_some() || !data.is_empty() {
                     return Ok(Some(Event { id, data: data.freeze() }));

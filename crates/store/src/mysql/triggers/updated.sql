@@ -16,7 +16,7 @@ BEGIN
     INSERT INTO mcp_tool_history
         (revision, tenant_key, name_key, tenant, name, kind, enabled, config_json, at, who)
     VALUES (NEW.version, NEW.tenant_key, NEW.name_key, NEW.tenant_id, COALESCE(NEW.name, ''),
-        IF(moved OR (OLD.version = 0 AND COALESCE((SELECT kind FROM mcp_tool_history
+        IF(moved OR ((OLD.version = 0 OR @toolrail_numbering IS NOT NULL) AND COALESCE((SELECT kind FROM mcp_tool_history
             WHERE tenant_key = NEW.tenant_key AND name_key = NEW.name_key ORDER BY revision DESC LIMIT 1),
             'removed') = 'removed'), 'created', 'updated'),
         COALESCE(NEW.enabled, 0) <> 0, NEW.config_json, UTC_TIMESTAMP(6),

@@ -1,23 +1,4 @@
--- Definitions, one revision for all of them, what they were before, and what the gateways on one database share.
--- A table mcp_tool that was here before us has been given our columns by now, and keeps its own.
-
-CREATE TABLE IF NOT EXISTS mcp_tool (
-    id BIGSERIAL PRIMARY KEY,
-    name TEXT NOT NULL,
-    enabled BOOLEAN NOT NULL DEFAULT TRUE,
-    -- Not JSONB: the text is kept as it was written.
-    config_json JSON NOT NULL,
-    version BIGINT NOT NULL DEFAULT 0,
-    updated_at TIMESTAMPTZ NOT NULL DEFAULT now(),
-    updated_by TEXT,
-    created_at TIMESTAMPTZ,
-    tenant_id TEXT
-);
-
-CREATE INDEX IF NOT EXISTS idx_mcp_tool_updated_at ON mcp_tool (updated_at);
-CREATE INDEX IF NOT EXISTS idx_mcp_tool_version ON mcp_tool (version);
--- The collation folds ASCII letters only, wherever the database comes from.
-CREATE UNIQUE INDEX IF NOT EXISTS idx_mcp_tool_key ON mcp_tool (coalesce(tenant_id, ''), lower(name COLLATE "C"));
+-- One revision for all definitions, what they were before, and what the gateways on one database share.
 
 CREATE TABLE IF NOT EXISTS mcp_config_version (
     id SMALLINT PRIMARY KEY DEFAULT 1,

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,6 +14,8 @@ use serde_json::Value;
 use super::ledger::{self, Ledger};
 use super::text::{Format, as_written, file_stem};
 
+/// How many files are written at once.
+const WRITERS: usize = 64;
 /// A half-written file as old as this is nobody's any more.
 const ABANDONED: Duration = Duration::from_mins(1);
 
@@ -107,9 +110,7 @@ pub(super) fn write(order: Order<'_>, tools: &[Value]) -> anyhow::Result<Done> {
     }
     // First, so that files are ours even if this is ended half-way.
     note(folder, &before, &ledger)?;
-    for (path, text) in changed {
-        replace(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-    }
+    replace_all(&changed)?;
     let listed = ledger.clone();
     clear(order, &wanted, &mut ledger, &mut done)?;
     note(folder, &listed, &ledger)?;
@@ -206,6 +207,27 @@ fn note(folder: &Path, before: &Ledger, now: &Ledger) -> anyhow::Result<()> {
     }
     let path = folder.join(ledger::NAME);
     replace(&path, &now.text()?).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+/// Replaces files, each in one step, many at once: what takes the time is waiting for the disk, which makes many changes
+/// durable as fast as one.
+fn replace_all(files: &[(PathBuf, &String)]) -> anyhow::Result<()> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some((path, text)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(error) = replace(path, text) {
+                // The others need not go on either.
+                next.store(files.len(), Ordering::Relaxed);
+                return Err(error).with_context(|| format!("{} cannot be written", path.display()));
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..WRITERS.min(files.len())).map(|_| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 /// Replaces a file in one step.

@@ -9,7 +9,7 @@ use super::{AddArgs, Form};
 use crate::cli::definition_files::{self, Found, ReadFile, place, place_of};
 use crate::cli::target::{Ask, Reply, Target};
 use crate::cli::wording;
-use crate::print;
+use crate::print::{self, Tone};
 
 pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::Result<ExitCode> {
     let mut found = Vec::new();
@@ -17,7 +17,11 @@ pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::
     for ReadFile { file, found: read } in definition_files::read(&args.files)? {
         match read {
             Ok(definitions) => found.extend(definitions),
-            Err(fault) => unreadable.push(format!("{file} {fault}")),
+            Err(fault) => {
+                let problem = definition_files::unreadable(&file, fault);
+                let place = place(&file, problem.spot.as_ref(), "");
+                unreadable.push(format!("{place}: {}", problem.message));
+            }
         }
     }
     if !unreadable.is_empty() {
@@ -73,7 +77,7 @@ fn for_people(body: &Value) {
         }
     }
     if let Some(message) = body["error"]["message"].as_str() {
-        print::note(format!("error: {message}"));
+        print::told(Tone::Error, message);
     }
 }
 

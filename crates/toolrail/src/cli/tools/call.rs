@@ -1,11 +1,12 @@
 //! `toolrail tools call NAME`: one call, or with `--dry-run` what it would send.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Form, arguments};
+use super::{Form, arguments, output};
 use crate::cli::target::{Ask, Target, path_step};
 use crate::print::{self, Overlong};
 
@@ -23,6 +24,9 @@ pub(super) struct CallArgs {
     /// Show the request that would be sent, secrets masked, and send nothing
     #[arg(long)]
     dry_run: bool,
+    /// Write the result to this file: a picture or another file as its bytes, anything else as it would be printed
+    #[arg(long, short, value_name = "FILE", conflicts_with = "dry_run")]
+    output: Option<PathBuf>,
 }
 
 pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow::Result<ExitCode> {
@@ -33,12 +37,15 @@ pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow:
     }
     let request = json!({"tool": args.name, "arguments": arguments});
     let reply = target.ask(&Ask::post("/mcp/tools/call", &request, "result")).await?;
-    if form == Form::Json {
+    if form == Form::Json && (args.output.is_none() || !reply.status.is_success()) {
         print::json(&reply.body);
         return Ok(if reply.status.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let body = target.accepted(reply)?;
-    show_result(&body["result"]);
+    match &args.output {
+        Some(file) => output::write(file, &body["result"])?,
+        None => show_result(&body["result"]),
+    }
     for note in body["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         print::note(format!("note: {note}"));
     }
@@ -54,28 +61,41 @@ async fn schema_of(target: &Target, name: &str) -> anyhow::Result<Value> {
 }
 
 fn show_result(result: &Value) {
-    match result {
-        Value::Null => print::note("(no content)"),
-        Value::String(text) => print::line(text),
-        Value::Object(members)
-            if members.len() == 1 && members.get("content").is_some_and(Value::is_array) =>
-        {
-            members["content"].as_array().into_iter().flatten().for_each(show_block);
-        }
-        other => print::line(serde_json::to_string_pretty(other).unwrap_or_default()),
+    match (result, blocks_of(result)) {
+        (Value::Null, _) => print::note("(no content)"),
+        (Value::String(text), _) => print::line(text),
+        (_, Some(blocks)) => blocks.iter().for_each(show_block),
+        (other, None) => print::line(serde_json::to_string_pretty(other).unwrap_or_default()),
     }
 }
 
-fn show_block(block: &Value) {
+/// The blocks of a result that consists of nothing else.
+pub(super) fn blocks_of(result: &Value) -> Option<&[Value]> {
+    let members = result.as_object().filter(|members| members.len() == 1)?;
+    members.get("content")?.as_array().map(Vec::as_slice)
+}
+
+/// The bytes of a block that has some, in base64, and their type.
+pub(super) fn data_of(block: &Value) -> Option<(&str, &str)> {
     let inner = if block["type"] == "resource" { &block["resource"] } else { block };
-    let data = inner["data"].as_str().or_else(|| inner["blob"].as_str());
-    match (block["text"].as_str(), data) {
+    let data = inner["data"].as_str().or_else(|| inner["blob"].as_str())?;
+    Some((data, inner["mimeType"].as_str().unwrap_or("binary")))
+}
+
+/// The text of a block that has some.
+pub(super) fn text_of(block: &Value) -> Option<&str> {
+    block["text"].as_str().or_else(|| block["resource"]["text"].as_str())
+}
+
+fn show_block(block: &Value) {
+    match (text_of(block), data_of(block)) {
         (Some(text), _) => print::line(text),
-        (None, Some(data)) => {
+        (None, Some((data, mime))) => {
             let padding = data.bytes().rev().take_while(|byte| *byte == b'=').count();
             let bytes = (data.len() / 4 * 3).saturating_sub(padding);
-            let mime = inner["mimeType"].as_str().unwrap_or("binary");
-            print::line(format!("[{mime}, {bytes} bytes; --json prints them in base64]"));
+            print::line(format!(
+                "[{mime}, {bytes} bytes; --output FILE writes them, --json prints them in base64]"
+            ));
         }
         (None, None) => print::line(serde_json::to_string_pretty(block).unwrap_or_default()),
     }

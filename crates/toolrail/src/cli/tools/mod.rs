@@ -4,6 +4,7 @@ mod add;
 mod arguments;
 mod call;
 mod list;
+mod output;
 mod problems;
 mod show;
 mod switch;
@@ -31,7 +32,8 @@ pub(super) struct ToolsArgs {
 enum ToolsCommand {
     /// List tools, prompts, resources and upstream servers, live or not
     List(list::ListArgs),
-    /// List everything that is wrong with definitions, files that cannot be read included
+    /// List everything that is wrong with definitions, files that cannot be read included; exits with 1 if anything is
+    /// broken
     Problems,
     /// Show one of them with its definition and problems
     Show {

@@ -1,4 +1,5 @@
-//! `toolrail tools problems`: everything that is wrong with definitions and their files.
+//! `toolrail tools problems`: everything that is wrong with definitions and their files. Fails if anything is broken, so that
+//! scripts can tell.
 
 use std::process::ExitCode;
 
@@ -20,7 +21,8 @@ pub(super) async fn run(target: &Target, form: Form) -> anyhow::Result<ExitCode>
             print::table(["SEVERITY", "NAME", "PLACE", "PROBLEM"], rows, Overlong::Wrap);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    let broken = problems.iter().any(|problem| problem["severity"] == "error");
+    Ok(if broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn row(problem: &Value) -> [String; 4] {

@@ -1,0 +1,101 @@
+//! Every route of the REST face with what it is for and an example: the router, the front page, the Postman collection and the
+//! curl script are all made of this one table (R145). The examples work in this order on a new store.
+
+use axum::routing::{MethodRouter, delete, get, post, put};
+
+use crate::{
+    Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
+    register, requests, rollback, search, stats, sync,
+};
+
+/// One request that is answered.
+pub(crate) struct Route {
+    /// Under which heading it is listed.
+    pub(crate) heading: &'static str,
+    pub(crate) method: &'static str,
+    /// With its variables in braces.
+    pub(crate) path: &'static str,
+    /// What it does, for people.
+    pub(crate) about: &'static str,
+    /// What may stand behind the path, as an example.
+    pub(crate) query: &'static str,
+    /// A body that works.
+    pub(crate) body: Option<&'static str>,
+    /// Carries it out.
+    pub(crate) handler: fn() -> MethodRouter<Admin>,
+}
+
+/// What an example has in the place of a variable of a path.
+pub(crate) fn example_of(variable: &str) -> &'static str {
+    match variable {
+        "name" => "example.health",
+        _ => "1",
+    }
+}
+
+const DEFINITION: &str = r#"{"name":"example.health","description":"Whether this gateway is well","type":"http","inputSchema":{"type":"object","properties":{}},"http":{"url":"http://127.0.0.1:8080/healthz"}}"#;
+const BATCH: &str = r#"{"mode":"each","tools":[{"name":"example.ready","description":"Whether this gateway is ready","type":"http","inputSchema":{"type":"object","properties":{}},"http":{"url":"http://127.0.0.1:8080/readyz"}}]}"#;
+
+const fn route(
+    heading: &'static str,
+    (method, path): (&'static str, &'static str),
+    about: &'static str,
+    handler: fn() -> MethodRouter<Admin>,
+) -> Route {
+    Route { heading, method, path, about, query: "", body: None, handler }
+}
+
+impl Route {
+    const fn asking(self, query: &'static str) -> Self {
+        Self { query, ..self }
+    }
+
+    const fn sending(self, body: &'static str) -> Self {
+        Self { body: Some(body), ..self }
+    }
+}
+
+const TOOLS: &str = "tools";
+const ADMIN: &str = "admin";
+const HEALTH: &str = "health";
+const SCHEMA: &str = "schema";
+
+/// All of them.
+#[rustfmt::skip]
+pub(crate) const ROUTES: &[Route] = &[
+    route(HEALTH, ("GET", "/healthz"), "Whether the process answers", || get(health::healthz)),
+    route(HEALTH, ("GET", "/readyz"), "Whether it serves definitions and can store them", || get(health::readyz)),
+    route(HEALTH, ("GET", "/metrics"), "Counters for Prometheus", || get(metrics::page)),
+    route(SCHEMA, ("GET", "/schema/tool.json"), "The JSON Schema of a definition", || get(index::schema)),
+    route(ADMIN, ("POST", "/admin/tools/validate"), "Check a definition, or a list of them; nothing is stored", || post(register::validate)).sending(DEFINITION),
+    route(ADMIN, ("POST", "/admin/tools"), "Register a definition, or replace the one of that name", || post(register::one)).sending(DEFINITION),
+    route(ADMIN, ("PUT", "/admin/tools"), "The same", || put(register::one)).sending(DEFINITION),
+    route(ADMIN, ("POST", "/admin/tools/batch"), "Register many at once", || post(register::batch)).sending(BATCH),
+    route(ADMIN, ("GET", "/admin/tools"), "List the definitions, live or not", || get(definitions::list)),
+    route(ADMIN, ("GET", "/admin/tools/{name}"), "Show a definition with its problems", || get(definitions::show)),
+    route(ADMIN, ("POST", "/admin/tools/{name}/preview"), "Show the request that a call would send, secrets masked", || post(preview::preview)).sending(r#"{"arguments":{}}"#),
+    route(TOOLS, ("GET", "/mcp/tools"), "List the tools that can be called", || get(list::list)).asking("q=health"),
+    route(TOOLS, ("POST", "/mcp/tools/call"), "Call a tool", || post(call::call)).sending(r#"{"tool":"example.health","arguments":{}}"#),
+    route(TOOLS, ("GET", "/mcp/search"), "Find tools by what they should do", || get(search::by_query)).asking("q=is+the+gateway+well&limit=3"),
+    route(TOOLS, ("POST", "/mcp/search"), "The same, with a body", || post(search::by_body)).sending(r#"{"query":"is the gateway well","limit":3}"#),
+    route(ADMIN, ("POST", "/admin/tools/{name}/disable"), "Switch a tool off", || post(definitions::disable)),
+    route(ADMIN, ("POST", "/admin/tools/{name}/enable"), "Switch a tool on", || post(definitions::enable)),
+    route(ADMIN, ("GET", "/admin/tools/{name}/history"), "The versions of a definition", || get(history::of_tool)).asking("limit=10"),
+    route(ADMIN, ("GET", "/admin/tools/{name}/history/{version}"), "One version of a definition", || get(history::one)),
+    route(ADMIN, ("GET", "/admin/tools/{name}/diff"), "How two versions of a definition differ", || get(history::diff)),
+    route(ADMIN, ("POST", "/admin/tools/{name}/rollback"), "Go back to a version of a definition", || post(rollback::tool)).sending(r#"{"to":1}"#),
+    route(ADMIN, ("GET", "/admin/history"), "The changes of all definitions", || get(history::all)).asking("limit=10"),
+    route(ADMIN, ("POST", "/admin/rollback"), "Go back with all definitions, here only as a plan", || post(rollback::all)).sending(r#"{"toRevision":1,"dryRun":true}"#),
+    route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)),
+    route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)),
+    route(ADMIN, ("GET", "/admin/export"), "All definitions of the store", || get(export::export)),
+    route(ADMIN, ("POST", "/admin/sync"), "Make the store what is sent, here only as a plan", || post(sync::sync)).sending(r#"{"tools":[],"dryRun":true}"#),
+    route(ADMIN, ("POST", "/admin/refresh"), "Look at the sources now", || post(refresh::refresh)),
+    route(ADMIN, ("GET", "/admin/stats"), "How many tools there are and which are used", || get(stats::stats)),
+    route(ADMIN, ("GET", "/admin/problems"), "Everything that is wrong with definitions", || get(health::problems)),
+    route(ADMIN, ("GET", "/admin/learnt"), "What was learnt from the use of tools", || get(learnt::show)),
+    route(ADMIN, ("DELETE", "/admin/learnt"), "Forget what was learnt about a tool", || delete(learnt::forget)).asking("tool=example.health"),
+    route(ADMIN, ("GET", "/admin/postman.json"), "These requests as a Postman collection", || get(requests::postman)),
+    route(ADMIN, ("GET", "/admin/curl.sh"), "These requests as a curl script", || get(requests::curl)),
+    route(ADMIN, ("DELETE", "/admin/tools/{name}"), "Take a tool off line; with purge=true, remove it for good", || delete(definitions::remove)),
+];

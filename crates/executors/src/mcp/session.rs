@@ -1,0 +1,174 @@
+//! One session with a server: its connection, and who hears what the server says there beside the answers.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::connection::{Connection, answer_unasked};
+use super::following::{Heard, heard_in};
+use super::message::Message;
+use super::wire::{Unsolicited, Wire};
+
+/// Messages that wait for one call at most; further reports are dropped.
+const MOST_WAITING: usize = 256;
+/// Questions that wait until a call is there whose client can be asked.
+const MOST_QUESTIONS: usize = 16;
+
+/// One session.
+pub(super) struct Session {
+    pub(super) connection: Arc<Connection>,
+    board: Arc<Board>,
+    /// Reads the session's own stream, if it has one.
+    _reader: Option<AbortOnDropHandle<()>>,
+}
+
+/// What the server tells in a session that concerns no call.
+pub(super) type News = Box<dyn Fn(Heard) + Send + Sync>;
+
+/// Hands what the server says to the calls that are under way.
+struct Board {
+    wire: Weak<Wire>,
+    news: News,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By number; the newest is last.
+    calls: Vec<(u64, mpsc::Sender<Message>)>,
+    next: u64,
+    questions: VecDeque<Message>,
+    is_gone: bool,
+    has_own_lists: bool,
+}
+
+/// What one call hears.
+pub(super) struct Inbox {
+    session: Arc<Session>,
+    number: u64,
+    messages: mpsc::Receiver<Message>,
+}
+
+impl Session {
+    pub(super) fn new((connection, unsolicited): (Connection, Unsolicited), news: News) -> Arc<Self> {
+        let connection = Arc::new(connection);
+        let wire = Arc::downgrade(&connection.wire);
+        let board = Arc::new(Board { wire, news, state: Mutex::default() });
+        let hearing = Arc::clone(&board);
+        let reader = unsolicited.hand_to(Arc::new(move |message| match message {
+            Some(message) => hearing.put(message),
+            None => hearing.lock().is_gone = true,
+        }));
+        Arc::new(Self { connection, board, _reader: reader })
+    }
+
+    /// Whether the server said that what it offers here has changed, which it need not have changed elsewhere.
+    pub(super) fn has_own_lists(&self) -> bool {
+        self.board.lock().has_own_lists
+    }
+
+    /// Whether the server has ended it.
+    pub(super) fn is_gone(&self) -> bool {
+        self.board.lock().is_gone
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.has_own_lists() {
+            // What it alone offered is gone.
+            (self.board.news)(Heard::ListsChanged);
+        }
+    }
+}
+
+impl Board {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every call of a session is of the same client, so any of them can pass a question or a log message on.
+    fn put(&self, message: Message) {
+        match message {
+            Message::Answer { .. } => {}
+            Message::Request { .. } => self.put_question(message),
+            Message::Notice { ref method, .. } if method == "notifications/progress" => {
+                // Only the call that it names takes it.
+                for (_, call) in &self.lock().calls {
+                    drop(call.try_send(message.clone()));
+                }
+            }
+            Message::Notice { ref method, .. } if method == "notifications/message" => {
+                if let Some((_, call)) = self.lock().calls.last() {
+                    drop(call.try_send(message));
+                }
+            }
+            notice @ Message::Notice { .. } => {
+                if let Some(heard) = heard_in(notice) {
+                    self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
+                    (self.news)(heard);
+                }
+            }
+        }
+    }
+
+    fn put_question(&self, question: Message) {
+        let mut state = self.lock();
+        let question = match state.calls.last() {
+            Some((_, call)) => match call.try_send(question) {
+                Ok(()) => return,
+                Err(
+                    mpsc::error::TrySendError::Full(question) | mpsc::error::TrySendError::Closed(question),
+                ) => question,
+            },
+            None => question,
+        };
+        if state.questions.len() < MOST_QUESTIONS {
+            state.questions.push_back(question);
+            return;
+        }
+        drop(state);
+        if let (Message::Request { id, method, .. }, Some(wire)) = (question, self.wire.upgrade()) {
+            wire.send_soon(answer_unasked(&id, &method));
+        }
+    }
+}
+
+impl Inbox {
+    /// From now on the call hears what is said; what was asked while there was none is asked of it.
+    pub(super) fn new(session: &Arc<Session>) -> Self {
+        let (sender, messages) = mpsc::channel(MOST_WAITING);
+        let mut state = session.board.lock();
+        for question in state.questions.drain(..) {
+            // There is room for all of them.
+            drop(sender.try_send(question));
+        }
+        state.next += 1;
+        let number = state.next;
+        state.calls.push((number, sender));
+        drop(state);
+        Self { session: Arc::clone(session), number, messages }
+    }
+
+    /// What is heard next.
+    pub(super) async fn next(&mut self) -> Message {
+        match self.messages.recv().await {
+            Some(message) => message,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.session.board.lock().calls.retain(|(number, _)| *number != self.number);
+        self.messages.close();
+        while let Ok(message) = self.messages.try_recv() {
+            if matches!(message, Message::Request { .. }) {
+                self.session.board.put_question(message);
+            }
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The sessions with one server, each of which belongs to one conversation of a client: what the server remembers there,
+//! asks and tells concerns that client alone. They are few: one that nobody uses goes when another is needed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Notify, OnceCell};
+use tokio::time::Instant;
+use toolrail_core::{CallError, ErrorCode, Principal};
+
+use super::connection::{Connection, Era};
+use super::message::Message;
+use super::session::{Inbox, Session};
+
+/// How many sessions there may be, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SessionLimits {
+    pub(super) most: usize,
+    /// How long one is kept that nobody uses.
+    pub(super) idle: Duration,
+    /// How long a call waits while all of them are in use.
+    pub(super) wait: Duration,
+}
+
+/// For whom a session is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) principal: Principal,
+    /// Whose conversation it is; none where nothing tells.
+    pub(super) conversation: Option<Box<str>>,
+    pub(super) era: Era,
+    /// What the client can be asked.
+    pub(super) capabilities: Value,
+    /// Tells sessions of clients apart that look alike and call at the same time.
+    pub(super) lane: usize,
+}
+
+/// How calls with the same key use a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// They are surely of one client.
+    Together,
+    /// They may be of several, none of which may hear what is said to another.
+    InTurn,
+}
+
+/// The sessions with one server.
+pub(super) struct Sessions {
+    limits: SessionLimits,
+    slots: Mutex<Slots>,
+    /// Rings when a session is no longer in use.
+    room: Notify,
+}
+
+#[derive(Default)]
+struct Slots {
+    by_key: HashMap<Key, Slot>,
+    next: u64,
+}
+
+/// A session, or one that is being opened.
+struct Slot {
+    number: u64,
+    cell: Cell,
+    calls: usize,
+    used: Instant,
+}
+
+type Cell = Arc<OnceCell<Arc<Session>>>;
+
+/// One call's part in a session.
+pub(super) struct Seat {
+    sessions: Arc<Sessions>,
+    pub(super) key: Key,
+    number: u64,
+    pub(super) cell: Cell,
+}
+
+/// A connection for one call: that of its client's session, or the shared one.
+pub(super) struct Lease {
+    pub(super) connection: Arc<Connection>,
+    own: Option<Own>,
+    /// Whether it was used before.
+    pub(super) is_used: bool,
+}
+
+struct Own {
+    // Before the seat: what was not heard goes back while the session is still in use.
+    inbox: Inbox,
+    seat: Seat,
+}
+
+impl Sessions {
+    pub(super) fn new(limits: SessionLimits) -> Arc<Self> {
+        Arc::new(Self { limits, slots: Mutex::default(), room: Notify::new() })
+    }
+
+    /// A seat in the session of that key, which is to be opened if it is new. While all sessions are in use, `crowded` may
+    /// make room, and one is waited for.
+    pub(super) async fn seat(
+        self: &Arc<Self>,
+        key: Key,
+        how: Use,
+        crowded: impl Fn(),
+    ) -> Result<Seat, CallError> {
+        let taking = async {
+            loop {
+                let freed = self.room.notified();
+                tokio::pin!(freed);
+                // From here on, or what happens before it is waited for would be missed.
+                freed.as_mut().enable();
+                if let Some(seat) = self.take(&key, how) {
+                    return seat;
+                }
+                crowded();
+                freed.await;
+            }
+        };
+        tokio::time::timeout(self.limits.wait, taking).await.map_err(|_| self.full())
+    }
+
+    fn take(self: &Arc<Self>, key: &Key, how: Use) -> Option<Seat> {
+        let mut key = key.clone();
+        let mut slots = self.lock();
+        // Ended outside of the lock.
+        let _ended = slots.sweep(self.limits.idle);
+        while how == Use::InTurn && slots.by_key.get(&key).is_some_and(|slot| slot.calls > 0) {
+            key.lane += 1;
+        }
+        let mut _evicted = None;
+        if !slots.by_key.contains_key(&key) {
+            if slots.by_key.len() >= self.limits.most {
+                _evicted = Some(slots.evict()?);
+            }
+            slots.next += 1;
+            let number = slots.next;
+            let slot = Slot { number, cell: Cell::default(), calls: 0, used: Instant::now() };
+            slots.by_key.insert(key.clone(), slot);
+        }
+        let slot = slots.by_key.get_mut(&key)?;
+        if slot.cell.get().is_some_and(|session| session.is_gone()) {
+            slot.cell = Cell::default();
+        }
+        slot.calls += 1;
+        let (number, cell) = (slot.number, Arc::clone(&slot.cell));
+        drop(slots);
+        Some(Seat { sessions: Arc::clone(self), key, number, cell })
+    }
+
+    /// Ends the sessions of a conversation; calls that are still under way there keep theirs to their end.
+    pub(super) fn end(&self, conversation: &str) {
+        self.remove(|key, _| key.conversation.as_deref() == Some(conversation));
+    }
+
+    /// Forgets the session on that connection, which is gone.
+    pub(super) fn forget(&self, connection: &Arc<Connection>) {
+        self.remove(|_, slot| {
+            slot.cell.get().is_some_and(|session| Arc::ptr_eq(&session.connection, connection))
+        });
+    }
+
+    /// The sessions in which the server may offer other things than elsewhere, but for those of tenants, whose things are
+    /// nobody else's business.
+    pub(super) fn with_own_lists(&self) -> Vec<Arc<Session>> {
+        /// The most that are asked.
+        const MOST: usize = 32;
+        let slots = self.lock();
+        let opened = slots.by_key.iter().filter(|(key, _)| key.principal == Principal::Anonymous);
+        let sessions = opened.filter_map(|(_, slot)| slot.cell.get());
+        let own = sessions.filter(|session| session.has_own_lists() && !session.is_gone());
+        own.take(MOST).cloned().collect()
+    }
+
+    /// Ends what nobody has used for a while.
+    pub(super) fn sweep(&self) {
+        let ended = self.lock().sweep(self.limits.idle);
+        drop(ended);
+    }
+
+    fn remove(&self, is_meant: impl Fn(&Key, &Slot) -> bool) {
+        let removed: Vec<_> = self.lock().by_key.extract_if(|key, slot| is_meant(key, slot)).collect();
+        removed.iter().for_each(|_| self.room.notify_one());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn full(&self) -> CallError {
+        let message = format!(
+            "all {} sessions with this server are in use; try again, or raise mcp.maxSessions of its definition",
+            self.limits.most
+        );
+        CallError::new(ErrorCode::Timeout, message)
+    }
+}
+
+impl Slots {
+    fn sweep(&mut self, idle: Duration) -> Vec<(Key, Slot)> {
+        self.by_key.extract_if(|_, slot| slot.calls == 0 && slot.used.elapsed() >= idle).collect()
+    }
+
+    /// Takes away the session that nobody has used for longest; nothing if all of them are in use.
+    fn evict(&mut self) -> Option<Slot> {
+        let unused = self.by_key.iter().filter(|(_, slot)| slot.calls == 0);
+        let oldest = unused.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone())?;
+        self.by_key.remove(&oldest)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut slots = self.sessions.lock();
+        let mut _never_opened = None;
+        if let Some(slot) = slots.by_key.get_mut(&self.key).filter(|slot| slot.number == self.number) {
+            slot.calls -= 1;
+            slot.used = Instant::now();
+            if slot.calls == 0 && slot.cell.get().is_none() {
+                _never_opened = slots.by_key.remove(&self.key);
+            }
+        }
+        drop(slots);
+        self.sessions.room.notify_one();
+    }
+}
+
+impl Lease {
+    pub(super) fn shared(connection: Arc<Connection>) -> Self {
+        Self { connection, own: None, is_used: true }
+    }
+
+    /// A part of the session in which the seat is.
+    pub(super) fn own(session: &Arc<Session>, seat: Seat, is_used: bool) -> Self {
+        let own = Own { inbox: Inbox::new(session), seat };
+        Self { connection: Arc::clone(&session.connection), own: Some(own), is_used }
+    }
+
+    pub(super) fn is_shared(&self) -> bool {
+        self.own.is_none()
+    }
+
+    /// Whose conversation it belongs to.
+    pub(super) fn conversation(&self) -> Option<&str> {
+        self.own.as_ref()?.seat.key.conversation.as_deref()
+    }
+
+    /// What the server sends in the session beside the answer; waits for ever on the shared connection.
+    pub(super) async fn unsolicited(&mut self) -> Message {
+        match &mut self.own {
+            Some(own) => own.inbox.next().await,
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Work that may take longer than a millisecond runs here, on threads beside the runtime's, so that no other call waits for
+//! it. There are few of them: who comes later waits, until his own time limit ends that.
+
+use std::sync::LazyLock;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::Semaphore;
+
+use crate::meter::Stop;
+
+/// Small enough to be gone through between other calls.
+pub(crate) const MOST_INLINE: usize = 64 << 10;
+
+static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Semaphore::new(processors.max(2))
+});
+
+/// The thread ended without a result.
+#[derive(Debug)]
+pub(crate) struct Lost;
+
+/// Runs `work` beside the runtime. It is given a stop sign, which is set as soon as nobody waits for the result any more.
+pub(crate) async fn offload<T: Send + 'static>(
+    work: impl FnOnce(Stop) -> T + Send + 'static,
+) -> Result<T, Lost> {
+    let place = PLACES.acquire().await.map_err(|_| Lost)?;
+    let stop = StopOnDrop(Stop::default());
+    let given = stop.0.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        work(given)
+    });
+    done.await.map_err(|_| Lost)
+}
+
+/// Runs `work` over so many bytes, which it borrows, here; if they are many, other calls are moved away meanwhile.
+pub(crate) fn in_place<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let is_moved = bytes > MOST_INLINE
+        && Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
+    if is_moved { tokio::task::block_in_place(work) } else { work() }
+}
+
+struct StopOnDrop(Stop);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.set();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::meter::{Allowance, Meter, Spent};
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_is_told_to_stop() {
+        let (sender, ended) = tokio::sync::oneshot::channel();
+        let endless = offload(move |stop| {
+            let mut meter = Meter::stopped_by(Allowance { work: u64::MAX, bytes: 0 }, stop);
+            let _ = sender.send(std::iter::repeat_with(|| meter.spend(1)).find_map(Result::err));
+        });
+        assert!(tokio::time::timeout(Duration::from_millis(1), endless).await.is_err());
+        assert_eq!(ended.await.unwrap(), Some(Spent::Time));
+    }
+}

@@ -1,0 +1,142 @@
+//! What comes back for a message of the client: an answer to it, something else of the protocol, or nothing that a client
+//! could use, such as the page of a proxy.
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use toolrail_core::shortened;
+
+use super::super::paths::UNKNOWN_GROUP;
+use super::remote::BridgeError;
+use crate::envelope::{self, Message};
+use crate::reply::Code;
+
+/// What the client sent, as far as its answer depends on that.
+pub(super) enum Asked<'a> {
+    /// A request, which gets one answer.
+    Request(&'a RawValue),
+    /// Several messages at once, and the ids of the requests among them.
+    Batch(Vec<Box<RawValue>>),
+    /// A notification or an answer, which get none.
+    Told,
+    /// Something that is no message; only the other side can say what is wrong.
+    Unreadable,
+}
+
+impl<'a> Asked<'a> {
+    /// What a line is.
+    pub(super) fn of(line: &'a [u8]) -> Self {
+        match envelope::parse(line) {
+            Ok(Message::Request(request)) => Self::Request(request.id),
+            Ok(Message::Notification(_) | Message::Response(_)) => Self::Told,
+            Err(_) if is_list(line) => Self::Batch(ids_in(line)),
+            Err((Some(id), _)) => Self::Request(id),
+            Err((None, _)) => Self::Unreadable,
+        }
+    }
+
+    /// Whether somebody waits for an answer.
+    pub(super) fn is_answered(&self) -> bool {
+        match self {
+            Self::Request(_) | Self::Unreadable => true,
+            Self::Batch(ids) => !ids.is_empty(),
+            Self::Told => false,
+        }
+    }
+
+    /// What a message that came back is to the client.
+    pub(super) fn verdict(&self, message: &Bytes) -> Verdict {
+        match envelope::parse(message) {
+            Ok(Message::Request(_) | Message::Notification(_)) => Verdict::Beside,
+            Ok(Message::Response(response)) => match (self, response.id) {
+                // All answers at once, or one error for all, or one answer after the other.
+                (Self::Batch(_), _) => Verdict::Answer(message.clone()),
+                (Self::Request(asked), Some(id)) if is_same(asked, id) => Verdict::Answer(message.clone()),
+                // Who could not read the request, or would not, has no id to answer to.
+                (Self::Request(asked), None) => response.result.err().map_or(Verdict::Useless, |error| {
+                    Verdict::Answer(
+                        format!("{{\"jsonrpc\":\"2.0\",\"id\":{asked},\"error\":{error}}}").into(),
+                    )
+                }),
+                (Self::Unreadable, None) => Verdict::Answer(message.clone()),
+                (_, Some(_)) => Verdict::OfAnother,
+                (Self::Told, None) => Verdict::Useless,
+            },
+            Err(_) if matches!(self, Self::Batch(_)) && is_list(message) => Verdict::Answer(message.clone()),
+            Err(_) => Verdict::Useless,
+        }
+    }
+}
+
+/// What a message is to the client that waits.
+pub(super) enum Verdict {
+    /// The answer, as it is to be passed on.
+    Answer(Bytes),
+    /// A request or a notification, to be passed on as well.
+    Beside,
+    /// The answer to something that was not asked here.
+    OfAnother,
+    /// No message at all.
+    Useless,
+}
+
+/// Says what came back instead of an answer, with as much of it as helps to tell what it is.
+pub(super) fn useless(status: u16, media_type: Option<&str>, body: &[u8]) -> BridgeError {
+    let kind = media_type.unwrap_or("no media type");
+    if body.trim_ascii().is_empty() {
+        return BridgeError(format!("the gateway answered status {status} without a message"));
+    }
+    let text = String::from_utf8_lossy(&body[..body.len().min(4096)]);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = shortened(&words.join(" ")).into_owned();
+    BridgeError(format!(
+        "the gateway answered status {status} with {kind} that is no answer to this request: {text}"
+    ))
+}
+
+/// Whether a gateway says that it is not ready yet.
+pub(super) fn is_starting(status: u16, body: &[u8]) -> bool {
+    let says = |body: &Value| body.get("status").and_then(Value::as_str) == Some("starting");
+    status == 503 && serde_json::from_slice::<Value>(body).is_ok_and(|body| says(&body))
+}
+
+fn is_same(asked: &RawValue, id: &RawValue) -> bool {
+    let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
+    asked.get() == id.get() || (value(asked).is_some() && value(asked) == value(id))
+}
+
+fn is_list(message: &[u8]) -> bool {
+    envelope::is_batch(message) && serde_json::from_slice::<&RawValue>(message).is_ok()
+}
+
+fn ids_in(batch: &[u8]) -> Vec<Box<RawValue>> {
+    let messages: Vec<&RawValue> = serde_json::from_slice(batch).unwrap_or_default();
+    let ids = messages.iter().filter_map(|message| match envelope::parse(message.get().as_bytes()) {
+        Ok(Message::Request(request)) => Some(request.id.to_owned()),
+        Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
+    });
+    ids.collect()
+}
+
+/// Whether a modern server misses arguments in headers, or found others there.
+pub(super) fn is_header_mismatch(body: &[u8]) -> bool {
+    // Most answers are of another sort, and some are large.
+    memchr::memmem::find(body, b"-32020").is_some()
+        && serde_json::from_slice::<Value>(body).is_ok_and(|answer| {
+            answer.pointer("/error/code").and_then(Value::as_i64) == Some(Code::HeaderMismatch.number())
+        })
+}
+
+/// What the gateway says if it has no such group. That does not change by itself: groups are settled when it starts.
+pub(super) fn no_such_group(body: &Bytes) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    let error = answer.get("error")?;
+    error.get("data")?.get(UNKNOWN_GROUP)?;
+    error.get("message")?.as_str().map(str::to_owned)
+}
+
+/// The revision that an answer to `initialize` settles.
+pub(super) fn revision_of(body: &Bytes) -> Option<String> {
+    let answer: Value = serde_json::from_slice(body).ok()?;
+    answer.pointer("/result/protocolVersion")?.as_str().map(str::to_owned)
+}

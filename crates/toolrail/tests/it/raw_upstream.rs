@@ -1,0 +1,181 @@
+//! Upstream servers that answer exactly what a test says: what is malformed, spelled in its own way, or meant for one tenant.
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolrail_testkit::{Gateway, wait_until};
+
+use crate::support::{gateway, installed, register};
+
+const OFFERED_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
+const META: &str = "io.modelcontextprotocol";
+
+const LEGACY: (&str, &str) = (
+    "initialize",
+    r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"raw","version":"1"}}"#,
+);
+const MODERN: (&str, &str) = (
+    "server/discover",
+    r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"Be brief."}"#,
+);
+
+/// A gateway before a server that answers like that; the folder has what the server reads.
+async fn in_front_of(results: &[(&str, &str)]) -> (Gateway, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("results.json");
+    let results: serde_json::Map<String, Value> =
+        results.iter().map(|(method, result)| ((*method).to_owned(), json!(result))).collect();
+    std::fs::write(&file, Value::Object(results).to_string()).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python/raw_server.py");
+    let gateway = gateway().arg("--allow-commands").start().await.unwrap();
+    let command = installed("TOOLRAIL_TEST_PYTHON");
+    register(
+        &gateway,
+        &json!({"name": "raw", "description": "Raw", "type": "mcp",
+        "mcp": {"command": command, "args": [script, file]}}),
+    )
+    .await;
+    wait_until("the gateway to list the tool", OFFERED_WITHIN, async || {
+        let listed = gateway.mcp("tools/list", json!({})).await.ok()?.text();
+        listed.contains("\"raw_good\"").then_some(())
+    })
+    .await
+    .unwrap_or_else(|error| unreachable!("{error:#}; stderr: {}", gateway.stderr()));
+    (gateway, folder)
+}
+
+/// A modern request of a tenant's.
+async fn ask(gateway: &Gateway, tenant: &str, (method, name): (&str, &str), mut params: Value) -> Value {
+    params["_meta"] = json!({
+        format!("{META}/protocolVersion"): "2026-07-28",
+        format!("{META}/clientInfo"): {"name": "t", "version": "1"},
+        format!("{META}/clientCapabilities"): {"elicitation": {}, "extensions": {format!("{META}/tasks"): {}}},
+    });
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let request = Request::post("/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", method)
+        .header("mcp-name", name)
+        .header("toolrail-tenant", tenant)
+        .body(Full::new(Bytes::from(body.to_string())))
+        .unwrap();
+    gateway.request(request).await.unwrap().json().unwrap()
+}
+
+#[tokio::test]
+async fn a_malformed_entry_of_a_server_spoils_no_list_and_is_told() {
+    let tools = r#"{"tools":[{"name":"good","inputSchema":{"type":"object"}},{"name":"bare","description":7},
+        {"name":"odd","inputSchema":{"type":"string"}},{"description":"nameless"},null,
+        {"name":"two words","inputSchema":{"type":"object"}}]}"#;
+    let prompts = r#"{"prompts":{"not":"a list"}}"#;
+    let resources = r#"{"resources":[{"uri":"no-scheme","name":"r"},{"uri":"a:b"}]}"#;
+    let (gateway, _folder) = in_front_of(&[
+        LEGACY,
+        ("tools/list", tools),
+        ("prompts/list", prompts),
+        ("resources/list", resources),
+    ])
+    .await;
+    let listed = gateway.mcp("tools/list", json!({})).await.unwrap().json().unwrap();
+    let listed: Vec<&Value> = listed["result"]["tools"].as_array().unwrap().iter().collect();
+    let bare = listed.iter().find(|tool| tool["name"] == "raw_bare").unwrap();
+    assert_eq!(**bare, json!({"name": "raw_bare", "inputSchema": {"type": "object"}}));
+    assert!(listed.iter().all(|tool| tool["inputSchema"]["type"] == "object"), "{listed:?}");
+    let resources = gateway.mcp("resources/list", json!({})).await.unwrap().json().unwrap();
+    let resources = resources["result"]["resources"].as_array().unwrap().clone();
+    assert!(resources.contains(&json!({"uri": "a:b", "name": "a:b"})), "{resources:?}");
+    let problems = gateway.get("/admin/problems").await.unwrap().text();
+    for told in [
+        r#"the tool \"bare\" has no inputSchema"#,
+        r#"the tool \"bare\" is listed without its description"#,
+        r#"the tool \"odd\" is left out: its inputSchema is of the type \"string\""#,
+        "a tool is left out: it has no name",
+        "a tool is left out: its entry is not an object",
+        "two words",
+        "prompts/list cannot be had",
+        r#"the resource \"no-scheme\" is left out"#,
+        r#"the resource \"a:b\" has no name"#,
+    ] {
+        assert!(problems.contains(told), "{told}: {problems}");
+    }
+}
+
+#[tokio::test]
+async fn numbers_keep_their_spelling_in_both_directions() {
+    let schema = r#"{"type":"object","properties":{"n":{"minimum":1.50,"maximum":12345678901234567890123}}}"#;
+    let tools = format!(r#"{{"tools":[{{"name":"good","inputSchema":{schema},"x":1.0e2}}]}}"#);
+    let result = r#"{"content":[{"type":"text","text":{line}}],"structuredContent":{"a":1.50,"b":12345678901234567890123}}"#;
+    let (gateway, _folder) = in_front_of(&[LEGACY, ("tools/list", &tools), ("tools/call", result)]).await;
+    let listed = gateway.mcp("tools/list", json!({})).await.unwrap().text();
+    assert!(listed.contains(schema) && listed.contains(r#""x":1.0e2"#), "{listed}");
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw_good","arguments":{"n":2.50,"m":98765432109876543210987}}}"#;
+    let request = Request::post("/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(Full::new(Bytes::from_static(body.as_bytes())))
+        .unwrap();
+    let answered = gateway.request(request).await.unwrap().text();
+    assert!(answered.contains(r#""structuredContent":{"a":1.50,"b":12345678901234567890123}"#), "{answered}");
+    assert!(answered.contains(r#"\"arguments\":{\"n\":2.50,\"m\":98765432109876543210987}"#), "{answered}");
+}
+
+#[tokio::test]
+async fn a_task_at_a_server_that_tenants_share_is_its_tenants_alone() {
+    let tools = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"type":"object"}}]}"#;
+    let task = r#"{"resultType":"task","taskId":"task-1","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000}"#;
+    let status = r#"{"resultType":"complete","taskId":"task-1","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":60000,"asked":{line}}"#;
+    let (gateway, _folder) = in_front_of(&[
+        MODERN,
+        ("tools/list", tools),
+        ("tools/call", task),
+        ("tasks/get", status),
+        ("tasks/cancel", r#"{"resultType":"complete"}"#),
+    ])
+    .await;
+    let created =
+        ask(&gateway, "acme", ("tools/call", "raw_good"), json!({"name": "raw_good", "arguments": {}})).await;
+    let id = created["result"]["taskId"].as_str().unwrap_or_else(|| unreachable!("{created}"));
+    assert!(id.starts_with("raw~") && !id.contains("task-1"), "{id}");
+    let got = ask(&gateway, "acme", ("tasks/get", id), json!({"taskId": id})).await;
+    assert!(got["result"]["asked"].as_str().unwrap().contains(r#""taskId":"task-1""#), "{got}");
+    let again = got["result"]["taskId"].as_str().unwrap();
+    assert!(!again.contains("task-1"), "{again}");
+    for (tenant, id) in [("other", id), ("acme", "raw~task-1"), ("other", "raw~task-1")] {
+        for method in ["tasks/get", "tasks/cancel"] {
+            let refused = ask(&gateway, tenant, (method, id), json!({"taskId": id})).await;
+            assert_eq!(refused["error"]["code"], -32602, "{tenant} {method} {id}: {refused}");
+        }
+    }
+    let cancelled = ask(&gateway, "acme", ("tasks/cancel", again), json!({"taskId": again})).await;
+    assert!(cancelled.get("error").is_none(), "{cancelled}");
+}
+
+#[tokio::test]
+async fn the_state_of_a_server_goes_out_sealed_and_comes_back_for_the_same_tenant_and_call_only() {
+    let tools = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"type":"object"}}]}"#;
+    let asks = r#"{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":{line},"requestedSchema":{"type":"object","properties":{}}}}},"requestState":"secret-of-the-server"}"#;
+    let (gateway, _folder) = in_front_of(&[MODERN, ("tools/list", tools), ("tools/call", asks)]).await;
+    let call = ("tools/call", "raw_good");
+    let params = |n: u32| json!({"name": "raw_good", "arguments": {"n": n}});
+    let asked = ask(&gateway, "acme", call, params(1)).await;
+    let state = asked["result"]["requestState"].as_str().unwrap_or_else(|| unreachable!("{asked}"));
+    assert!(!state.contains("secret"), "{state}");
+    let with = |n: u32, state: &str| {
+        let mut params = params(n);
+        params["requestState"] = state.into();
+        params["inputResponses"] = json!({"who": {"action": "decline"}});
+        params
+    };
+    let again = ask(&gateway, "acme", call, with(1, state)).await;
+    let seen = again["result"]["inputRequests"]["who"]["params"]["message"].as_str();
+    let seen = seen.unwrap_or_else(|| unreachable!("{again}"));
+    assert!(seen.contains(r#""requestState":"secret-of-the-server""#) && seen.contains("decline"), "{seen}");
+    for (tenant, n, state) in [("other", 1, state), ("acme", 2, state), ("acme", 1, "secret-of-the-server")] {
+        let refused = ask(&gateway, tenant, call, with(n, state)).await;
+        assert_eq!(refused["error"]["code"], -32602, "{tenant} {n}: {refused}");
+    }
+}
