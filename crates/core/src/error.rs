@@ -50,7 +50,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,

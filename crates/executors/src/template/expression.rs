@@ -152,7 +152,12 @@ impl Expression {
         }
         match &self.term {
             Term::Variable(_, value) => value.clone(),
-            Term::Computed(computed) => match self.compute(computed, &Map::new(), |_| String::new()) {
+            Term::Computed(computed) => match self.compute(
+                computed,
+                &Map::new(),
+                |_| String::new(),
+                &mut Meter::new(Allowance::SMALL),
+            ) {
                 Ok(Value::String(text)) => Some(text),
                 Ok(_) | Err(_) => None,
             },
