@@ -2,6 +2,8 @@
 //! could use, such as the page of a proxy.
 
 use bytes::Bytes;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_core::shortened;
@@ -52,18 +54,22 @@ impl<'a> Asked<'a> {
                 // All answers at once, or one error for all, or one answer after the other.
                 (Self::Batch(_), _) => Verdict::Answer(message.clone()),
                 (Self::Request(asked), Some(id)) if is_same(asked, id) => Verdict::Answer(message.clone()),
-                // Who could not read the request, or would not, has no id to answer to.
-                (Self::Request(asked), None) => response.result.err().map_or(Verdict::Useless, |error| {
-                    Verdict::Answer(
-                        format!("{{\"jsonrpc\":\"2.0\",\"id\":{asked},\"error\":{error}}}").into(),
-                    )
-                }),
-                (Self::Unreadable, None) => Verdict::Answer(message.clone()),
                 (_, Some(_)) => Verdict::OfAnother,
-                (Self::Told, None) => Verdict::Useless,
+                (_, None) => self.verdict_of_nobodys(message),
             },
             Err(_) if matches!(self, Self::Batch(_)) && is_list(message) => Verdict::Answer(message.clone()),
-            Err(_) => Verdict::Useless,
+            Err(_) => self.verdict_of_nobodys(message),
+        }
+    }
+
+    /// Who could not read a request, or would not, has no id to answer to.
+    fn verdict_of_nobodys(&self, message: &Bytes) -> Verdict {
+        match (self, error_to_nobody(message)) {
+            (Self::Request(asked), Some(error)) => {
+                Verdict::Answer(format!("{{\"jsonrpc\":\"2.0\",\"id\":{asked},\"error\":{error}}}").into())
+            }
+            (Self::Batch(_) | Self::Unreadable, Some(_)) => Verdict::Answer(message.clone()),
+            (Self::Told, Some(_)) | (_, None) => Verdict::Useless,
         }
     }
 }
@@ -103,6 +109,20 @@ pub(super) fn is_starting(status: u16, body: &[u8]) -> bool {
 fn is_same(asked: &RawValue, id: &RawValue) -> bool {
     let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
     asked.get() == id.get() || (value(asked).is_some() && value(asked) == value(id))
+}
+
+/// The error of an answer without an id.
+fn error_to_nobody(message: &[u8]) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Nobodys<'a> {
+        jsonrpc: String,
+        #[serde(default)]
+        id: Option<IgnoredAny>,
+        #[serde(borrow)]
+        error: &'a RawValue,
+    }
+    let found: Nobodys<'_> = serde_json::from_slice(message).ok()?;
+    (found.jsonrpc == "2.0" && found.id.is_none()).then_some(found.error)
 }
 
 fn is_list(message: &[u8]) -> bool {
