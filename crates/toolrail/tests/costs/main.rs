@@ -74,6 +74,8 @@ async fn serving(case: &Case) -> Registry {
     let runtime = Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(std::iter::empty::<(String, String)>(), &[])),
+        variables: Arc::default(),
+        services: Arc::default(),
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
     let source = FixedSource::new(SourceId::Demo, "fixed", vec![case.definition.clone()]);
