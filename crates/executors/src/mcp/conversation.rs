@@ -151,6 +151,8 @@ impl Conversation {
 pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<(), Failure> {
     /// How long a question may take that follows the handshake.
     const FOLLOWS_WITHIN: Duration = Duration::from_millis(100);
+    /// How long a call is held up by a server that does not answer pings.
+    const PING_WITHIN: Duration = Duration::from_secs(1);
     const MOST: usize = 8;
     let has_roots = caller.resumed().is_none() && caller.capabilities().get("roots").is_some();
     if lease.is_used || lease.is_shared() || !has_roots {
@@ -158,7 +160,7 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
     }
     for _ in 0..MOST {
         // What it wanted to ask it has asked by the time it answers this.
-        drop(lease.connection.ask("ping", Writer::new()).await);
+        drop(tokio::time::timeout(PING_WITHIN, lease.connection.ask("ping", Writer::new())).await);
         let Ok(message) = tokio::time::timeout(FOLLOWS_WITHIN, lease.unsolicited()).await else { break };
         let Message::Request { id, method, params } = message else { continue };
         let params = params.and_then(|params| serde_json::from_slice(&params).ok());

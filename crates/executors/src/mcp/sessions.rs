@@ -124,16 +124,14 @@ impl Sessions {
     fn take(self: &Arc<Self>, key: &Key, how: Use) -> Option<Seat> {
         let mut key = key.clone();
         let mut slots = self.lock();
-        // Ended outside of the lock.
-        let _ended = slots.sweep(self.limits.idle);
+        let ended = slots.sweep(self.limits.idle);
         while how == Use::InTurn && slots.by_key.get(&key).is_some_and(|slot| slot.calls > 0) {
             key.lane += 1;
         }
-        let mut _evicted = None;
-        if !slots.by_key.contains_key(&key) {
-            if slots.by_key.len() >= self.limits.most {
-                _evicted = Some(slots.evict()?);
-            }
+        let is_new = !slots.by_key.contains_key(&key);
+        let is_full = slots.by_key.len() >= self.limits.most;
+        let evicted = if is_new && is_full { Some(slots.evict()?) } else { None };
+        if is_new {
             slots.next += 1;
             let number = slots.next;
             let slot = Slot { number, cell: Cell::default(), calls: 0, used: Instant::now() };
@@ -146,6 +144,8 @@ impl Sessions {
         slot.calls += 1;
         let (number, cell) = (slot.number, Arc::clone(&slot.cell));
         drop(slots);
+        // Sessions end outside of the lock.
+        drop((ended, evicted));
         Some(Seat { sessions: Arc::clone(self), key, number, cell })
     }
 
@@ -213,12 +213,12 @@ impl Slots {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut slots = self.sessions.lock();
-        let mut _never_opened = None;
         if let Some(slot) = slots.by_key.get_mut(&self.key).filter(|slot| slot.number == self.number) {
             slot.calls -= 1;
             slot.used = Instant::now();
             if slot.calls == 0 && slot.cell.get().is_none() {
-                _never_opened = slots.by_key.remove(&self.key);
+                // It was never opened.
+                slots.by_key.remove(&self.key);
             }
         }
         drop(slots);
