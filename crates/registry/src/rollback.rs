@@ -157,12 +157,18 @@ impl Registry {
         author: &Author,
     ) -> Result<(Plan, Revision), WriteError> {
         let plan = self.plan_rollback(to, covers).await?;
-        // Whatever is there by then: with conditions, somebody who keeps writing would keep this from ever ending.
-        let changes: Vec<Change> = plan.unconditional().collect();
+        let changes: Vec<Change> = plan.changes().cloned().collect();
         if changes.is_empty() {
             return Ok((plan, self.store()?.revision().await?));
         }
-        let revision = self.write(&changes, author).await?;
+        let revision = match self.write(&changes, author).await {
+            // Then from whatever is there: with conditions, somebody who keeps writing would keep this from ever ending.
+            Err(WriteError::Conflict(_)) => {
+                let changes: Vec<Change> = plan.unconditional().collect();
+                self.write(&changes, author).await?
+            }
+            written => written?,
+        };
         Ok((plan, revision))
     }
 }

@@ -197,8 +197,10 @@ async fn a_rollback_of_everything_ends_while_another_program_writes(kind: Databa
     program.execute("UPDATE mcp_tool SET enabled = FALSE").await.unwrap();
     fleet.all_refuse("t19").await;
     let mut other_program = database.connect().await.unwrap();
+    let mut pace = tokio::time::interval(Duration::from_millis(20));
     let writing = async {
         for number in (0..20).cycle() {
+            pace.tick().await;
             let statement = format!("UPDATE mcp_tool SET enabled = FALSE WHERE name = 't{number}'");
             // SQLite may be too busy for a moment.
             other_program.execute(&statement).await.ok();
