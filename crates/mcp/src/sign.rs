@@ -4,25 +4,44 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 /// Seals and opens.
 pub(crate) struct Signer {
     /// A key of the right length is always taken; without one nothing is sealed and nothing opens.
     key: Option<LessSafeKey>,
+    /// For what must be sealed the same every time.
+    naming: hmac::Key,
     random: SystemRandom,
 }
 
 impl Signer {
     /// With that key.
     pub(crate) fn new(key: &[u8; 32]) -> Self {
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), b"the same every time");
+        let naming = hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref());
         let key = UnboundKey::new(&CHACHA20_POLY1305, key).ok().map(LessSafeKey::new);
-        Self { key, random: SystemRandom::new() }
+        Self { key, naming, random: SystemRandom::new() }
     }
 
     /// Seals a payload for a purpose; nothing only if the system has no random numbers.
     pub(crate) fn seal(&self, purpose: &str, payload: &[u8]) -> Option<String> {
-        let nonce: [u8; NONCE_LEN] = self.random()?;
+        self.seal_with(self.random()?, purpose, payload)
+    }
+
+    /// The same, but with the same result for the same payload: for names that clients compare. The nonce follows from what is
+    /// sealed, so that it is the same only where all of it is.
+    pub(crate) fn seal_as_name(&self, purpose: &str, payload: &[u8]) -> Option<String> {
+        let mut context = hmac::Context::with_key(&self.naming);
+        for part in [&purpose.len().to_be_bytes(), purpose.as_bytes(), payload] {
+            context.update(part);
+        }
+        let nonce = context.sign().as_ref().first_chunk::<NONCE_LEN>().copied()?;
+        self.seal_with(nonce, purpose, payload)
+    }
+
+    fn seal_with(&self, nonce: [u8; NONCE_LEN], purpose: &str, payload: &[u8]) -> Option<String> {
         let mut sealed = payload.to_vec();
         let aad = Aad::from(purpose.as_bytes());
         let nonce_for_key = Nonce::assume_unique_for_key(nonce);
@@ -62,6 +81,15 @@ mod tests {
         assert_eq!(same.open("session", &sealed).as_deref(), Some(&b"hello"[..]));
         assert_eq!(other.open("session", &sealed), None);
         assert_eq!(one.open("state", &sealed), None);
+    }
+
+    #[test]
+    fn a_name_is_sealed_the_same_every_time() {
+        let signer = Signer::new(&[1; 32]);
+        let name = |purpose: &str, payload: &[u8]| signer.seal_as_name(purpose, payload).unwrap();
+        assert_eq!(name("task", b"1"), name("task", b"1"));
+        assert!(name("task", b"1") != name("task", b"2") && name("task", b"1") != name("other", b"1"));
+        assert_eq!(signer.open("task", &name("task", b"1")).as_deref(), Some(&b"1"[..]));
     }
 
     #[test]

@@ -96,9 +96,7 @@ async fn put_together(
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
-    // What comes with the program is for a service on this machine.
-    let here = Binding { hosts: HostPattern::loopback(), programs: false };
-    let runtime = runtime(settings, secrets, Some(&here))?;
+    let runtime = runtime(settings, secrets)?;
     let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
@@ -169,9 +167,8 @@ impl Tools for OwnTools {
 }
 
 /// Compiles definitions of every kind with what the settings supply: secrets, variables and services.
-/// Those that are `assumed` may go anywhere: nothing is sent.
-pub(crate) fn compiler(settings: &Settings, assumed: Vec<(String, String)>) -> anyhow::Result<Compiler> {
-    Ok(compiler_on(&runtime(settings, assumed, None)?))
+pub(crate) fn compiler(settings: &Settings) -> anyhow::Result<Compiler> {
+    Ok(compiler_on(&runtime(settings, Vec::new())?))
 }
 
 fn compiler_on(runtime: &Runtime) -> Compiler {
@@ -179,14 +176,11 @@ fn compiler_on(runtime: &Runtime) -> Compiler {
     Compiler::new(form, Box::new(toolrail_policies::wrap))
 }
 
-/// What kinds run with. `given` secrets hold unless the environment has them too, and may go where `binding` says.
-fn runtime(
-    settings: &Settings,
-    given: Vec<(String, String)>,
-    binding: Option<&Binding>,
-) -> anyhow::Result<Runtime> {
-    let of_program = given.iter().filter_map(|(key, _)| Some((key.clone(), binding?.clone())));
-    let of_program: Vec<(String, Binding)> = of_program.collect();
+/// What kinds run with. `given` secrets hold unless the environment has them too.
+fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<Runtime> {
+    // What comes with the program is for a service on this machine.
+    let here = || Binding { hosts: HostPattern::loopback(), programs: false };
+    let of_program: Vec<(String, Binding)> = given.iter().map(|(key, _)| (key.clone(), here())).collect();
     let given = given.into_iter().map(|(key, value)| (format!("{}{key}", Secrets::PREFIX), value));
     let listed: Vec<String> = settings.secrets.iter().map(|secret| secret.name.clone()).collect();
     let bindings = settings.secrets.iter();

@@ -12,7 +12,7 @@ const SEPARATOR: char = '~';
 /// The id for clients, of one that is the name of a definition and the server's own id.
 pub(crate) fn seal(signer: &Signer, id: &str, principal: &Principal) -> Option<String> {
     let (definition, own) = id.split_once(SEPARATOR)?;
-    let sealed = signer.seal(&purpose(definition, principal), own.as_bytes())?;
+    let sealed = signer.seal_as_name(&purpose(definition, principal), own.as_bytes())?;
     Some(format!("{definition}{SEPARATOR}{sealed}"))
 }
 

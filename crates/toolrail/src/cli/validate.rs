@@ -1,6 +1,6 @@
 //! `toolrail validate FILE…`: every problem of every file, without a server and without storing anything.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct ValidateArgs {
     /// Fail on warnings too
     #[arg(long)]
     strict: bool,
-    /// Say nothing of secrets without a value: they are not where definitions are checked
+    /// Say nothing of secrets that are not set up here: they seldom are where definitions are checked
     #[arg(long)]
     no_secrets: bool,
     /// Print the problems as JSON
@@ -40,8 +40,7 @@ pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     let file = args.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
     let config = ConfigFile { given_vars: args.vars.clone(), ..ConfigFile::default() }.or(file);
     let files = definition_files::read(&args.files)?;
-    let assumed = if args.no_secrets { assumed_secrets(&files) } else { Vec::new() };
-    let compiler = Arc::new(assemble::compiler(&config.settle()?, assumed)?);
+    let compiler = Arc::new(assemble::compiler(&config.settle()?)?);
     let names = names_in(&files);
     let (mut definitions, mut broken, mut unread) = (0, 0, 0);
     let mut problems = Vec::new();
@@ -61,6 +60,7 @@ pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
             }
         }
     }
+    problems.retain(|problem| !args.no_secrets || !is_about_secrets(problem));
     let errors = problems.iter().filter(|problem| is_error(problem)).count();
     let warnings = problems.len() - errors;
     let good = errors == 0 && (warnings == 0 || !args.strict);
@@ -97,17 +97,9 @@ fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error
 }
 
-/// A value for every secret that a definition names.
-fn assumed_secrets(files: &[ReadFile]) -> Vec<(String, String)> {
-    let mut names = BTreeSet::new();
-    for found in files.iter().filter_map(|file| file.found.as_ref().ok()).flatten() {
-        let text = found.document.to_string();
-        let name = |rest: &str| -> String {
-            rest.chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_').collect()
-        };
-        names.extend(text.split("secrets.").skip(1).map(name));
-    }
-    names.into_iter().map(|name| (name, "assumed-to-be-there".to_owned())).collect()
+/// Whether it only tells that a secret is not set up here.
+fn is_about_secrets(problem: &Problem) -> bool {
+    problem.severity == Severity::Warning && problem.message.starts_with("the secret ")
 }
 
 /// The names that there are, each of every tenant, and where.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use toolrail_testkit::{Gateway, Upstream, WebSocket};
 
-use crate::support::{gateway, register, run_in, send, weather};
+use crate::support::{gateway, register, run_in, send, standard, weather};
 
 async fn started() -> Result<(Gateway, Upstream)> {
     let upstream = Upstream::start().await?;
@@ -53,7 +53,7 @@ async fn what_is_wrong_with_the_inner_call_is_told_to_the_model() -> Result<()> 
         (json!({"name": "weather.search"}), "input schema of weather.search"),
     ] {
         let params = json!({"name": "call_tool", "arguments": arguments});
-        let called = gateway.mcp("tools/call", params).await?.json()?;
+        let called = standard(&gateway, "tools/call", params).await?;
         assert_eq!(called["result"]["isError"], true, "{called}");
         let text = called["result"]["content"][0]["text"].as_str().unwrap();
         assert!(text.contains(told), "{arguments}: {text}");

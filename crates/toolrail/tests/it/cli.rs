@@ -98,7 +98,7 @@ async fn add_registers_files_and_standard_input() -> Result<()> {
     let body = parsed(&run_with_input(folder.path(), &arguments, &input).await?);
     assert_eq!((&body["added"], &body["results"][0]["name"]), (&json!(1), &json!("four")));
     let again = tools(&gateway, &["add", folder.path().to_str().unwrap()]).await?;
-    assert_eq!(again.stdout, "updated two\nupdated three\nupdated one\n");
+    assert_eq!(again.stdout, "unchanged two\nunchanged three\nunchanged one\n");
     assert_eq!(listed(&gateway).await?, ["four", "one", "three", "two"]);
     Ok(())
 }
@@ -195,7 +195,7 @@ async fn problems_tells_what_is_wrong_with_files_and_definitions() -> Result<()>
     std::fs::write(folder.path().join("broken.json"), "{\n")?;
     let gateway = Gateway::builder(BINARY).arg("--tools").arg(folder.path()).start().await?;
     let shown = tools(&gateway, &["problems"]).await?;
-    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert_eq!(shown.code, Some(1), "{}", shown.stderr);
     assert!(shown.stdout.starts_with("SEVERITY  NAME  PLACE "), "{}", shown.stdout);
     for part in ["error     -     broken.json:2:", "error     bad   bad.yaml:2:14 /http/urll "] {
         assert!(shown.stdout.contains(part), "{part:?} is not in {}", shown.stdout);

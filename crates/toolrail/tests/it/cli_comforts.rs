@@ -93,7 +93,7 @@ async fn a_file_that_cannot_be_read_is_told_with_line_and_column() -> Result<()>
     let added = run_in(folder.path(), &["add", "bad.json", "bare.yaml", "--data", "d"]).await?;
     assert_eq!(added.code, Some(1));
     assert!(added.stderr.contains("bad.json:3:2: not valid JSON"), "{}", added.stderr);
-    assert!(added.stderr.contains("bare.yaml:3:7") && added.stderr.contains("quote"), "{}", added.stderr);
+    assert!(added.stderr.contains("bare.yaml:3:9") && added.stderr.contains("quote"), "{}", added.stderr);
     Ok(())
 }
 

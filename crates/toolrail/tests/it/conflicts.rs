@@ -53,7 +53,9 @@ async fn every_change_can_name_the_version_it_is_for() -> Result<()> {
         "CONFLICT",
         "removed by somebody",
     );
-    gateway.post_json("/admin/tools", &tool).await?;
+    let mut first = tool.clone();
+    first["description"] = "what it was first".into();
+    gateway.post_json("/admin/tools", &first).await?;
     assert_eq!(gateway.post_json("/admin/tools", &wrapped(1)).await?.status, 200);
 
     let old = [("if-match", "\"1\"")];

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use toolrail_testkit::{Gateway, RawConnection, Stdio, WebSocket};
 
-use crate::support::{BINARY, gateway, get_tool, register, run_in, send};
+use crate::support::{BINARY, gateway, get_tool, register, run_in, send, standard};
 
 /// Names that only a tool that is described may have.
 const NAMES: [&str; 4] = ["天气 查询/v2", "Ant Design__get docs", "search#2 & 50%", "..é?"];
@@ -13,10 +13,10 @@ async fn started() -> Result<Gateway> {
     gateway().discovery().start().await
 }
 
-/// What a tool answers over Streamable HTTP, without a revision.
+/// What a tool answers over Streamable HTTP.
 async fn tool(gateway: &Gateway, name: &str, arguments: Value) -> Result<Value> {
-    let reply = gateway.mcp("tools/call", json!({"name": name, "arguments": arguments})).await?;
-    Ok(reply.json()?["result"].clone())
+    let reply = standard(gateway, "tools/call", json!({"name": name, "arguments": arguments})).await?;
+    Ok(reply["result"].clone())
 }
 
 /// The JSON in the text of an answer (R59), which must be the only block and the structured content too.

@@ -19,8 +19,10 @@ pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::
             Ok(definitions) => found.extend(definitions),
             Err(fault) => {
                 let problem = definition_files::unreadable(&file, fault);
-                let place = place(&file, problem.spot.as_ref(), "");
-                unreadable.push(format!("{place}: {}", problem.message));
+                unreadable.push(match &problem.spot {
+                    Some(spot) => format!("{spot}: {}", problem.message),
+                    None => format!("{file} {}", problem.message),
+                });
             }
         }
     }
