@@ -261,7 +261,8 @@ impl Guarded {
             }
             Err(refusal) => return refused(refusal, request.uri().path()),
         };
-        share.scope(self.route(request, guest.address)).await
+        // Boxed, so that a connection that only waits does not keep the room for handling a request.
+        share.scope(Box::pin(self.route(request, guest.address))).await
     }
 
     async fn route(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {

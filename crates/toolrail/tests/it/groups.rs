@@ -58,8 +58,10 @@ fn request(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
+/// A request of a client that speaks standard MCP.
 async fn post(gateway: &Gateway, path: &str, method: &str, params: Value) -> Result<Value> {
-    send(gateway, &format!("POST {path}"), &[], &request(method, &params)).await?.json()
+    let headers = [("accept", "application/json, text/event-stream"), ("mcp-protocol-version", "2025-11-25")];
+    send(gateway, &format!("POST {path}"), &headers, &request(method, &params)).await?.json()
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use toolrail_testkit::{Gateway, WebSocket, wait_until};
+use toolrail_testkit::{Gateway, RawConnection, WebSocket, wait_until};
 
 use crate::support::{plain, register, started, weather};
 
@@ -146,8 +146,18 @@ async fn a_server_that_stops_lets_the_calls_under_way_finish() {
 #[tokio::test]
 async fn a_message_over_the_limit_closes_with_its_own_code() {
     let (gateway, _upstream) = started().await;
-    let mut socket = connect(&gateway).await;
-    // The server may stop reading before all of it is sent.
-    let _ = socket.send_text(&" ".repeat(4 * 1024 * 1024 + 1)).await;
-    assert_eq!(socket.closed().await.unwrap(), Some(1009));
+    let mut connection = RawConnection::open(gateway.url()).await.unwrap();
+    let upgrade = format!(
+        "GET /mcp/ws HTTP/1.1\r\nhost: {}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        connection.host()
+    );
+    connection.send(upgrade.as_bytes()).await.unwrap();
+    assert!(connection.head().await.unwrap().starts_with("http/1.1 101"));
+    // A masked text of which only the length is said: whoever sends all of it may hear of nothing but a broken pipe.
+    let mut head = vec![0x81, 0xff];
+    head.extend((4_u64 * 1024 * 1024 + 1).to_be_bytes());
+    head.extend([0; 4]);
+    connection.send(&head).await.unwrap();
+    let said = connection.rest().await.unwrap();
+    assert_eq!((said[0], &said[2..4]), (0x88, &1009_u16.to_be_bytes()[..]), "{said:?}");
 }

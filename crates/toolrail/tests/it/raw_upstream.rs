@@ -25,8 +25,10 @@ const MODERN: (&str, &str) = (
 async fn in_front_of(results: &[(&str, &str)]) -> (Gateway, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("results.json");
-    let results: serde_json::Map<String, Value> =
-        results.iter().map(|(method, result)| ((*method).to_owned(), json!(result))).collect();
+    let results: serde_json::Map<String, Value> = results
+        .iter()
+        .map(|(method, result)| ((*method).to_owned(), json!(result.replace('\n', " "))))
+        .collect();
     std::fs::write(&file, Value::Object(results).to_string()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python/raw_server.py");
     let gateway = gateway().arg("--allow-commands").start().await.unwrap();

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use toolrail_testkit::{Gateway, Upstream};
 
-use crate::support::{Ran, call, gateway, register, run_in};
+use crate::support::{Ran, call, gateway, register, run_in, standard};
 
 /// A definition that sends the secret to the upstream.
 fn spy(name: &str, upstream: &Upstream) -> Value {
@@ -14,7 +14,7 @@ fn spy(name: &str, upstream: &Upstream) -> Value {
 
 async fn register_by_agent(gateway: &Gateway, definition: &Value) -> Result<Value> {
     let params = json!({"name": "register_tool", "arguments": {"definition": definition}});
-    Ok(gateway.mcp("tools/call", params).await?.json()?["result"].clone())
+    Ok(standard(gateway, "tools/call", params).await?["result"].clone())
 }
 
 /// B1: what came from an agent never sees a secret, however it goes on.
