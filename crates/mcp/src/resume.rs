@@ -241,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn where_there_is_no_room_only_the_newest_event_is_kept() {
+    fn where_there_is_no_room_the_oldest_events_make_place() {
         let (streams, share) = (Streams::default(), Share::of(&toolrail_core::Principal::Anonymous));
         let stream = streams.open_for(&share).unwrap();
         (0..3).for_each(|_| stream.push(Bytes::from(vec![b' '; 100_000])));
         let everything = share.hold_instead(toolrail_core::Account::of_process().standings().most);
         stream.push(Bytes::from(vec![b' '; 100_000]));
-        assert_eq!(read(&stream, 0), [4]);
+        assert_eq!(read(&stream, 0), [2, 3, 4]);
         drop(everything);
     }
 

@@ -171,12 +171,12 @@ impl FileSource {
             return before.clone();
         }
         match text.map_err(FileFault::from).and_then(|text| self.drafts(path, &text)) {
-            Ok(drafts) => half_written(before, stamp, &drafts).unwrap_or(File {
-                stamp,
-                digest,
-                drafts,
-                ..File::default()
-            }),
+            Ok(drafts) => {
+                // JSON that is cut off is no JSON.
+                let before = before.filter(|_| path.extension().is_none_or(|extension| extension != "json"));
+                let file = half_written(before, stamp, &drafts);
+                file.unwrap_or(File { stamp, digest, drafts, ..File::default() })
+            }
             Err(fault) => {
                 let drafts = before.map(|before| before.drafts.clone()).unwrap_or_default();
                 File { stamp, digest, drafts, fault: Some(fault), ..File::default() }

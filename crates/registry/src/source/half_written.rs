@@ -56,7 +56,8 @@ fn name_of(draft: &Draft) -> Option<String> {
 fn is_beginning(now: &Value, before: &Value) -> bool {
     match (now, before) {
         _ if now == before => true,
-        (Value::Null, _) => true,
+        // So reads what is not there yet, and the beginning of many a word: `n`, `on`, `y`.
+        (Value::Null | Value::Bool(_), _) => true,
         (Value::String(now), Value::String(before)) => before.starts_with(now),
         // Cut off inside a key, or a word that means something.
         (Value::String(now), Value::Object(before)) => {
