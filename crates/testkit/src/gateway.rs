@@ -204,6 +204,17 @@ impl Gateway {
             .await
     }
 
+    /// The same, as a client of standard MCP sends it that has not asked for a session.
+    pub async fn standard_mcp(&self, method: &str, params: Value) -> Result<Reply> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let request = Request::post("/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-protocol-version", "2025-11-25");
+        self.request(request.body(Full::new(Bytes::from(body.to_string())))?).await
+    }
+
     /// Ends it without warning (SIGKILL), as a power cut would.
     pub async fn kill(&mut self) -> Result<()> {
         Ok(self.running.child.kill().await?)

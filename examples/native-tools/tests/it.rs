@@ -9,14 +9,8 @@ use toolrail_testkit::{Gateway, Stdio, wait_until};
 const BINARY: &str = env!("CARGO_BIN_EXE_my-tools");
 
 async fn call(gateway: &Gateway, name: &str, arguments: Value) -> Result<Value> {
-    // A modern client, which is told of failures in results.
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({"name": name, "arguments": arguments, "_meta": meta});
-    let reply = gateway.mcp("tools/call", params).await?.json()?;
+    let params = json!({"name": name, "arguments": arguments});
+    let reply = gateway.standard_mcp("tools/call", params).await?.json()?;
     Ok(reply["result"].clone())
 }
 

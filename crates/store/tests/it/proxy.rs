@@ -71,7 +71,9 @@ async fn copy(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, line: &watch::Sen
     let mut state = line.subscribe();
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
         let Ok(now) = state.wait_for(|line| *line != Line::Silent).await.map(|line| *line) else { return };
-        let commits = is_client && buffer[..length].windows(6).any(|part| part == b"COMMIT");
+        // At the end: a transaction that is READ COMMITTED begins with that word too.
+        let said = buffer[..length].strip_suffix(b"\0").unwrap_or(&buffer[..length]);
+        let commits = is_client && said.ends_with(b"COMMIT");
         if commits && now == Line::LosesCommits {
             return;
         }

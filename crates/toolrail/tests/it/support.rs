@@ -91,15 +91,9 @@ pub(crate) async fn register_all(gateway: &Gateway, definitions: &[Value]) -> Re
     Ok(())
 }
 
-/// One JSON-RPC request of a client that speaks standard MCP, of the generation with sessions.
+/// What a client of standard MCP is answered.
 pub(crate) async fn standard(gateway: &Gateway, method: &str, params: Value) -> Result<Value> {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    let headers = [
-        ("content-type", "application/json"),
-        ("accept", "application/json, text/event-stream"),
-        ("mcp-protocol-version", "2025-11-25"),
-    ];
-    send(gateway, "POST /mcp", &headers, &request).await?.json()
+    gateway.standard_mcp(method, params).await?.json()
 }
 
 pub(crate) async fn call(gateway: &Gateway, tool: &str, arguments: Value) -> Result<Reply> {
