@@ -102,12 +102,10 @@ pub fn curl_script(base: &str) -> String {
         let query = if route.query.is_empty() { String::new() } else { format!("?{}", route.query) };
         let body =
             body_of(route, base).map(|body| format!(" -H 'content-type: application/json' -d '{body}'"));
-        script.push_str(&format!(
-            "\n# {}\ncurl -sS --fail-with-body -X {} \"$BASE{path}{query}\"{}\necho\n",
-            route.about,
-            route.method,
-            body.unwrap_or_default()
-        ));
+        let Route { about, method, .. } = route;
+        let body = body.unwrap_or_default();
+        let curl = ["curl -sS --fail-with-body -X ", method, " \"$BASE", &path, &query, "\"", &body].concat();
+        script.extend(["\n# ", about, "\n", &curl, "\necho\n"]);
     }
     script
 }

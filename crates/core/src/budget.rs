@@ -74,15 +74,15 @@ mod tests {
     #[test]
     fn all_steps_can_be_taken_and_not_one_more() {
         for steps in [0, 1, SLICE, SLICE + 1, 10 * SLICE] {
-            let mut budget = Budget::new(steps, Duration::from_secs(60));
+            let mut budget = Budget::new(steps, Duration::from_mins(1));
             for _ in 0..steps {
                 assert_eq!(budget.spend(1), Ok(()));
             }
             assert_eq!(budget.spend(1), Err(Exhausted::Steps));
             assert_eq!(budget.spend(1), Err(Exhausted::Steps), "it stays spent");
         }
-        assert_eq!(Budget::new(10 * SLICE, Duration::from_secs(60)).spend(10 * SLICE), Ok(()));
-        assert_eq!(Budget::new(10 * SLICE, Duration::from_secs(60)).spend(u64::MAX), Err(Exhausted::Steps));
+        assert_eq!(Budget::new(10 * SLICE, Duration::from_mins(1)).spend(10 * SLICE), Ok(()));
+        assert_eq!(Budget::new(10 * SLICE, Duration::from_mins(1)).spend(u64::MAX), Err(Exhausted::Steps));
     }
 
     #[test]

@@ -84,13 +84,12 @@ impl Meter {
             Exhausted::Steps => Spent::Work,
             Exhausted::Time => Spent::Time,
         })?;
-        match self.until_glance.checked_sub(units) {
-            Some(left) => self.until_glance = left,
-            None => {
-                self.until_glance = GLANCE;
-                if self.stop.0.load(Ordering::Relaxed) {
-                    return Err(Spent::Time);
-                }
+        if let Some(left) = self.until_glance.checked_sub(units) {
+            self.until_glance = left;
+        } else {
+            self.until_glance = GLANCE;
+            if self.stop.0.load(Ordering::Relaxed) {
+                return Err(Spent::Time);
             }
         }
         Ok(())

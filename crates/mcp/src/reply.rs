@@ -277,7 +277,7 @@ impl Pieces {
         for piece in &mut self.pieces {
             if memchr::memchr2(b'\n', b'\r', piece).is_some() {
                 let flat = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
-                let line = Bytes::from_iter(piece.iter().map(flat));
+                let line = piece.iter().map(flat).collect::<Bytes>();
                 *piece = Share::current().hold_instead(line.len()).keep(line);
             }
         }

@@ -64,7 +64,7 @@ pub struct ForeignLimits {
 
 impl Default for ForeignLimits {
     fn default() -> Self {
-        Self { rows: 200_000, bytes: 512 * 1024 * 1024, time: Duration::from_secs(60) }
+        Self { rows: 200_000, bytes: 512 * 1024 * 1024, time: Duration::from_mins(1) }
     }
 }
 

@@ -142,7 +142,7 @@ impl DefinitionForm {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
                 let known = self.siblings(&error.schema_path().to_string());
                 for field in unexpected {
-                    problems.error(step(&pointer, field), self.unknown_field(&pointer, field, &known));
+                    problems.error(step(&pointer, field), Self::unknown_field(&pointer, field, &known));
                 }
             }
             ValidationErrorKind::Required { property } => {
@@ -169,7 +169,7 @@ impl DefinitionForm {
             .unwrap_or_default()
     }
 
-    fn unknown_field(&self, base: &str, field: &str, known: &[String]) -> String {
+    fn unknown_field(base: &str, field: &str, known: &[String]) -> String {
         let listed = NOT_YET.iter().any(|(place, fields)| *place == base && fields.contains(&field));
         if listed {
             return format!("{field:?} is not supported yet; remove it");

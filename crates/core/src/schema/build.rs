@@ -236,7 +236,9 @@ fn mark_loops(nodes: &mut [Node]) {
     }
     let mut backward: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
     for (from, targets) in edges.iter().enumerate() {
-        targets.iter().for_each(|to| backward[*to].push(from));
+        for to in targets {
+            backward[*to].push(from);
+        }
     }
     let (downstream, upstream) = (not_in_order(&edges, &backward), not_in_order(&backward, &edges));
     for (node, (down, up)) in nodes.iter_mut().zip(downstream.into_iter().zip(upstream)) {

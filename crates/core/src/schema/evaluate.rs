@@ -197,7 +197,7 @@ impl<'v> Run<'v> {
     }
 
     fn passes_condition(&mut self, condition: &Condition, value: &Value) -> Verdict {
-        let then = if self.fits(condition.condition, value)? { condition.then } else { condition.otherwise };
+        let then = if self.fits(condition.asked, value)? { condition.then } else { condition.otherwise };
         then.map_or(Ok(true), |node| self.fits(node, value))
     }
 

@@ -94,7 +94,7 @@ impl<'v> Explanation<'_, 'v> {
             (Check::Any(nodes), _) => self.explain_nearest(nodes, value),
             (Check::One(nodes), _) => self.explain_one(nodes, value),
             (Check::If(condition), _) => {
-                let fits = self.run.fits(condition.condition, value)?;
+                let fits = self.run.fits(condition.asked, value)?;
                 let branch = if fits { condition.then } else { condition.otherwise };
                 self.explain_each(branch.as_slice(), value)
             }

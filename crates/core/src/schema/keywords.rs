@@ -76,7 +76,7 @@ impl<'s> Builder<'s> {
         checks.extend(self.one(schema, "not", spot)?.map(Check::Not));
         if let Some(condition) = self.one(schema, "if", spot)? {
             let (then, otherwise) = (self.one(schema, "then", spot)?, self.one(schema, "else", spot)?);
-            checks.push(Check::If(Box::new(Condition { condition, then, otherwise })));
+            checks.push(Check::If(Box::new(Condition { asked: condition, then, otherwise })));
         }
         self.add_dependencies(schema, spot, checks)?;
         if self.dialect == Dialect::Current {

@@ -125,9 +125,9 @@ impl<'v> Run<'v> {
         value: &'m Value,
         marks: &mut Marks<'m>,
     ) -> Marked {
-        let fits = self.fits(condition.condition, value)?;
+        let fits = self.fits(condition.asked, value)?;
         let branches =
-            if fits { [Some(condition.condition), condition.then] } else { [None, condition.otherwise] };
+            if fits { [Some(condition.asked), condition.then] } else { [None, condition.otherwise] };
         for node in branches.into_iter().flatten() {
             self.mark(node, Asking::Another, value, marks)?;
         }

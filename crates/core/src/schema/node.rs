@@ -11,6 +11,9 @@ use super::pattern::Pattern;
 /// A part of a schema, by its place in the list.
 pub(super) type NodeId = u32;
 
+/// Names of properties.
+pub(super) type Names = Box<[Box<str>]>;
+
 /// One part of a schema: everything that it asks of a value, the cheap things first.
 #[derive(Debug, Default)]
 pub(super) struct Node {
@@ -37,9 +40,9 @@ pub(super) enum Check {
     MaxItems(u64),
     MinProperties(u64),
     MaxProperties(u64),
-    Required(Box<[Box<str>]>),
+    Required(Names),
     /// Names that are required where another one is there.
-    DependentRequired(Box<[(Box<str>, Box<[Box<str>]>)]>),
+    DependentRequired(Box<[(Box<str>, Names)]>),
     Pattern(Arc<Pattern>),
     /// A format or an encoding, which jsonschema knows.
     Known(Arc<Known>),
@@ -130,7 +133,7 @@ pub(super) struct Contains {
 /// `if`, `then`, `else`.
 #[derive(Debug)]
 pub(super) struct Condition {
-    pub(super) condition: NodeId,
+    pub(super) asked: NodeId,
     pub(super) then: Option<NodeId>,
     pub(super) otherwise: Option<NodeId>,
 }
@@ -219,8 +222,8 @@ impl Check {
             }
             Self::Not(node) | Self::Reference(node) => visit(node, Yes),
             Self::If(condition) => {
-                let Condition { condition, then, otherwise } = &mut **condition;
-                std::iter::once(condition).chain(then).chain(otherwise).for_each(|node| visit(node, Yes));
+                let Condition { asked, then, otherwise } = &mut **condition;
+                std::iter::once(asked).chain(then).chain(otherwise).for_each(|node| visit(node, Yes));
             }
             _ => {}
         }

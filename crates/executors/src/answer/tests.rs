@@ -549,7 +549,7 @@ fn a_mapping_that_would_take_long_ends_before_it_does() {
     let allowance = Allowance { work: 5_000_000, bytes: 32 << 20 };
     let rows = format!("[{}0]", "{\"a\":\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaab\"},".repeat(2_000));
     let numbers = format!("[{}0]", "0,1,".repeat(30_000));
-    let many = format!("[{}]", vec![numbers.as_str(); 8].join(","));
+    let many = format!("[{}]", [numbers.as_str(); 8].join(","));
     for (mapping, answer) in [
         (template("{% for a in result %}{{ (result + result)|unique|length }}{% endfor %}"), rows.clone()),
         (template("{% for a in result %}{% if result == result %}{% endif %}{% endfor %}"), rows.clone()),

@@ -53,9 +53,9 @@ impl Program {
     }
 
     /// The text that it makes of the variables.
-    pub(crate) fn render<'d>(
+    pub(crate) fn render(
         &self,
-        variables: Vec<(&str, Value<'d>)>,
+        variables: Vec<(&str, Value<'_>)>,
         steps: u64,
         most: usize,
         meter: &mut Meter,

@@ -22,8 +22,7 @@ pub(super) fn compute<'d>(
     meter: &mut Meter,
 ) -> Evaluated<Value<'d>> {
     match (operator, left, right) {
-        (Operator::Join, ..) => join(left, right, meter),
-        (Operator::Add, Value::Text(_), Value::Text(_)) => join(left, right, meter),
+        (Operator::Join, ..) | (Operator::Add, Value::Text(_), Value::Text(_)) => join(left, right, meter),
         (Operator::Add, Value::List(first), Value::List(second)) => {
             pay_for_list(first.len() + second.len(), meter)?;
             let mut items = first.to_vec(meter)?;

@@ -233,7 +233,7 @@ impl<'d> Value<'d> {
             Self::Bool(bool) => out.extend_from_slice(bool.to_string().as_bytes()),
             Self::Int(number) => out.extend_from_slice(number.to_string().as_bytes()),
             Self::Float(number) => {
-                out.extend_from_slice(serde_json::Value::from(*number).to_string().as_bytes())
+                out.extend_from_slice(serde_json::Value::from(*number).to_string().as_bytes());
             }
             Self::Text(text) => {
                 pay_for_text(text.as_str().len(), meter)?;

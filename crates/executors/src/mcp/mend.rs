@@ -205,7 +205,9 @@ impl Mending<'_> {
         for argument in &mut arguments {
             let mut wrong = Vec::new();
             trim(argument, ARGUMENT, "arguments/", &mut wrong);
-            wrong.into_iter().for_each(|wrong| self.note_wrong(&wrong));
+            for wrong in wrong {
+                self.note_wrong(&wrong);
+            }
         }
         self.set("arguments", Value::Array(arguments));
     }
@@ -214,7 +216,9 @@ impl Mending<'_> {
     fn fields(&mut self, fields: &[Field]) {
         let mut wrong = Vec::new();
         trim(self.entry, fields, "", &mut wrong);
-        wrong.into_iter().for_each(|wrong| self.note_wrong(&wrong));
+        for wrong in wrong {
+            self.note_wrong(&wrong);
+        }
     }
 
     fn note_wrong(&mut self, field: &str) {

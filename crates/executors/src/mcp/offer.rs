@@ -71,14 +71,14 @@ impl Building<'_> {
 
     fn resource(&mut self, raw: &RawValue) {
         let Some(read) = self.read(Sort::Resource, raw) else { return };
-        let (key, entry) = read.as_it_is();
+        let (key, entry) = read.unchanged();
         let executor = self.remote(Thing::Resource);
         self.offer.resources.push(Offered { key, entry, executor });
     }
 
     fn template(&mut self, raw: &RawValue) {
         let Some(read) = self.read(Sort::Template, raw) else { return };
-        let (key, entry) = read.as_it_is();
+        let (key, entry) = read.unchanged();
         let executor = self.remote(Thing::Template { template: key.clone() });
         self.offer.templates.push(Offered { key, entry, executor });
     }
@@ -113,7 +113,7 @@ impl Building<'_> {
 
 impl Read<'_> {
     /// Its key, and the entry as clients get it.
-    fn as_it_is(self) -> (String, ListEntry) {
+    fn unchanged(self) -> (String, ListEntry) {
         let written = self.raw.and_then(|raw| ListEntry::parse(raw.get()).ok());
         (self.key, written.unwrap_or_else(|| self.value.into()))
     }

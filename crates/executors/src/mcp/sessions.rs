@@ -181,7 +181,9 @@ impl Sessions {
 
     fn remove(&self, is_meant: impl Fn(&Key, &Slot) -> bool) {
         let removed: Vec<_> = self.lock().by_key.extract_if(|key, slot| is_meant(key, slot)).collect();
-        removed.iter().for_each(|_| self.room.notify_one());
+        for _ in &removed {
+            self.room.notify_one();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {

@@ -135,14 +135,13 @@ pub(crate) fn input_required(needed: &InputRequired, finish: Finish<'_>) -> Repl
 
 /// The content blocks of a result, as JSON.
 pub(crate) fn blocks_of(result: &ToolResult) -> Value {
-    let written = match &result.payload {
-        Payload::Whole(json) => json.to_value(),
-        _ => {
-            let mut out = vec![b'['];
-            write_blocks(&mut out, &result.payload);
-            out.push(b']');
-            return serde_json::from_slice(&out).unwrap_or_default();
-        }
+    let written = if let Payload::Whole(json) = &result.payload {
+        json.to_value()
+    } else {
+        let mut out = vec![b'['];
+        write_blocks(&mut out, &result.payload);
+        out.push(b']');
+        return serde_json::from_slice(&out).unwrap_or_default();
     };
     written.get("content").cloned().unwrap_or_default()
 }

@@ -36,7 +36,7 @@ use verdict::{Asked, Verdict, is_header_mismatch, is_starting, no_such_group, re
 /// How long the bridge waits before it comes back to a stream that ended, or to a gateway that starts.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long a gateway may take to start.
-const STARTS_WITHIN: Duration = Duration::from_secs(60);
+const STARTS_WITHIN: Duration = Duration::from_mins(1);
 /// How often a stream that ends without an answer is come back to.
 const MOST_RETURNS: usize = 600;
 
@@ -250,11 +250,11 @@ impl<'a> Bridge<'a> {
             }
             Verdict::Beside => self.pass(data).await,
             Verdict::Answer(_) => {
-                tracing::warn!("the gateway answered a request twice; the second answer is left out")
+                tracing::warn!("the gateway answered a request twice; the second answer is left out");
             }
             Verdict::OfAnother => tracing::warn!("the gateway answered what was not asked; it is left out"),
             Verdict::Useless => {
-                tracing::warn!("the gateway sent an event that is no message; it is left out")
+                tracing::warn!("the gateway sent an event that is no message; it is left out");
             }
         }
         false

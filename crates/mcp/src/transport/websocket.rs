@@ -69,10 +69,7 @@ async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocke
                     Some(Ok(Frame::Text(text))) => connection.take(Bytes::from(text)),
                     Some(Ok(Frame::Binary(bytes))) => connection.take(bytes),
                     // Its answer waits to be sent: nothing more is read before it is, or answers would pile up.
-                    Some(Ok(Frame::Ping(_))) => match within(WRITE_DEADLINE, sink.flush()).await {
-                        true => None,
-                        false => return,
-                    },
+                    Some(Ok(Frame::Ping(_))) => if within(WRITE_DEADLINE, sink.flush()).await { None } else { return },
                     Some(Ok(Frame::Pong(_))) => None,
                     // Dropping the connection cancels its calls.
                     Some(Ok(Frame::Close(_))) => return answer_goodbye(connection, sink).await,

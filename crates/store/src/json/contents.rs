@@ -50,7 +50,7 @@ fn switched_on() -> bool {
 
 impl Tool {
     fn new(tenant: Option<String>, name: String, enabled: bool, text: String) -> Self {
-        match serde_json::from_str::<Value>(&text).ok().filter(|value| value.to_string() == text) {
+        match serde_json::from_str::<Value>(&text).ok().filter(|value| *value == text) {
             Some(config) => Self { name, tenant, enabled, config: Some(config), config_text: None },
             None => Self { name, tenant, enabled, config: None, config_text: Some(text) },
         }

@@ -117,7 +117,8 @@ pub(super) async fn write(connection: &mut SqliteConnection, text: &mut String) 
             sqlx::query_scalar(AssertSqlSafe(table.write())).fetch_all(&mut *connection).await?;
         let rows: Vec<String> = rows.into_iter().map(|row| format!("\n      {row}")).collect();
         let end = if rows.is_empty() { "" } else { "\n    " };
-        text.push_str(&format!("{separator}\n    \"{}\": [{}{end}]", table.name, rows.join(",")));
+        let rows = rows.join(",");
+        text.extend([separator, "\n    \"", table.name, "\": [", &rows, end, "]"]);
         separator = ",";
     }
     Ok(())

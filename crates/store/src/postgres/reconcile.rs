@@ -21,7 +21,7 @@ const AT_ONCE: i64 = 2_000;
 const LOOK: Duration = Duration::from_secs(26);
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '25s'";
 /// How long one transaction may take.
-const ENTERING: Duration = Duration::from_secs(60);
+const ENTERING: Duration = Duration::from_mins(1);
 
 /// How many changes were entered.
 pub(super) async fn reconcile(pool: &PgPool, server: &Server, store: &str) -> Result<u64, Fault> {

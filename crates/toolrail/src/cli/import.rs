@@ -73,7 +73,7 @@ fn for_people(args: &ImportArgs, sources: &[Origin], done: &Transferred) {
         print::line(plan_view::counts(done, Tense::Past));
     }
     if let Some(failure) = &done.failure {
-        print::told(print::Tone::Error, failure.to_string());
+        print::told(print::Tone::Error, failure);
     }
 }
 

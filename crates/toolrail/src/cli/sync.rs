@@ -62,7 +62,7 @@ pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
         plan_view::refusals(&done.refused);
         print::line(plan_view::counts(&done, extent));
         if let Some(failure) = &done.failure {
-            print::told(print::Tone::Error, failure.to_string());
+            print::told(print::Tone::Error, failure);
         }
     }
     let failed = done.failure.is_some() || done.has_refusals();

@@ -64,7 +64,7 @@ async fn costs_of(case: &Case, upstream: &Upstream) -> Vec<(&'static str, Cost)>
     if let Some(tool) = snapshot.find("t") {
         let arguments = to_raw_value(&case.arguments).unwrap();
         let call = tool.call(Some(&*arguments), &Principal::Anonymous, &Mute);
-        let (_, calling) = measured(tokio::time::timeout(Duration::from_secs(60), call)).await;
+        let (_, calling) = measured(tokio::time::timeout(Duration::from_mins(1), call)).await;
         costs.push(("calling", calling));
     }
     costs

@@ -41,7 +41,7 @@ async fn a_full_disk_is_told_and_writing_works_again_once_there_is_room() {
     let told = status().await;
     assert_eq!((&told["status"], &told["store"]["writable"]), (&json!("degraded"), &json!(false)), "{told}");
     assert!(told["store"]["unwritableSince"].as_str().unwrap().ends_with('Z'), "{told}");
-    let problems = gateway.get("/admin/problems").await.unwrap().text().to_owned();
+    let problems = gateway.get("/admin/problems").await.unwrap().text().clone();
     assert!(problems.contains("cannot be written"), "{problems}");
     assert_eq!(listed(&gateway).await.unwrap(), ["one"], "what is there is served");
 

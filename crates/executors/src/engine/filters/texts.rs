@@ -88,22 +88,19 @@ pub(super) fn split<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, '
         parts.push(Value::from(part.to_owned()));
         Ok::<_, Fault>(())
     };
-    match separator {
-        Some(separator) => {
-            for part in text.splitn(most, separator.as_str()) {
-                add(part, meter)?;
-            }
+    if let Some(separator) = separator {
+        for part in text.splitn(most, separator.as_str()) {
+            add(part, meter)?;
         }
-        None => {
-            let mut rest = text.trim();
-            for _ in 1..most {
-                let Some((part, after)) = rest.split_once(char::is_whitespace) else { break };
-                add(part, meter)?;
-                rest = after.trim_start();
-            }
-            if !rest.is_empty() {
-                add(rest, meter)?;
-            }
+    } else {
+        let mut rest = text.trim();
+        for _ in 1..most {
+            let Some((part, after)) = rest.split_once(char::is_whitespace) else { break };
+            add(part, meter)?;
+            rest = after.trim_start();
+        }
+        if !rest.is_empty() {
+            add(rest, meter)?;
         }
     }
     Ok(Value::list(parts))

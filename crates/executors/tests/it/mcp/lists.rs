@@ -95,7 +95,7 @@ async fn a_watched_resource_is_followed_while_it_is_watched() {
                 eventually(|| !wanted(&last())).await;
             }
             Eras::Legacy | Eras::Both => {
-                eventually(|| !http.script.of("resources/unsubscribe").is_empty()).await
+                eventually(|| !http.script.of("resources/unsubscribe").is_empty()).await;
             }
         }
     }

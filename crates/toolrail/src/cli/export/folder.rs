@@ -225,8 +225,8 @@ fn replace_all(files: &[(PathBuf, &String)]) -> anyhow::Result<()> {
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..WRITERS.min(files.len())).map(|_| scope.spawn(work)).collect();
-        let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let mut joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
 }
 
