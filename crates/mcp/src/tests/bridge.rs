@@ -75,7 +75,7 @@ impl Remote for Scripted {
 /// What the client hears after those lines, and what the remote was sent.
 async fn heard(lines: &[Value], scenes: Vec<Scene>) -> (Vec<Value>, Scripted) {
     let remote = Scripted { replies: Mutex::new(scenes.into()), ..Scripted::default() };
-    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let input = lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n";
     let mut output = Vec::new();
     bridge(&remote, input.as_bytes(), &mut output).await.unwrap();
     let output = String::from_utf8(output).unwrap();
@@ -162,7 +162,7 @@ async fn a_stream_that_breaks_is_come_back_to_where_it_says_how() {
     let breaks = Scene::Breaks(200, EVENTS, "id: 5-1-1\ndata:\n\n".into());
     let (said, remote) = heard(&[ping(7)], vec![breaks.clone(), Scene::Refused, rest]).await;
     assert_eq!(said, [answer]);
-    let sent = remote.sent.lock().unwrap();
+    let sent = remote.sent.lock().unwrap().clone();
     assert_eq!((&sent[1].0, &sent[2].1["last-event-id"]), (&Method::GET, &"5-1-1".parse().unwrap()));
     let (said, _) = heard(&[ping(7)], vec![breaks, Scene::Says(404, JSON, "{}".into())]).await;
     assert!(said[0]["error"]["message"].as_str().unwrap().contains("lost the call"), "{said:?}");

@@ -178,7 +178,7 @@ fn expression() -> impl Strategy<Value = String> {
         "default('x')",
     ]);
     (start, vec(filter, 0..4)).prop_map(|(start, filters)| {
-        let filters: String = filters.iter().map(|filter| format!("|{filter}")).collect();
+        let filters: String = filters.iter().flat_map(|filter| ["|", filter]).collect();
         format!("{{{{ ({start}){filters} }}}}")
     })
 }
