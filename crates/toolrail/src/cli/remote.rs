@@ -125,7 +125,12 @@ impl Remote {
 /// have written so.
 fn with_scheme(url: &str) -> String {
     let starts_like_host = url.starts_with(|first: char| first.is_alphanumeric() || first == '[');
-    if url.contains("://") || !starts_like_host { url.to_owned() } else { format!("http://{url}") }
+    let has_place = url.contains(['.', ':']) || url.starts_with("localhost");
+    if url.contains("://") || !starts_like_host || !has_place {
+        url.to_owned()
+    } else {
+        format!("http://{url}")
+    }
 }
 
 /// The URL without whatever may be a user and a password, even where it is written wrongly.

@@ -216,8 +216,8 @@ async fn r27_a_batch_is_all_or_nothing_unless_each_counts_on_its_own() -> Result
     let each = gateway.post_json("/admin/tools/batch", &json!({"tools": items, "mode": "each"})).await?;
     let body = each.json()?;
     assert_eq!((each.status, &body["ok"]), (200, &json!(true)));
-    assert_eq!(statuses(&body), ["created", "refused", "updated", "refused", "refused"]);
-    assert_eq!((&body["added"], &body["updated"], &body["refused"]), (&json!(1), &json!(1), &json!(3)));
+    assert_eq!(statuses(&body), ["created", "refused", "unchanged", "refused", "refused"]);
+    assert_eq!((&body["added"], &body["unchanged"], &body["refused"]), (&json!(1), &json!(1), &json!(3)));
     assert_eq!(body["results"][4]["problems"][0]["pointer"], "/tools/4");
     assert_eq!(listed(&gateway).await?, ["known", "new"]);
     Ok(())

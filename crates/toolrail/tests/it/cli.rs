@@ -200,7 +200,7 @@ async fn problems_tells_what_is_wrong_with_files_and_definitions() -> Result<()>
     for part in ["error     -     broken.json:2:", "error     bad   bad.yaml:2:14 /http/urll "] {
         assert!(shown.stdout.contains(part), "{part:?} is not in {}", shown.stdout);
     }
-    let body = parsed(&tools(&gateway, &["problems", "--json"]).await?);
+    let body: Value = serde_json::from_str(&tools(&gateway, &["problems", "--json"]).await?.stdout)?;
     assert!(body["problems"].as_array().is_some_and(|problems| problems.len() > 2), "{body:#}");
     let command = format!("tools problems --url {}` shows them", gateway.url());
     let banner = gateway.banner().await?;
