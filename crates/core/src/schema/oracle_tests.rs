@@ -2,6 +2,7 @@
 
 use jsonschema::Draft;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use serde_json::json;
 
 use super::*;
@@ -146,7 +147,8 @@ fn schema() -> impl Strategy<Value = Value> {
                     resource.insert("$id".into(), json!("urn:inner"));
                     resource.insert(
                         "$defs".into(),
-                        json!({"x": y, "z": {"$dynamicAnchor": "z", "type": "string"}, "y": {}}),
+                        // No second `z`: jsonschema does not look for it in the schemas around.
+                        json!({"x": y, "z": {"$anchor": "z", "type": "string"}, "y": {}}),
                     );
                     members.insert("then".into(), Value::Object(resource));
                     members.insert("if".into(), json!(true));
@@ -168,7 +170,7 @@ fn draft_of(schema: &Value) -> Draft {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_global_rejects: 1_000_000, failure_persistence: None, ..ProptestConfig::with_cases(cases()) })]
+    #![proptest_config(ProptestConfig { max_global_rejects: 1_000_000, failure_persistence: None, rng_seed: seed(), ..ProptestConfig::with_cases(cases()) })]
 
     #[test]
     fn our_verdict_is_that_of_jsonschema(schema in schema(), values in prop::collection::vec(value(), 12)) {
@@ -205,4 +207,9 @@ proptest! {
 
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(60)
+}
+
+/// The same cases in every run of the tests, and others where more are asked for.
+fn seed() -> RngSeed {
+    if std::env::var_os("PROPTEST_CASES").is_some() { RngSeed::Random } else { RngSeed::Fixed(11) }
 }

@@ -9,6 +9,9 @@ use crate::support::{BINARY, gateway, get_tool, register, run_in, send, standard
 /// Names that only a tool that is described may have.
 const NAMES: [&str; 4] = ["天气 查询/v2", "Ant Design__get docs", "search#2 & 50%", "..é?"];
 
+/// What makes a request one of standard MCP.
+const STANDARD: (&str, &str) = ("mcp-protocol-version", "2025-11-25");
+
 async fn started() -> Result<Gateway> {
     gateway().discovery().start().await
 }
@@ -247,7 +250,8 @@ async fn a_tool_that_is_switched_off_is_said_to_be() -> Result<()> {
         let params = json!({"name": name, "arguments": arguments});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         let told = async |tenant: &str| -> Result<String> {
-            let reply = send(&gateway, "POST /mcp", &[("toolrail-tenant", tenant)], &body).await?.json()?;
+            let headers = [("toolrail-tenant", tenant), STANDARD];
+            let reply = send(&gateway, "POST /mcp", &headers, &body).await?.json()?;
             Ok(failure(&reply["result"]).to_owned())
         };
         assert!(told("acme").await?.contains("the tool \"own\" is switched off"), "{}", told("acme").await?);
@@ -289,7 +293,7 @@ async fn a_tenant_registers_for_itself_and_cannot_hide_what_is_shared() -> Resul
     answer(&describe(&gateway, "shared", "for all").await?);
     let call = async |tenant: &str, name: &str, arguments: Value| -> Result<Value> {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
-        let reply = send(&gateway, "POST /mcp", &[("toolrail-tenant", tenant)], &body).await?;
+        let reply = send(&gateway, "POST /mcp", &[("toolrail-tenant", tenant), STANDARD], &body).await?;
         Ok(reply.json()?["result"].clone())
     };
     answer(&call("acme", "register_tool", json!({"name": "own", "description": "of acme"})).await?);
@@ -315,7 +319,7 @@ async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
     let page = ("origin", "http://localhost:3000");
     let change = json!({"name": "register_tool", "arguments": {"name": "two", "description": "d"}});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": change});
-    let reply = send(&gateway, "POST /mcp", &[page], &body).await?.json()?;
+    let reply = send(&gateway, "POST /mcp", &[page, STANDARD], &body).await?.json()?;
     assert!(failure(&reply["result"]).contains("--allow-origin"), "{reply}");
     let inner = json!({"name": "call_tool", "arguments": {"name": "unregister_tool", "arguments": {"tool_name": "ledger"}}});
     let rest = send(&gateway, "POST /mcp/tools/call", &[page], &inner).await?;
@@ -323,7 +327,8 @@ async fn pages_from_elsewhere_register_and_remove_nothing() -> Result<()> {
     let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
     let mut socket = WebSocket::connect(&url, &[page]).await?;
     let refused = socket.call("tools/call", change).await?;
-    assert!(failure(&refused["result"]).contains("--allow-origin"), "{refused}");
+    let told = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("--allow-origin"), "{refused}");
     let found =
         socket.call("tools/call", json!({"name": "search_tools", "arguments": {"query": "ledger"}})).await?;
     assert_eq!(answer(&found["result"])[0]["tool_name"], "ledger");

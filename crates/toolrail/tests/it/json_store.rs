@@ -19,8 +19,11 @@ async fn definitions_live_in_one_readable_file_that_may_be_edited() {
     assert!(second.stderr.contains("another gateway uses it"), "{}", second.stderr);
     let mut written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     written["tools"][0]["enabled"] = json!(false);
-    std::fs::write(&file, written.to_string()).unwrap();
-    let soon = Duration::from_secs(10);
+    // As editors save, so that nothing of it is lost to a write of the gateway's.
+    let draft = folder.path().join("draft");
+    std::fs::write(&draft, written.to_string()).unwrap();
+    std::fs::rename(&draft, &file).unwrap();
+    let soon = Duration::from_secs(30);
     wait_until("the edit", soon, async || (listed(&gateway).await.ok()? == ["two"]).then_some(()))
         .await
         .unwrap();
