@@ -50,7 +50,11 @@ fn switched_on() -> bool {
 
 impl Tool {
     fn new(tenant: Option<String>, name: String, enabled: bool, text: String) -> Self {
-        match serde_json::from_str::<Value>(&text).ok().filter(|value| *value == text) {
+        let is_spelled_so = |value: &Value| {
+            let spelled = value.to_string();
+            spelled == text
+        };
+        match serde_json::from_str::<Value>(&text).ok().filter(is_spelled_so) {
             Some(config) => Self { name, tenant, enabled, config: Some(config), config_text: None },
             None => Self { name, tenant, enabled, config: None, config_text: Some(text) },
         }
