@@ -68,13 +68,20 @@ async fn only_progress_of_the_call_itself_gives_it_more_time() {
     assert!(client.progress.lock().unwrap().is_empty());
 }
 
+/// A busy machine may hold a single report back for longer than the call waits for one; a longer wait then tells.
 #[tokio::test]
 async fn progress_without_end_does_not_give_a_call_time_without_end() {
-    let client = Client::default();
-    let late = call_by(&client, &json!({"timeoutMs": 300}), |message: &Value| progress(message, None)).await;
-    assert_eq!(late.code.word(), "TIMEOUT", "{late}");
-    assert!(late.message.contains("within 3000 ms"), "{late}");
-    assert!(client.progress.lock().unwrap().len() > 10);
+    for wait in [300, 1000, 3000] {
+        let client = Client::default();
+        let settings = json!({"timeoutMs": wait});
+        let late = call_by(&client, &settings, |message: &Value| progress(message, None)).await;
+        assert_eq!(late.code.word(), "TIMEOUT", "{late}");
+        if late.message.contains(&format!("within {} ms", 10 * wait)) {
+            assert!(client.progress.lock().unwrap().len() > 10);
+            return;
+        }
+    }
+    panic!("no call was ended by the limit of all its time");
 }
 
 #[tokio::test]
