@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{Block, CallError, Caller, InputRequired, Json};
+use crate::{Block, CallError, Caller, InputRequired, Json, Kept};
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -119,9 +119,15 @@ pub trait Executor: Send + Sync {
         Ok(Completion::default())
     }
 
-    /// Follows the changes of a resource as long as what comes back lives; nothing where changes are seen anyway or never.
-    fn watch(&self, _uri: &str) -> Option<Box<dyn std::any::Any + Send + Sync>> {
-        None
+    /// Follows the changes of a resource on behalf of a client as long as what comes back lives; nothing where changes are
+    /// seen anyway or never.
+    async fn watch(
+        &self,
+        _uri: &str,
+        _principal: &Principal,
+        _caller: &dyn Caller,
+    ) -> Result<Option<Kept>, CallError> {
+        Ok(None)
     }
 }
 

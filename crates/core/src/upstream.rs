@@ -73,8 +73,14 @@ pub struct TaskRequest<'a> {
 pub enum Changed {
     /// The offer, or the failure.
     Offer,
-    /// The content of the resource with that URI.
-    Resource(String),
+    /// The content of a resource.
+    Resource {
+        /// Its URI.
+        uri: String,
+        /// The conversation of a client in which it has changed (see [`crate::Caller::conversation`]); none if it has for
+        /// everybody.
+        conversation: Option<String>,
+    },
 }
 
 /// What is offered at one moment. Entries are as the lists of MCP show them, under the names that clients see.

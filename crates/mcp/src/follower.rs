@@ -14,6 +14,7 @@ use toolrail_core::Principal;
 use toolrail_registry::{Endpoint, Lists, Registry, Snapshot, Updated};
 
 use crate::caller::notification;
+use crate::conversation;
 use crate::live::Live;
 
 /// How long changes are gathered after one has been told.
@@ -25,6 +26,8 @@ pub(crate) struct Wanted {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) watched: Watched,
+    /// The client's conversation, which alone may concern it.
+    pub(crate) conversation: Option<String>,
     /// The subscription that notifications name (2026-07-28).
     pub(crate) subscription: Option<Box<RawValue>>,
 }
@@ -39,9 +42,10 @@ pub(crate) enum Watched {
 
 impl Wanted {
     /// What every legacy session hears of.
-    pub(crate) fn by_session(live: &Arc<Live>) -> Self {
+    pub(crate) fn by_session(live: &Arc<Live>, replica: u32) -> Self {
         let watched = Watched::Session(Arc::clone(live));
-        Self { tools: true, prompts: true, resources: true, watched, subscription: None }
+        let conversation = Some(conversation::of_session(live, replica));
+        Self { tools: true, prompts: true, resources: true, watched, conversation, subscription: None }
     }
 
     fn params(&self) -> Value {
@@ -63,11 +67,15 @@ impl Wanted {
         notification(method, &params)
     }
 
-    fn watches(&self, uri: &str) -> bool {
-        match &self.watched {
-            Watched::Session(live) => live.watches(uri),
-            Watched::These(uris) => uris.iter().any(|known| known == uri),
-        }
+    /// Whether that update is of a resource that is watched, and not in somebody else's conversation.
+    fn concerns(&self, updated: &Updated) -> bool {
+        let is_own =
+            updated.conversation.as_deref().is_none_or(|of| self.conversation.as_deref() == Some(of));
+        is_own
+            && match &self.watched {
+                Watched::Session(live) => live.watches(&updated.uri),
+                Watched::These(uris) => uris.iter().any(|known| **known == *updated.uri),
+            }
     }
 
     fn watched(&self) -> Vec<String> {
@@ -195,9 +203,7 @@ impl Follower {
 
     fn note_update(&mut self, updated: Result<Updated, RecvError>) {
         let uris = match updated {
-            Ok(updated)
-                if self.wanted.watches(&updated.uri) && self.view.snapshot().shows_update(&updated) =>
-            {
+            Ok(updated) if self.wanted.concerns(&updated) && self.view.snapshot().shows_update(&updated) => {
                 vec![updated.uri.to_string()]
             }
             Ok(_) => Vec::new(),

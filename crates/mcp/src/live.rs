@@ -2,7 +2,6 @@
 //! resumable streams, watched resources, the log level. Another replica starts with none of it; what it is told that concerns
 //! this one, it passes on (`relay`).
 
-use std::any::Any;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +15,8 @@ use crate::asks::Asks;
 use crate::resume::Streams;
 use crate::session::now;
 
-/// What keeps an upstream resource watched.
-type Watch = Option<Box<dyn Any + Send + Sync>>;
+/// What keeps upstream resources watched; none while that is being asked for.
+type Watch = Option<Vec<Kept>>;
 
 /// The most resources one session may watch.
 const MOST_WATCHED: usize = 1_000;
@@ -97,18 +96,31 @@ impl Live {
     }
 
     /// Watches a resource; false if it watches too many already.
-    pub(crate) fn watch(&self, uri: &str, watch: impl FnOnce() -> Watch) -> bool {
+    pub(crate) fn watch(&self, uri: &str) -> bool {
         let mut watched = lock(&self.watched);
         if watched.len() >= MOST_WATCHED && !watched.contains_key(uri) {
             return false;
         }
-        watched.entry(uri.to_owned()).or_insert_with(watch);
+        watched.entry(uri.to_owned()).or_default();
         true
+    }
+
+    /// Whether a resource is kept watched where it comes from.
+    pub(crate) fn keeps_watch(&self, uri: &str) -> bool {
+        lock(&self.watched).get(uri).is_some_and(Option::is_some)
+    }
+
+    /// Holds what keeps a resource watched, as long as it is.
+    pub(crate) fn keep_watch(&self, uri: &str, watches: Vec<Kept>) {
+        // What was there goes outside of the lock.
+        let before = lock(&self.watched).get_mut(uri).map(|watch| watch.replace(watches));
+        drop(before);
     }
 
     /// Watches a resource no more.
     pub(crate) fn unwatch(&self, uri: &str) {
-        lock(&self.watched).remove(uri);
+        let watch = lock(&self.watched).remove(uri);
+        drop(watch);
     }
 
     /// Whether a resource is watched.

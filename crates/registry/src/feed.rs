@@ -24,6 +24,8 @@ pub struct Updated {
     pub uri: Arc<str>,
     /// The definition whose resource it is: others may have the URI too, in the eyes of other tenants.
     pub(crate) of: Option<EntryKey>,
+    /// The conversation in which alone it changed.
+    pub conversation: Option<Arc<str>>,
 }
 
 /// Tells what changed. Whoever is slow sees the newest state of the lists, never a queue of old ones.
@@ -64,12 +66,12 @@ impl Feed {
 
     /// Tells that the content of a resource changed that has no definition, or is everybody's.
     pub fn resource_changed(&self, uri: &str) {
-        self.resource_of_changed(uri, None);
+        self.tell(Updated { uri: uri.into(), of: None, conversation: None });
     }
 
-    /// Tells that the content of a definition's resource changed.
-    pub(crate) fn resource_of_changed(&self, uri: &str, of: Option<EntryKey>) {
+    /// Tells that the content of a resource changed.
+    pub(crate) fn tell(&self, updated: Updated) {
         // Nobody listening is no fault.
-        let _ = self.resources.send(Updated { uri: uri.into(), of });
+        let _ = self.resources.send(updated);
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolrail_core::{Call, CallError, Caller, Completing, Completion, Executor, Offered, Outcome, Principal};
+use toolrail_core::{
+    Call, CallError, Caller, Completing, Completion, Executor, Kept, Offered, Outcome, Principal,
+};
 
 use crate::uri_template::UriTemplate;
 
@@ -110,8 +112,13 @@ impl Resource {
         self.executor.complete(asked).await
     }
 
-    /// Follows its changes as long as what comes back lives.
-    pub fn watch(&self, uri: &str) -> Option<Box<dyn std::any::Any + Send + Sync>> {
-        self.executor.watch(uri)
+    /// Follows its changes on behalf of a client as long as what comes back lives.
+    pub async fn watch(
+        &self,
+        uri: &str,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Result<Option<Kept>, CallError> {
+        self.executor.watch(uri, principal, caller).await
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolrail_core::{Changed, UpstreamState};
 
-use crate::feed::Feed;
+use crate::feed::{Feed, Updated};
 use crate::gauges;
 use crate::merge::{Offers, State};
 use crate::registry::Registry;
@@ -45,7 +45,13 @@ pub(crate) fn listener(offers: &Arc<OffersBell>, feed: &Arc<Feed>) -> Listener {
     let (offers, feed) = (Arc::clone(offers), Arc::clone(feed));
     Arc::new(move |of, changed| match changed {
         Changed::Offer => offers.ring(),
-        Changed::Resource(uri) => feed.resource_of_changed(&uri, of.cloned()),
+        Changed::Resource { uri, conversation } => {
+            feed.tell(Updated {
+                uri: uri.into(),
+                of: of.cloned(),
+                conversation: conversation.map(Into::into),
+            });
+        }
     })
 }
 

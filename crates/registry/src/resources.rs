@@ -1,9 +1,10 @@
 //! Beyond the lists: resources that upstreams have but do not list, such as their results refer to; who hears that a resource
 //! was updated; and whether somebody sees other lists than before.
 
-use std::any::Any;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+
+use toolrail_core::{CallError, Caller, Kept, Principal};
 
 use crate::feed::Updated;
 use crate::item::Item;
@@ -69,12 +70,28 @@ impl Snapshot {
         asked
     }
 
-    /// Follows the changes of a resource, listed or not, as long as what comes back lives; nothing if there is none.
-    pub fn watch(&self, uri: &str) -> Option<Vec<Box<dyn Any + Send + Sync>>> {
+    /// Follows the changes of a resource, listed or not, on behalf of a client as long as what comes back lives; nothing if
+    /// there is none.
+    pub async fn watch(
+        &self,
+        uri: &str,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Result<Option<Vec<Kept>>, CallError> {
         if let Some(resource) = self.resource(uri) {
-            return Some(resource.watch(uri).into_iter().collect());
+            return Ok(Some(resource.watch(uri, principal, caller).await?.into_iter().collect()));
         }
         let unlisted = self.unlisted(uri);
-        (!unlisted.is_empty()).then(|| unlisted.iter().filter_map(|resource| resource.watch(uri)).collect())
+        let (mut watches, mut refusal) = (Vec::new(), None);
+        for resource in &unlisted {
+            match resource.watch(uri, principal, caller).await {
+                Ok(watch) => watches.extend(watch),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        match refusal {
+            Some(error) if watches.is_empty() => Err(error),
+            _ => Ok((!unlisted.is_empty()).then_some(watches)),
+        }
     }
 }

@@ -107,7 +107,7 @@ impl Offering {
 
     /// Tells those who follow the resource that its content has changed.
     pub fn resource_changed(&self, uri: &str) {
-        self.tell(Changed::Resource(uri.to_owned()));
+        self.tell(Changed::Resource { uri: uri.to_owned(), conversation: None });
     }
 
     /// Joins the tools to the gateway they run in, so that they can call others; only the first time counts.

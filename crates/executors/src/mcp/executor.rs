@@ -1,19 +1,19 @@
 //! A tool, prompt or resource of a server, as something that runs calls.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    Call, CallError, Completing, Completion, ErrorCode, Executor, Outcome, Payload, Preview, async_trait,
-    write_json_string,
+    Call, CallError, Caller, Completing, Completion, ErrorCode, Executor, Kept, Outcome, Payload, Preview,
+    Principal, async_trait, write_json_string,
 };
 
 use super::handshake::Way;
 use super::header_params::{self, HeaderParam};
 use super::hub::Hub;
+use super::own_watch;
 use super::run::{COMPLETE, Job, run};
 
 /// The most values that a completion may have.
@@ -84,8 +84,13 @@ impl Executor for Remote {
         completion_of(run(&self.hub, &job).await?.payload)
     }
 
-    fn watch(&self, uri: &str) -> Option<Box<dyn Any + Send + Sync>> {
-        Some(Box::new(self.hub.watch(uri)))
+    async fn watch(
+        &self,
+        uri: &str,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Result<Option<Kept>, CallError> {
+        own_watch::watch(&self.hub, uri, principal, caller).await.map(Some)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio_util::task::TaskTracker;
 use toolrail_core::{CallError, ErrorCode, Json};
 
@@ -14,7 +14,7 @@ use super::failure::Failure;
 use super::http::HttpSession;
 use super::http_sse;
 use super::message::{self, Writer};
-use super::meta::{self, LEGACY, MODERN};
+use super::meta::{self, Claims, LEGACY, MODERN};
 use super::process::{Command, Process};
 use super::session_stream::SessionStream;
 use super::settings::{Limits, Protocol};
@@ -25,6 +25,8 @@ pub(super) struct Connector {
     pub(super) way: Way,
     pub(super) protocol: Protocol,
     pub(super) limits: Limits,
+    /// What a server is told on the connection on which it is listed.
+    pub(super) claims: Claims,
     /// Where connections say goodbye after they were dropped.
     pub(super) farewells: TaskTracker,
     /// What was found out.
@@ -87,13 +89,14 @@ impl Connector {
         if reason.contains(&place) { reason.to_owned() } else { format!("{deed} {place}: {reason}") }
     }
 
-    /// A new connection; `capabilities` are what a legacy server is told about the client.
-    pub(super) async fn connect(&self, capabilities: &Value) -> Result<Made, CallError> {
+    /// A new connection, on which the server is listed.
+    pub(super) async fn connect(&self) -> Result<Made, CallError> {
+        let capabilities = &self.claims.capabilities();
         let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match (self.protocol, found) {
-            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => self.modern().await,
+            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => self.modern(self.claims).await,
             (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => self.legacy(capabilities).await,
-            (Protocol::Auto, None) => match self.modern().await {
+            (Protocol::Auto, None) => match self.modern(self.claims).await {
                 Err(failure) if self.may_be_legacy(&failure) => {
                     let legacy = self.legacy(capabilities).await;
                     // What a server says about a handshake it does not know tells less than about the one it does.
@@ -102,6 +105,8 @@ impl Connector {
                 made => made,
             },
         };
+        let made = made
+            .map(|(connection, unsolicited)| (Connection { claims: self.claims, ..connection }, unsolicited));
         let era = made.as_ref().ok().map(|(connection, _)| connection.era);
         // After a failure everything is found out anew: the server may have been replaced.
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = era;
@@ -114,10 +119,10 @@ impl Connector {
         }
     }
 
-    /// A new connection in that era, which the server is known to speak.
+    /// A new connection in that era, which the server is known to speak, for a client that has those capabilities.
     pub(super) async fn connect_as(&self, era: Era, capabilities: &Value) -> Result<Made, CallError> {
         let made = match era {
-            Era::Modern => self.modern().await,
+            Era::Modern => self.modern(Claims::Nothing).await,
             Era::Legacy => self.legacy(capabilities).await,
         };
         made.map_err(Failure::into_error)
@@ -133,7 +138,7 @@ impl Connector {
         Ok((wire, Unsolicited::Lines(unasked)))
     }
 
-    async fn modern(&self) -> Result<Made, Failure> {
+    async fn modern(&self, claims: Claims) -> Result<Made, Failure> {
         let (wire, unsolicited) = match &self.way {
             Way::Http(endpoint) => {
                 let endpoint = Arc::clone(endpoint);
@@ -143,7 +148,7 @@ impl Connector {
             Way::Stdio(command) => self.start(command)?,
         };
         let mut params = Writer::new();
-        if let Some(meta) = meta::our_own(Era::Modern) {
+        if let Some(meta) = meta::our_own(Era::Modern, claims) {
             params.raw("_meta", &meta);
         }
         let exchange = begin(&wire, "server/discover", params)?;
@@ -232,7 +237,8 @@ impl Connector {
         let instructions = instructions.as_str().map(|text| text.chars().take(MOST_INSTRUCTIONS).collect());
         let (patience, level) = (self.limits.answer, Mutex::default());
         let may_know_legacy = AtomicBool::new(era == Era::Modern && self.protocol == Protocol::Auto);
-        Connection { wire, era, may_know_legacy, capabilities, instructions, patience, level }
+        let claims = Claims::Nothing;
+        Connection { wire, era, may_know_legacy, capabilities, claims, instructions, patience, level }
     }
 }
 
@@ -264,9 +270,4 @@ fn unsupported(wire: &Wire, versions: &str) -> CallError {
 
 fn is_unknown_method(failure: &Failure) -> bool {
     matches!(failure, Failure::Call(error) if error.rpc.as_ref().is_some_and(|rpc| rpc.code == -32601))
-}
-
-/// What a legacy server is told where nobody can be asked anything.
-pub(super) fn nothing() -> Value {
-    json!({})
 }

@@ -11,11 +11,11 @@ use toolrail_core::{CallError, Caller, Changed, ErrorCode, Principal};
 
 use super::connection::{Connection, Era};
 use super::following::Heard;
-use super::handshake::{Connector, nothing};
-use super::meta;
+use super::handshake::Connector;
+use super::meta::{self, Claims};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
-use super::sessions::{Key, Lease, SessionLimits, Sessions, Use};
+use super::sessions::{Key, Lease, Seat, SessionLimits, Sessions, Use};
 
 /// What the calls to one server share.
 pub(super) struct Hub {
@@ -128,19 +128,36 @@ impl Hub {
         let Some((key, how)) = self.whose(&shared, principal, caller) else {
             return Ok(Lease::shared(shared));
         };
-        // A client that answers by calling again may never do so; whoever calls now goes before.
-        let seat = self.sessions.seat(key, how, || self.parked.end_oldest()).await?;
-        let is_used = seat.cell.initialized();
-        let opened = seat.cell.get_or_try_init(|| self.open(&seat.key)).await.cloned();
-        match opened {
-            Ok(session) => Ok(Lease::own(&session, seat, is_used)),
-            Err(error) if shared.era != seat.key.era => {
+        let era = key.era;
+        match self.session(key, how).await {
+            Ok((session, seat, is_used)) => Ok(Lease::own(&session, seat, is_used)),
+            Err(error) if shared.era != era => {
                 tracing::debug!(server = self.name, reason = %error, "knows no older revision");
                 shared.may_know_legacy.store(false, Ordering::Relaxed);
                 Ok(Lease::shared(shared))
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// The session of that key, a seat in it, and whether it was there before.
+    pub(super) async fn session(
+        self: &Arc<Self>,
+        key: Key,
+        how: Use,
+    ) -> Result<(Arc<Session>, Seat, bool), CallError> {
+        // A client that answers by calling again may never do so; whoever calls now goes before.
+        let seat = self.sessions.seat(key, how, || self.parked.end_oldest()).await?;
+        let is_used = seat.cell.initialized();
+        let session = Arc::clone(seat.cell.get_or_try_init(|| self.open(&seat.key)).await?);
+        Ok((session, seat, is_used))
+    }
+
+    /// The session of that client's conversation, in which it alone is told; none where all are told together.
+    pub(super) fn own_session(self: &Arc<Self>, principal: &Principal, caller: &dyn Caller) -> Option<Key> {
+        let shared = self.state.borrow().connection.clone()?;
+        let (key, how) = self.whose(&shared, principal, caller)?;
+        (how == Use::Together).then_some(key)
     }
 
     /// The session that a call belongs to, and how it is used; none where the shared connection will do.
@@ -163,10 +180,13 @@ impl Hub {
         let may_log = shared.is_process() && caller.log_level().is_some();
         let may_remember =
             shared.keeps_state() && !(caller.conversation().is_none() && *principal == Principal::Anonymous);
-        if !may_ask && !may_log && !may_remember {
+        // What was promised where the server is listed does not hold for this client.
+        let may_mistake = era == Era::Legacy && shared.claims == Claims::Everything && shared.keeps_state();
+        if !may_ask && !may_log && !may_remember && !may_mistake {
             return None;
         }
-        let capabilities = if era == Era::Legacy { Value::Object(askable) } else { nothing() };
+        let capabilities =
+            if era == Era::Legacy { Value::Object(askable) } else { Claims::Nothing.capabilities() };
         let conversation = caller.conversation().map(Box::from);
         let how = if self.is_told_of_the_end(caller) || !(may_ask || may_log) {
             Use::Together
@@ -188,17 +208,22 @@ impl Hub {
     async fn open(self: &Arc<Self>, key: &Key) -> Result<Arc<Session>, CallError> {
         let (connection, mut unsolicited) = self.connector.connect_as(key.era, &key.capabilities).await?;
         unsolicited.ready().await;
-        Ok(Session::new((connection, unsolicited), self.news()))
+        Ok(Session::new((connection, unsolicited), self.news(key)))
     }
 
     /// What is heard in a session beside its calls.
-    fn news(self: &Arc<Self>) -> News {
-        let hub = Arc::downgrade(self);
+    fn news(self: &Arc<Self>, key: &Key) -> News {
+        let (hub, principal) = (Arc::downgrade(self), key.principal.clone());
+        let conversation = key.conversation.as_deref().map(str::to_owned);
         Box::new(move |heard| {
             let Some(hub) = hub.upgrade() else { return };
             match heard {
                 Heard::ListsChanged => hub.lists.notify_one(),
-                Heard::Resource(uri) => hub.tell(Changed::Resource(uri)),
+                // What a tenant's session hears is nobody else's business.
+                Heard::Resource(_) if conversation.is_none() && principal != Principal::Anonymous => {}
+                Heard::Resource(uri) => {
+                    hub.tell(Changed::Resource { uri, conversation: conversation.clone() });
+                }
                 Heard::Question { .. } | Heard::Gone => {}
             }
         })
@@ -252,7 +277,7 @@ impl Hub {
         self.state.borrow().failure.clone()
     }
 
-    /// Watches a resource as long as what comes back lives.
+    /// Watches a resource for everybody as long as what comes back lives.
     pub(super) fn watch(self: &Arc<Self>, uri: &str) -> Watching {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let count = watched.entry(uri.to_owned()).or_default();

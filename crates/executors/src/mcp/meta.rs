@@ -30,11 +30,33 @@ pub(super) fn client_info() -> Value {
     json!({"name": "toolrail", "title": "Toolrail", "version": env!("CARGO_PKG_VERSION")})
 }
 
+/// What a server is told that our client can be asked, when there is none in particular.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claims {
+    /// Everything that some client may be asked: a server may offer things only to those who can be.
+    Everything,
+    Nothing,
+}
+
+impl Claims {
+    /// As capabilities.
+    pub(super) fn capabilities(self) -> Value {
+        match self {
+            Self::Everything => json!({
+                "elicitation": {"form": {}, "url": {}},
+                "sampling": {"context": {}, "tools": {}},
+                "roots": {},
+            }),
+            Self::Nothing => json!({}),
+        }
+    }
+}
+
 /// The `_meta` of a request of our own; nothing for legacy servers.
-pub(super) fn our_own(era: Era) -> Option<Bytes> {
+pub(super) fn our_own(era: Era, claims: Claims) -> Option<Bytes> {
     (era == Era::Modern).then(|| {
         let mut writer = Writer::new();
-        write_modern(&mut writer, &json!({}), None);
+        write_modern(&mut writer, &claims.capabilities(), None);
         writer.finish()
     })
 }

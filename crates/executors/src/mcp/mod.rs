@@ -3,8 +3,8 @@
 //! `settings` is what the user writes. `handshake` makes a `connection` over a `wire`, which is an HTTP session (`http`,
 //! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists`, puts entries in order (`mend`) and makes the `offer`, and
 //! hears of changes (`following`). A call runs in `run` as a `conversation`, in the `session` of its client, of which
-//! `sessions` keeps a few, or on the shared connection; while its client fetches an answer it may be `parked`. What all calls
-//! share is in the `hub`.
+//! `sessions` keeps a few, or on the shared connection; while its client fetches an answer it may be `parked`. A resource is
+//! watched in the same session (`own_watch`). What all calls share is in the `hub`.
 
 mod connection;
 mod conversation;
@@ -22,6 +22,7 @@ mod mend;
 mod message;
 mod meta;
 mod offer;
+mod own_watch;
 mod parked;
 mod pattern;
 mod process;
@@ -110,6 +111,7 @@ impl Kind for Mcp {
             way: way?,
             protocol: settings.protocol.unwrap_or_default(),
             limits: settings.limits(),
+            claims: settings.claims(),
             farewells: self.farewells.clone(),
             found: Mutex::default(),
         };

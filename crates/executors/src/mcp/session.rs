@@ -1,9 +1,10 @@
 //! One session with a server: its connection, and who hears what the server says there beside the answers.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connection::{Connection, answer_unasked};
@@ -32,6 +33,8 @@ struct Board {
     wire: Weak<Wire>,
     news: News,
     state: Mutex<State>,
+    /// Cancelled when the server has ended the session.
+    gone: CancellationToken,
 }
 
 #[derive(Default)]
@@ -40,8 +43,9 @@ struct State {
     calls: Vec<(u64, mpsc::Sender<Message>)>,
     next: u64,
     questions: VecDeque<Message>,
-    is_gone: bool,
     has_own_lists: bool,
+    /// How many watch each resource.
+    watched: HashMap<String, usize>,
 }
 
 /// What one call hears.
@@ -55,11 +59,11 @@ impl Session {
     pub(super) fn new((connection, unsolicited): (Connection, Unsolicited), news: News) -> Arc<Self> {
         let connection = Arc::new(connection);
         let wire = Arc::downgrade(&connection.wire);
-        let board = Arc::new(Board { wire, news, state: Mutex::default() });
+        let board = Arc::new(Board { wire, news, state: Mutex::default(), gone: CancellationToken::new() });
         let hearing = Arc::clone(&board);
         let reader = unsolicited.hand_to(Arc::new(move |message| match message {
             Some(message) => hearing.put(message),
-            None => hearing.lock().is_gone = true,
+            None => hearing.gone.cancel(),
         }));
         Arc::new(Self { connection, board, _reader: reader })
     }
@@ -71,7 +75,37 @@ impl Session {
 
     /// Whether the server has ended it.
     pub(super) fn is_gone(&self) -> bool {
-        self.board.lock().is_gone
+        self.board.gone.is_cancelled()
+    }
+
+    /// Waits until the server has ended it.
+    pub(super) async fn gone(&self) {
+        self.board.gone.cancelled().await;
+    }
+
+    /// Hears something that was said on a stream of the session.
+    pub(super) fn hear(&self, message: Message) {
+        self.board.put(message);
+    }
+
+    /// Counts one more who watches a resource; whether it is the first.
+    pub(super) fn begin_watch(&self, uri: &str) -> bool {
+        let mut state = self.board.lock();
+        let count = state.watched.entry(uri.to_owned()).or_default();
+        *count += 1;
+        *count == 1
+    }
+
+    /// Counts one less; whether it was the last.
+    pub(super) fn end_watch(&self, uri: &str) -> bool {
+        let mut state = self.board.lock();
+        let Some(count) = state.watched.get_mut(uri) else { return false };
+        *count -= 1;
+        let is_last = *count == 0;
+        if is_last {
+            state.watched.remove(uri);
+        }
+        is_last
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use toolrail_core::{Problems, ToolName};
 
 use super::hub::Sharing;
+use super::meta::Claims;
 use super::pattern::Pattern;
 use super::sessions::SessionLimits;
 use crate::request::RequestSettings;
@@ -192,6 +193,14 @@ impl McpSettings {
 
     pub(super) fn sharing(&self) -> Sharing {
         if self.shared == Some(true) { Sharing::Everybody } else { Sharing::Conversation }
+    }
+
+    /// Where all share one session, nobody in particular can be asked.
+    pub(super) fn claims(&self) -> Claims {
+        match self.sharing() {
+            Sharing::Everybody => Claims::Nothing,
+            Sharing::Conversation => Claims::Everything,
+        }
     }
 
     pub(super) fn session_limits(&self) -> SessionLimits {

@@ -10,7 +10,6 @@ use toolrail_core::{CallError, Changed, ErrorCode, Offer, UpstreamState};
 use super::connection::{Connection, answer_unasked};
 use super::failure::Failure;
 use super::following::{Following, Heard};
-use super::handshake::nothing;
 use super::hub::Hub;
 use super::lists::{Lists, Work};
 use super::settings::Selection;
@@ -115,7 +114,7 @@ impl Supervisor {
     async fn one_life(&self) -> CallError {
         loop {
             let began = Instant::now();
-            let (connection, unsolicited) = match self.hub.connector.connect(&nothing()).await {
+            let (connection, unsolicited) = match self.hub.connector.connect().await {
                 Ok((connection, unsolicited)) => (Arc::new(connection), unsolicited),
                 Err(error) => {
                     self.hub.disconnected(error.clone());
@@ -183,7 +182,7 @@ impl Supervisor {
             };
             match heard {
                 Heard::ListsChanged => look_at = look_at.min(pace.next()),
-                Heard::Resource(uri) => (self.changed)(Changed::Resource(uri)),
+                Heard::Resource(uri) => (self.changed)(Changed::Resource { uri, conversation: None }),
                 Heard::Question { id, method } => {
                     // Nobody in particular is concerned, so nobody can be asked.
                     drop(connection.wire.send(answer_unasked(&id, &method)).await);

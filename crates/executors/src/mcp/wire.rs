@@ -124,6 +124,19 @@ impl Wire {
         }
     }
 
+    /// Makes a request from a place that cannot wait, and for which its answer does not matter.
+    pub(super) fn ask_soon(&self, exchange: Exchange) {
+        let mut exchange = exchange;
+        let words = self.words.track_future(async move {
+            while let Ok(message) = exchange.next().await {
+                if matches!(message, Message::Answer { .. }) {
+                    return;
+                }
+            }
+        });
+        self.say(words);
+    }
+
     fn say(&self, words: impl Future<Output = ()> + Send + 'static) {
         const WITHIN: std::time::Duration = std::time::Duration::from_secs(5);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

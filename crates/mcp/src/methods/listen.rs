@@ -1,12 +1,13 @@
 //! `subscriptions/listen`: a stream of changes that lasts until the client closes it or the server ends (2026-07-28).
 
-use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use toolrail_core::Kept;
 
 use super::Context;
 use super::as_task::{declared, missing_extension};
@@ -15,6 +16,8 @@ use crate::reply::{Code, Fault, Outcome, Reply};
 
 /// The most resources one subscription may watch.
 const MOST_WATCHED: usize = 1_000;
+/// How many are asked for at the same time.
+const MOST_AT_ONCE: usize = 16;
 /// The longest URI that can be watched.
 const LONGEST_URI: usize = 2 * 1024;
 
@@ -52,12 +55,12 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if !filter.task_ids.is_empty() {
         accepted["taskIds"] = json!(tasks.ids());
     }
-    let _watches = watches_of(&context, &filter.resource_subscriptions);
     let wanted = Wanted {
         tools: filter.tools_list_changed,
         prompts: filter.prompts_list_changed,
         resources: filter.resources_list_changed,
-        watched: Watched::These(filter.resource_subscriptions),
+        watched: Watched::These(filter.resource_subscriptions.clone()),
+        conversation: context.caller.conversation().map(str::to_owned),
         subscription: Some(context.id.to_owned()),
     };
     let view = View {
@@ -66,6 +69,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
         endpoint: Arc::clone(context.peer.endpoint),
     };
     let mut follower = Follower::new(view, wanted);
+    let _watches = watches_of(&context, &filter.resource_subscriptions).await;
     let acknowledged = [("notifications", accepted)];
     outbox.push(follower.wanted.notification("notifications/subscriptions/acknowledged", &acknowledged));
     loop {
@@ -110,10 +114,12 @@ fn told(mut params: Vec<u8>, subscription: &RawValue) -> Bytes {
     message.into()
 }
 
-/// Keeps upstream resources watched as long as what comes back lives.
-fn watches_of(context: &Context<'_>, uris: &[String]) -> Vec<Box<dyn Any + Send + Sync>> {
+/// Keeps upstream resources watched as long as what comes back lives; those that cannot be are not.
+async fn watches_of(context: &Context<'_>, uris: &[String]) -> Vec<Kept> {
     let snapshot = context.snapshot();
-    uris.iter().filter_map(|uri| snapshot.watch(uri)).flatten().collect()
+    let watching = uris.iter().map(|uri| snapshot.watch(uri, context.peer.principal, context.caller));
+    let watches = stream::iter(watching).buffer_unordered(MOST_AT_ONCE).collect::<Vec<_>>().await;
+    watches.into_iter().filter_map(Result::ok).flatten().flatten().collect()
 }
 
 /// The answer with which the stream ends when the server does.

@@ -146,7 +146,11 @@ const METHODS: &[Method] = &[
         Handle::Later(|context| Box::pin(listen::handle(context))),
     ),
     method("logging/setLevel", Speakers::UpTo2025, Handle::Now(logging::handle)),
-    method("resources/subscribe", Speakers::UpTo2025, Handle::Now(subscribe::subscribe)),
+    method(
+        "resources/subscribe",
+        Speakers::UpTo2025,
+        Handle::Later(|context| Box::pin(subscribe::subscribe(context))),
+    ),
     method("resources/unsubscribe", Speakers::UpTo2025, Handle::Now(subscribe::unsubscribe)),
     method("initialize", Speakers::UpTo2025, Handle::Now(initialize::handle)),
     method("ping", Speakers::UpTo2025, Handle::Now(ping::handle)),
@@ -226,6 +230,14 @@ impl<'a> Context<'a> {
                 Err(content::input_required(&needed, self.finish()))
             }
             other => Ok(other),
+        }
+    }
+
+    /// A failure where there are no error results.
+    fn refused(&self, error: CallError) -> Fault {
+        match error.rpc {
+            Some(rpc) => self.told(*rpc),
+            None => fault_of(&error),
         }
     }
 

@@ -217,7 +217,7 @@ impl Connection {
             principal: self.principal.clone(),
             endpoint: Arc::clone(&self.endpoint),
         };
-        let mut follower = Follower::new(view, Wanted::by_session(&self.live));
+        let mut follower = Follower::new(view, Wanted::by_session(&self.live, self.server.replica()));
         let outbox = Arc::clone(&self.outbox);
         self.following = Some(Box::pin(self.share.clone().scope(async move {
             loop {

@@ -222,7 +222,7 @@ impl Server {
             principal: visitor.principal.clone(),
             endpoint: Arc::clone(&visitor.endpoint),
         };
-        let mut follower = Follower::new(view, Wanted::by_session(live));
+        let mut follower = Follower::new(view, Wanted::by_session(live, self.replica()));
         if self.may_have_missed(session) || last.is_some() {
             // Whatever changed while the client was away has not been told.
             follower.tell_everything();
@@ -292,7 +292,7 @@ impl Exchange {
         };
         if self.streams && self.server.may_have_missed(&self.session) {
             // Not every client comes back to the stream of its session after a restart, but this one is here.
-            let wanted = Wanted::by_session(live);
+            let wanted = Wanted::by_session(live, self.server.replica());
             for list in ["tools", "prompts", "resources"] {
                 self.outbox.push(wanted.notification(&format!("notifications/{list}/list_changed"), &[]));
             }

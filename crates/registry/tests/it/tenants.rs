@@ -145,7 +145,7 @@ async fn what_changes_at_the_server_of_one_tenant_concerns_no_other() {
         (&own, "docs://linked", [true, false, false]),
         (&shared, "docs://linked", [true, true, true]),
     ] {
-        server.tell(Changed::Resource(uri.to_owned()));
+        server.tell(Changed::Resource { uri: uri.to_owned(), conversation: None });
         let updated = updates.try_recv().unwrap();
         let heard = [Some("acme"), Some("other"), None].map(|tenant| seen(tenant).shows_update(&updated));
         assert_eq!(heard, wanted, "{uri}");
@@ -170,7 +170,9 @@ async fn a_resource_that_nobody_lists_is_sought_where_others_of_its_scheme_are()
     assert_eq!((sought(None, "docs://linked"), sought(Some("acme"), "docs://linked")), (1, 2));
     assert_eq!((sought(None, "other://x"), sought(Some("acme"), "other://x")), (2, 3));
     assert_eq!(sought(None, "no scheme"), 0);
-    assert!(registry.snapshot().watch("docs://linked").is_some());
+    assert!(
+        registry.snapshot().watch("docs://linked", &Principal::Anonymous, &Mute).await.unwrap().is_some()
+    );
 }
 
 /// R75, per tenant.

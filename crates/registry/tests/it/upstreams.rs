@@ -85,7 +85,7 @@ async fn a_changed_offer_is_published_at_once() {
     let after = *lists.borrow_and_update();
     assert_eq!((after.tools - before.tools, after.prompts - before.prompts), (0, 1));
     assert!(registry.snapshot().prompt("p").is_some());
-    server.tell(Changed::Resource("docs://a".into()));
+    server.tell(Changed::Resource { uri: "docs://a".into(), conversation: None });
     assert_eq!(&*tokio::time::timeout(DEADLINE, updates.recv()).await.unwrap().unwrap().uri, "docs://a");
     follower.abort();
 }

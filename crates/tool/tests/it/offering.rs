@@ -116,7 +116,7 @@ fn whoever_follows_hears_of_every_change() {
     assert!(offering.remove_prompt("greeting"));
     assert!(offering.remove_resource("x://{id}"));
     offering.resource_changed("x://text");
-    let resource = Changed::Resource("x://text".into());
+    let resource = Changed::Resource { uri: "x://text".into(), conversation: None };
     assert_eq!(
         *heard.lock().unwrap(),
         [Changed::Offer, Changed::Offer, Changed::Offer, Changed::Offer, resource]

@@ -13,7 +13,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
-use toolrail_testkit::{Gateway, HttpClient, wait_until};
+use toolrail_testkit::{Gateway, HttpClient, RawConnection, wait_until};
 
 use crate::support::{gateway, installed, register};
 
@@ -200,6 +200,19 @@ impl Session {
         messages.next().unwrap_or_default()
     }
 
+    /// The session's own stream.
+    async fn stream(&self) -> RawConnection {
+        let mut stream = RawConnection::open(&self.url).await.unwrap();
+        let id = self.id.as_deref().unwrap();
+        let host = stream.host().to_owned();
+        let request = format!(
+            "GET /mcp HTTP/1.1\r\nhost: {host}\r\naccept: text/event-stream\r\nmcp-session-id: {id}\r\nmcp-protocol-version: 2025-11-25\r\n\r\n"
+        );
+        stream.send(request.as_bytes()).await.unwrap();
+        assert!(stream.head().await.unwrap().contains("200 ok"));
+        stream
+    }
+
     /// The entries of a list by what they are asked for by.
     async fn list(&mut self, (method, key): (&str, &str)) -> BTreeMap<String, Value> {
         let result = self.ask(method, json!({})).await;
@@ -331,6 +344,47 @@ async fn a_resource_that_a_server_links_but_does_not_list_is_read_and_followed()
     assert_eq!(session.ask("resources/subscribe", json!({"uri": uri})).await, json!({}));
     let unknown = session.ask("resources/read", json!({"uri": "demo://resource/nothing"})).await;
     assert!(unknown["code"].is_i64(), "{unknown}");
+}
+
+#[tokio::test]
+async fn tools_that_a_server_has_only_for_clients_that_can_be_asked_are_listed() {
+    let server = Foreign::everything().await;
+    let gateway = server.behind_a_gateway().await;
+    let mut direct =
+        Session::open(&server.url, json!({"elicitation": {}, "sampling": {}, "roots": {}})).await;
+    let direct = direct.list(LISTS[0]).await;
+    assert!(direct.contains_key("trigger-sampling-request"), "{:?}", direct.keys());
+    let mut through = Session::open(&endpoint(&gateway), json!({"sampling": {}})).await;
+    let through = through.list(LISTS[0]).await;
+    let lost: Vec<_> = direct.keys().filter(|name| !through.contains_key(*name)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[tokio::test]
+async fn what_a_client_subscribed_to_is_told_to_it_and_nobody_else() {
+    let server = Foreign::everything().await;
+    let gateway = server.behind_a_gateway().await;
+    let uri = "demo://resource/static/document/architecture.md";
+    let (mut first, mut second) = (
+        Session::open(&endpoint(&gateway), json!({})).await,
+        Session::open(&endpoint(&gateway), json!({})).await,
+    );
+    let (mut to_first, mut to_second) = (first.stream().await, second.stream().await);
+    for session in [&mut first, &mut second] {
+        assert_eq!(session.ask("resources/subscribe", json!({"uri": uri})).await, json!({}));
+    }
+    // The server tells only those who have asked for that, in the same session.
+    first.ask("tools/call", json!({"name": "toggle-subscriber-updates", "arguments": {}})).await;
+    let told = to_first.until(b"notifications/resources/updated").await.unwrap();
+    assert!(String::from_utf8_lossy(&told).contains("notifications/resources/updated"));
+    register(
+        &gateway,
+        &json!({"name": "later", "description": "Later", "type": "http",
+        "http": {"method": "GET", "url": "http://127.0.0.1:9/"}}),
+    )
+    .await;
+    let heard = to_second.until(b"tools/list_changed").await.unwrap();
+    assert!(!String::from_utf8_lossy(&heard).contains("resources/updated"), "the second was told as well");
 }
 
 #[tokio::test]

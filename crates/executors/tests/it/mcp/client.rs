@@ -171,7 +171,12 @@ impl Server {
 
     /// Waits until the resource is said to have changed.
     pub(crate) async fn until_changed(&self, uri: &str) {
-        let wanted = Changed::Resource(uri.to_owned());
+        self.until_changed_for(uri, None).await;
+    }
+
+    /// The same, in that conversation.
+    pub(crate) async fn until_changed_for(&self, uri: &str, conversation: Option<&str>) {
+        let wanted = Changed::Resource { uri: uri.to_owned(), conversation: conversation.map(str::to_owned) };
         self.wait(|server| server.changes.borrow().contains(&wanted).then_some(())).await;
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use toolrail_core::{Call, Completing, Mute, Principal};
 
-use super::client::{Server, eventually, whole};
+use super::client::{Client, Server, eventually, whole};
 use super::over_http::HttpServer;
 use super::script::{Eras, Script};
 
@@ -72,8 +72,9 @@ async fn a_watched_resource_is_followed_while_it_is_watched() {
         let http = HttpServer::start(eras).await;
         let server = Server::start(&json!({"url": http.url()}));
         let offer = server.ready().await;
-        let watching = offer.resources[0].executor.watch("script://doc").unwrap();
-        let again = offer.resources[0].executor.watch("script://doc").unwrap();
+        let watch = || offer.resources[0].executor.watch("script://doc", &Principal::Anonymous, &Mute);
+        let watching = watch().await.unwrap().unwrap();
+        let again = watch().await.unwrap().unwrap();
         let wanted = |message: &Value| match eras {
             Eras::Modern => {
                 message["params"]["notifications"]["resourceSubscriptions"] == json!(["script://doc"])
@@ -99,6 +100,66 @@ async fn a_watched_resource_is_followed_while_it_is_watched() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn tools_only_for_clients_that_can_be_asked_are_listed_unless_all_share_a_session() {
+    for eras in BOTH {
+        for (shared, tools) in [(false, 11), (true, 10)] {
+            let http = HttpServer::start(eras).await;
+            http.script.is_gated.store(true, std::sync::atomic::Ordering::SeqCst);
+            let server = Server::start(&json!({"url": http.url(), "shared": shared}));
+            assert_eq!(server.ready().await.tools.len(), tools, "{eras:?} {shared}");
+            server.result("up_echo", "{}", &Mute).await;
+            if eras == Eras::Legacy && !shared {
+                let told = http.script.of("initialize").last().unwrap()["params"]["capabilities"].clone();
+                assert_eq!(
+                    told,
+                    json!({}),
+                    "one who cannot be asked has a session in which nothing is promised"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_watches_in_its_own_session_and_alone_hears_of_it() {
+    let http = HttpServer::start(Eras::Legacy).await;
+    let server = Server::start(&json!({"url": http.url()}));
+    let offer = server.ready().await;
+    let client = Client::session("one");
+    server.result("up_echo", "{}", &client).await;
+    let watch = || offer.resources[0].executor.watch("script://doc", &Principal::Anonymous, &client);
+    let (first, second) = (watch().await.unwrap().unwrap(), watch().await.unwrap().unwrap());
+    let session = |method: &str| http.headers_of(method)[0]["mcp-session-id"].clone();
+    assert_eq!(session("resources/subscribe"), session("tools/call"));
+    assert_eq!(http.script.of("resources/subscribe").len(), 1);
+    let id = session("tools/call").to_str().unwrap().to_owned();
+    let stream = http.shared.sessions.lock().unwrap()[&id].clone().unwrap();
+    let updated = json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": "script://doc"}});
+    stream.send(updated.to_string()).unwrap();
+    server.until_changed_for("script://doc", Some("one")).await;
+    drop(first);
+    server.result("up_echo", "{}", &client).await;
+    assert!(http.script.of("resources/unsubscribe").is_empty(), "somebody still watches");
+    drop(second);
+    eventually(|| http.script.of("resources/unsubscribe").len() == 1).await;
+    assert_eq!(session("resources/unsubscribe"), session("tools/call"));
+}
+
+#[tokio::test]
+async fn what_a_client_watches_is_watched_again_after_its_session_ended() {
+    let http = HttpServer::start(Eras::Legacy).await;
+    let server = Server::start(&json!({"url": http.url()}));
+    let offer = server.ready().await;
+    let client = Client::session("one");
+    let watch = offer.resources[0].executor.watch("script://doc", &Principal::Anonymous, &client).await;
+    let _watching = watch.unwrap().unwrap();
+    let id = http.headers_of("resources/subscribe")[0]["mcp-session-id"].to_str().unwrap().to_owned();
+    // The server forgets the session, and its stream ends.
+    drop(http.shared.sessions.lock().unwrap().remove(&id));
+    eventually(|| http.script.of("resources/subscribe").len() == 2).await;
 }
 
 #[tokio::test]

@@ -19,6 +19,8 @@ pub(crate) struct Script {
     /// What the server has to tell by itself.
     pub(crate) told: broadcast::Sender<String>,
     pub(crate) has_more_tools: AtomicBool,
+    /// Whether it has a tool only for clients that have a model.
+    pub(crate) is_gated: AtomicBool,
     /// Whether it asks for the roots of a client as soon as the session's own stream stands.
     pub(crate) asks_for_roots: AtomicBool,
     /// Answers to questions of the server, by id.
@@ -57,6 +59,7 @@ impl Script {
             cancel: Notify::new(),
             told: broadcast::channel(64).0,
             has_more_tools: AtomicBool::default(),
+            is_gated: AtomicBool::default(),
             asks_for_roots: AtomicBool::default(),
             answers: Mutex::default(),
             asked: AtomicU64::default(),
@@ -167,6 +170,15 @@ impl Script {
         let mut tools = vec![named("fail"), named("big"), named("change"), named("polling"), named("task")];
         if self.has_more_tools.load(Ordering::SeqCst) {
             tools.push(named("added"));
+        }
+        // Only for clients that said that they can be asked.
+        let claimed = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+        let initialized =
+            self.of("initialize").last().map(|message| message["params"]["capabilities"].clone());
+        if self.is_gated.load(Ordering::SeqCst)
+            && !(initialized.as_ref().unwrap_or(claimed)["sampling"]).is_null()
+        {
+            tools.push(named("gated"));
         }
         json!({ "tools": tools }).to_string()
     }
