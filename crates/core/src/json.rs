@@ -109,22 +109,27 @@ impl Json {
 
     /// About how much memory the same takes as a tree, which can be a hundred times the text.
     pub fn tree_size(&self) -> usize {
-        /// A value in its list or object, with what that keeps in reserve.
-        const VALUE: usize = 48;
-        /// A key with its place in the table of its object.
-        const MEMBER: usize = 96;
-        let (mut values, mut members) = (1_usize, 0_usize);
-        for byte in &self.text {
-            values += usize::from(matches!(byte, b',' | b'[' | b'{'));
-            members += usize::from(*byte == b':');
-        }
-        self.text.len() + values * VALUE + members * MEMBER
+        tree_size(&self.text)
     }
 
     /// The same as a tree.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_slice(&self.text).unwrap_or_default()
     }
+}
+
+/// About how much memory JSON takes as a tree.
+pub fn tree_size(text: &[u8]) -> usize {
+    /// A value in its list or object, with what that keeps in reserve.
+    const VALUE: usize = 48;
+    /// A key with its place in the table of its object.
+    const MEMBER: usize = 96;
+    let (mut values, mut members) = (1_usize, 0_usize);
+    for byte in text {
+        values += usize::from(matches!(byte, b',' | b'[' | b'{'));
+        members += usize::from(*byte == b':');
+    }
+    text.len() + values * VALUE + members * MEMBER
 }
 
 impl PartialEq for Json {

@@ -42,7 +42,9 @@ pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
     ValueOrigin, WrongTenant,
 };
-pub use json::{Json, NotJson, Outline, Part, Root, Sort, TooManyValues, repeated_key, write_json_string};
+pub use json::{
+    Json, NotJson, Outline, Part, Root, Sort, TooManyValues, repeated_key, tree_size, write_json_string,
+};
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;

@@ -155,6 +155,14 @@ fn every_fault_is_told_at_once_with_its_place() {
     );
 }
 
+#[test]
+fn a_field_that_belongs_into_a_block_is_told_where() {
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "url": "http://y"}),
+        &[("/url", "it belongs into the block http")],
+    );
+}
+
 /// `description: n` in YAML is a boolean.
 #[test]
 fn a_boolean_in_place_of_a_text_is_to_be_quoted() {

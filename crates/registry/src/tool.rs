@@ -7,8 +7,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, Caller, ErrorCode, Json, Misfit, Mute, Outcome, Payload, Preview, Principal,
-    TaskSupport, ToolName, ToolResult, Violation,
+    Call, CallError, Caller, ErrorCode, Held, Json, Misfit, Mute, Outcome, Payload, Preview, Principal,
+    Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
 };
 
 use crate::checking::{LARGE, Refusal, check, elsewhere};
@@ -88,7 +88,7 @@ impl Tool {
     }
 
     async fn carry_out(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
-        let arguments = self.arguments(raw).await?;
+        let (arguments, _room) = self.arguments(raw).await?;
         let executor = self.executor.get()?;
         // What is only described cannot be used here, however often somebody tries.
         let counts = self.described.is_none();
@@ -105,7 +105,7 @@ impl Tool {
 
     /// What a call would send; sends nothing.
     pub async fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
-        let arguments = self.arguments(raw).await?;
+        let (arguments, _room) = self.arguments(raw).await?;
         let tool = self.name.as_str();
         let arguments = object_of(&arguments);
         let mut preview =
@@ -114,14 +114,16 @@ impl Tool {
         Ok(preview)
     }
 
-    async fn arguments(&self, raw: Option<&RawValue>) -> Result<Value, CallError> {
+    /// The arguments, and the room that they take up.
+    async fn arguments(&self, raw: Option<&RawValue>) -> Result<(Value, Option<Held>), CallError> {
         let Ready { validator: input, defaults } = match &self.arguments {
             Arguments::Checked(input) => input.get().await?,
             Arguments::PassedOn if raw.is_some_and(|raw| !raw.get().starts_with('{')) => {
                 return Err(no_object());
             }
-            Arguments::PassedOn => return Ok(Value::Object(Map::new())),
+            Arguments::PassedOn => return Ok((Value::Object(Map::new()), None)),
         };
+        let room = raw.map(|raw| room_for(raw.get().as_bytes())).transpose()?.flatten();
         let mut arguments = match raw {
             None => Value::Object(Map::new()),
             Some(raw) => parsed(raw).await?,
@@ -133,7 +135,7 @@ impl Tool {
             }
         }
         let bytes = raw.map_or(0, |raw| raw.get().len());
-        check(input, arguments, bytes).await.map_err(|refusal| match refusal {
+        let checked = check(input, arguments, bytes).await.map_err(|refusal| match refusal {
             Refusal::Misfit(Misfit::Violations(violations)) => invalid(format!(
                 "the arguments do not fit the input schema of {}: {}",
                 self.name,
@@ -144,7 +146,8 @@ impl Tool {
                 self.name
             )),
             Refusal::Failed(error) => error,
-        })
+        });
+        Ok((checked?, room))
     }
 
     /// A result that breaks its own schema would be refused by strict clients with a poorer message than ours.
@@ -153,6 +156,10 @@ impl Tool {
             return Ok(result);
         };
         let output = &output.get().await?.validator;
+        let _room = match &result.payload {
+            Payload::Json(json) => room_for(json.bytes())?,
+            _ => None,
+        };
         let value = match &result.payload {
             Payload::Json(json) => self.tree_of(json).await?,
             Payload::Text(text) => Value::String(text.clone()),
@@ -195,6 +202,12 @@ impl Tool {
     pub fn has_output_schema(&self) -> bool {
         self.has_output_schema
     }
+}
+
+/// Room for large JSON as a tree, which takes many times as much as its text.
+fn room_for(text: &[u8]) -> Result<Option<Held>, CallError> {
+    let is_large = text.len() > LARGE;
+    Ok(is_large.then(|| Share::current().hold(tree_size(text))).transpose()?)
 }
 
 /// The arguments as a tree.

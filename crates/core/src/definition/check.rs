@@ -142,7 +142,7 @@ impl DefinitionForm {
             ValidationErrorKind::AdditionalProperties { unexpected } => {
                 let known = self.siblings(&error.schema_path().to_string());
                 for field in unexpected {
-                    problems.error(step(&pointer, field), Self::unknown_field(&pointer, field, &known));
+                    problems.error(step(&pointer, field), self.unknown_field(&pointer, field, &known));
                 }
             }
             ValidationErrorKind::Required { property } => {
@@ -169,13 +169,29 @@ impl DefinitionForm {
             .unwrap_or_default()
     }
 
-    fn unknown_field(base: &str, field: &str, known: &[String]) -> String {
+    /// The blocks of a definition in which that field would be known.
+    fn homes(&self, field: &str) -> Vec<&str> {
+        let blocks = self.checked.get("properties").and_then(Value::as_object);
+        let is_home = |block: &Value| {
+            let reference = block.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
+            let block = reference.and_then(|pointer| self.checked.pointer(pointer)).unwrap_or(block);
+            block.get("properties").is_some_and(|properties| properties.get(field).is_some())
+        };
+        let blocks = blocks.into_iter().flatten().filter(|(_, block)| is_home(block));
+        blocks.map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn unknown_field(&self, base: &str, field: &str, known: &[String]) -> String {
         let listed = NOT_YET.iter().any(|(place, fields)| *place == base && fields.contains(&field));
         if listed {
             return format!("{field:?} is not supported yet; remove it");
         }
+        let homes = if base.is_empty() { self.homes(field) } else { Vec::new() };
         match closest(field, known.iter().map(String::as_str)) {
             Some(meant) => format!("unknown field {field:?}; did you mean {meant:?}?"),
+            None if !homes.is_empty() => {
+                format!("unknown field {field:?}; it belongs into the block {}", homes.join(" or "))
+            }
             None => format!("unknown field {field:?}; known here: {}", known.join(", ")),
         }
     }
