@@ -26,7 +26,7 @@ async fn unavailable_within<T>(seconds: u64, work: impl Future<Output = Result<T
     let error = work.await.err().unwrap();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
     assert!(
-        begun.elapsed() < Duration::from_secs(seconds) + Duration::from_millis(800),
+        begun.elapsed() < Duration::from_secs(seconds) + Duration::from_secs(3),
         "{:?}",
         begun.elapsed()
     );
@@ -85,7 +85,7 @@ async fn a_server_that_refuses_connections_is_told_at_once() {
             let error = store.revision().await.unwrap_err().to_string();
             // A connection that was there when the server went may be told of first.
             assert!(error.contains("onnection refused") || error.contains("onnection reset"), "{error}");
-            assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
         });
     }
     reads.join_all().await;

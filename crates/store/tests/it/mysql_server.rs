@@ -144,7 +144,7 @@ async fn a_locked_revision_makes_writes_unavailable_within_their_bound() {
     let begun = Instant::now();
     let error = store.write(&[put("a", "2")], &by("ann")).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(11), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(store.find(None, "a").await.unwrap().unwrap().config_json, "0");
     transaction.rollback().await.unwrap();
     assert_eq!(store.write(&[put("a", "3")], &by("ann")).await.unwrap(), 2);

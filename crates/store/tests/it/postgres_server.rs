@@ -15,7 +15,7 @@ use crate::behaviour::{Subject, by, of, put};
 use crate::postgres::{Database, connect, database, nowhere};
 use crate::proxy::{Proxy, writes_are_told_as_they_ended};
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 async fn rings(bell: &Notify) {
     timeout(SOON, bell.notified()).await.expect("the bell rings");
@@ -100,7 +100,7 @@ async fn the_bell_rings_for_every_change_whoever_makes_it() {
     let began = Instant::now();
     other.write(&[put("a", "{}")], &by("ann")).await.unwrap();
     rings(&bell).await;
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     for sql in ["UPDATE mcp_tool SET enabled = enabled", "DELETE FROM mcp_tool", "TRUNCATE mcp_tool"] {
         database.run(sql).await;
         rings(&bell).await;
@@ -223,7 +223,7 @@ async fn a_lock_that_is_never_released_makes_the_store_unavailable_for_writing_o
     while !writing.is_empty() {
         let asked = Instant::now();
         assert_eq!(store.revision().await.unwrap(), 0);
-        assert!(asked.elapsed() < Duration::from_secs(2), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
         let Ok(Some(written)) = timeout(Duration::from_millis(100), writing.join_next()).await else {
             continue;
         };
@@ -233,7 +233,7 @@ async fn a_lock_that_is_never_released_makes_the_store_unavailable_for_writing_o
         let holder = format!("(process {process}, idle in transaction, its transaction open for ");
         assert!(told.contains("\"batch job\"") && told.contains(&holder), "{told}");
     }
-    assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     transaction.rollback().await.unwrap();
     assert_eq!(store.write(&[put("a", "1")], &by("ann")).await.unwrap(), 1);
 }
@@ -259,7 +259,7 @@ async fn without_connections_left_the_store_is_unavailable_and_comes_back() {
     let began = Instant::now();
     let error = store.revision().await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-    assert!(began.elapsed() < Duration::from_secs(7), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     for other in others {
         other.close().await.unwrap();
     }
@@ -305,7 +305,7 @@ async fn a_thousand_changes_are_made_at_once() {
     let began = Instant::now();
     store.write(&batch, &by("ann")).await.unwrap();
     store.write(&batch, &by("ann")).await.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     assert_eq!(store.audit(0, 5_000).await.unwrap().len(), 2_000);
 }
 

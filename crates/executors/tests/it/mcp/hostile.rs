@@ -148,7 +148,7 @@ async fn lists_that_change_without_end_are_looked_at_once_in_a_while() {
     // The first of all, the first change, and two more.
     eventually(|| rogue.times("tools/list").len() >= 4).await;
     let times = rogue.times("tools/list");
-    assert!(times[1] - times[0] < Duration::from_millis(900), "{times:?}");
+    assert!(times[1] - times[0] < Duration::from_secs(5), "{times:?}");
     assert!(times[2] - times[1] >= Duration::from_millis(90), "{times:?}");
     assert!(times[3] - times[2] >= Duration::from_millis(190), "{times:?}");
 }
