@@ -93,7 +93,7 @@ impl Registry {
         self.note_meanings(differences.found);
         self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
         for (uri, of) in differences.updated {
-            self.feed.resource_of_changed(&uri, Some(of));
+            self.feed.tell(Updated { uri: uri.into(), of: Some(of), conversation: None });
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -117,8 +118,14 @@ fn told(mut params: Vec<u8>, subscription: &RawValue) -> Bytes {
 /// Keeps upstream resources watched as long as what comes back lives; those that cannot be are not.
 async fn watches_of(context: &Context<'_>, uris: &[String]) -> Vec<Kept> {
     let snapshot = context.snapshot();
-    let watching = uris.iter().map(|uri| snapshot.watch(uri, context.peer.principal, context.caller));
-    let watches = stream::iter(watching).buffer_unordered(MOST_AT_ONCE).collect::<Vec<_>>().await;
+    let (mut asked, mut watches) = (FuturesUnordered::new(), Vec::new());
+    for uri in uris {
+        asked.push(snapshot.watch(uri, context.peer.principal, context.caller));
+        if asked.len() >= MOST_AT_ONCE {
+            watches.extend(asked.next().await);
+        }
+    }
+    watches.extend(asked.collect::<Vec<_>>().await);
     watches.into_iter().filter_map(Result::ok).flatten().flatten().collect()
 }
 

@@ -25,11 +25,7 @@ async fn unavailable_within<T>(seconds: u64, work: impl Future<Output = Result<T
     let begun = Instant::now();
     let error = work.await.err().unwrap();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error}");
-    assert!(
-        begun.elapsed() < Duration::from_secs(seconds) + Duration::from_secs(3),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert!(begun.elapsed() < Duration::from_secs(seconds) + Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
