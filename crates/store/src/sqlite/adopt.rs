@@ -74,9 +74,7 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Mig
     if !unfilled.is_empty() {
         return Err(UnusableTable::Demands { columns: unfilled.join(" and ") }.into());
     }
-    for (_, sql) in ADDED.iter().filter(|(column, _)| missing(column)) {
-        sqlx::query(*sql).execute(&mut *connection).await?;
-    }
+    add_missing(connection, &columns).await?;
     let renamed: Vec<(String, String)> = sqlx::query_as(DUPLICATES).fetch_all(&mut *connection).await?;
     for (from, to) in renamed {
         tracing::warn!(%from, %to, "renamed an adopted tool: another tool's name differs from its name only in case");
@@ -86,8 +84,23 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<(), Mig
     Ok(())
 }
 
+/// Adds what the table lacks of ours.
+pub(super) async fn add_columns(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
+    let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut *connection).await?;
+    add_missing(connection, &columns).await?;
+    add_tenant(connection).await
+}
+
+async fn add_missing(connection: &mut SqliteConnection, columns: &[String]) -> Result<(), sqlx::Error> {
+    let missing = |column: &str| !columns.iter().any(|found| found == column);
+    for (_, sql) in ADDED.iter().filter(|(column, _)| missing(column)) {
+        sqlx::query(*sql).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
 /// Adds the column that says whose a definition is, unless the table has one.
-pub(super) async fn add_tenant(connection: &mut SqliteConnection) -> Result<(), MigrateError> {
+pub(super) async fn add_tenant(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
     let columns: Vec<String> = sqlx::query_scalar(COLUMNS).fetch_all(&mut *connection).await?;
     if !columns.iter().any(|column| column == "tenant_id") {
         sqlx::query("ALTER TABLE mcp_tool ADD COLUMN tenant_id TEXT").execute(connection).await?;

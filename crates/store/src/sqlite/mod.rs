@@ -10,8 +10,10 @@ mod open;
 mod place;
 mod put;
 mod queries;
+mod reconcile;
 mod rows;
 mod schema;
+mod triggers;
 mod unique;
 mod uses;
 mod write;
@@ -138,6 +140,11 @@ impl Store for SqliteStore {
             WriteError::Sql(error) => self.place.refused_or_failed(error),
             WriteError::Conflict { name, expected, found } => StoreError::Conflict { name, expected, found },
         })
+    }
+
+    async fn reconcile(&self) -> Result<u64, StoreError> {
+        self.place.check()?;
+        reconcile::reconcile(&self.pools.readers, &self.pools.writer).await.map_err(self.failed())
     }
 
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {

@@ -64,7 +64,7 @@ async fn before(version: usize, connection: &mut SqliteConnection) -> Result<(),
             if unique::is_ours(connection, MIGRATIONS[0]).await? {
                 unique::drop_unique_name(connection).await?;
             }
-            adopt::add_tenant(connection).await
+            Ok(adopt::add_tenant(connection).await?)
         }
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use toolrail_core::{
     audit_changes,
 };
 
-use super::{audit, put, rows};
+use super::{audit, put, rows, triggers};
 
 const NOW: &str = "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
@@ -36,6 +36,7 @@ pub(super) async fn write(
 ) -> Result<Revision, WriteError> {
     // Immediate: a transaction that reads before it locks can be refused instead of being made to wait.
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
+    triggers::ensure(&mut transaction).await?;
     let before: Revision = sqlx::query_scalar(rows::REVISION).fetch_one(&mut *transaction).await?;
     let at: String = sqlx::query_scalar(NOW).fetch_one(&mut *transaction).await?;
     let mut head = audit::end(&mut transaction).await?;

@@ -2,6 +2,7 @@
 
 mod memory;
 mod migrating;
+mod reconciling;
 mod replacing;
 mod unique;
 
