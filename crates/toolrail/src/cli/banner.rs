@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{gateway, target};
 use crate::assemble::Assembly;
+use crate::http::Addresses;
 use crate::server_file::{self, ServerFile};
 use crate::{identity, print};
 
@@ -13,19 +14,29 @@ use crate::{identity, print};
 pub(super) struct Banner {
     bound: SocketAddr,
     /// Where it is reached on this machine.
-    pub(super) url: String,
+    url: String,
+    /// Where it is administered from this machine: the same, unless that has an address of its own.
+    pub(super) administration: String,
+    administered_at: Option<SocketAddr>,
 }
 
 impl Banner {
-    pub(super) fn new(bound: SocketAddr) -> Self {
-        Self { bound, url: format!("http://{}", reachable(bound)) }
+    pub(super) fn new(addresses: Addresses) -> Self {
+        let Addresses { calls, administration } = addresses;
+        let url = |address| format!("http://{}", reachable(address));
+        Self {
+            bound: calls,
+            url: url(calls),
+            administration: url(administration.unwrap_or(calls)),
+            administered_at: administration,
+        }
     }
 
     /// Prints the banner and logs the address; `other` is the server that has the data folder's `server.json`.
     pub(super) fn print(&self, assembly: &Assembly, notes: Vec<String>, other: Option<ServerFile>) {
         // Found without a word only at the usual address, and where no other server is found first.
-        let found = self.url == target::DEFAULT_URL && other.is_none();
-        let flags = if found { String::new() } else { format!(" --url {}", self.url) };
+        let found = self.administration == target::DEFAULT_URL && other.is_none();
+        let flags = if found { String::new() } else { format!(" --url {}", self.administration) };
         let program = program();
         let look = format!("`{program} tools problems{flags}` shows them");
         print::line(format!(
@@ -46,8 +57,8 @@ impl Banner {
             print::line(format!("  {command}"));
         }
         tracing::info!(url = self.url, address = %self.bound, "listening");
-        if !self.bound.ip().is_loopback() {
-            tracing::warn!(address = %self.bound, "no keys are asked for: everybody who can reach this address can use and administer every tool");
+        for (address, may) in self.open() {
+            tracing::warn!(%address, "no keys are asked for: everybody who can reach this address can {may} every tool");
         }
     }
 
@@ -56,13 +67,23 @@ impl Banner {
         if self.bound.ip().is_unspecified() {
             lines.push(format!("on every address of this machine; from itself at {}", self.url));
         }
-        if !self.bound.ip().is_loopback() {
+        if let Some(address) = self.administered_at {
+            lines.push(format!("administered on http://{address}"));
+        }
+        for (address, may) in self.open() {
             lines.push(format!(
-                "WARNING: no keys are asked for: everybody who can reach {} can use and administer every tool",
-                self.bound
+                "WARNING: no keys are asked for: everybody who can reach {address} can {may} every tool"
             ));
         }
         lines
+    }
+
+    /// The addresses that others can reach, and what they may do there.
+    fn open(&self) -> impl Iterator<Item = (SocketAddr, &'static str)> {
+        let calls = if self.administered_at.is_some() { "use" } else { "use and administer" };
+        let administered = self.administered_at.map(|address| (address, "use and administer"));
+        let all = [(self.bound, calls)].into_iter().chain(administered);
+        all.filter(|(address, _)| !address.ip().is_loopback())
     }
 
     fn commands(&self, assembly: &Assembly, program: &str, flags: &str) -> Vec<String> {

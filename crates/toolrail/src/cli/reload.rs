@@ -2,7 +2,6 @@
 //! store, and takes over when it is whole; a configuration that cannot be used changes nothing.
 
 use std::io::IsTerminal;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use super::gateway;
 use super::serve::{ServeArgs, guarded};
 use crate::assemble::{self, Assembly, BuiltIn};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{Guarded, Served};
+use crate::http::{Addresses, Guarded, Served};
 use crate::telemetry::Metrics;
 
 /// How long calls that began under the old configuration may go on.
@@ -26,7 +25,7 @@ const OLD_CALLS: Duration = Duration::from_secs(10);
 pub(super) struct Fixed {
     pub(super) built_in: Option<BuiltIn>,
     pub(super) metrics: Option<Metrics>,
-    pub(super) address: SocketAddr,
+    pub(super) addresses: Addresses,
 }
 
 /// A gateway that runs.
@@ -124,11 +123,11 @@ impl Running {
 
     /// Puts everything together anew; requests that come from now on meet that.
     async fn take_over(&mut self, settings: &Settings) -> anyhow::Result<()> {
-        let Fixed { built_in, metrics, address } = &self.fixed;
+        let Fixed { built_in, metrics, addresses } = &self.fixed;
         let before = &self.current.assembly;
         before.registry.record_uses().await;
         let assembly = assemble::assemble_again(settings, before, built_in.clone()).await?;
-        let guarded = guarded(&assembly, settings, metrics.as_ref(), *address).await?;
+        let guarded = guarded(&assembly, settings, metrics.as_ref(), addresses).await?;
         let current = Current::new(assembly, &guarded);
         let old = (self.served.swap(guarded), std::mem::replace(&mut self.current, current));
         self.leaving.spawn(leave(old));

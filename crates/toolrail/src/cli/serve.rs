@@ -18,7 +18,7 @@ use super::remote::Remote;
 use super::start_import;
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{self, Guard, Guarded, Served, Socket, Tenants};
+use crate::http::{self, Addresses, Guard, Guarded, Plane, Served, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
 use crate::{demo, identity};
@@ -33,6 +33,9 @@ pub(super) struct ServeArgs {
     /// Port of 127.0.0.1 to listen on, in place of --listen
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     port: Option<u16>,
+    /// Another address, or port of 127.0.0.1, at which alone the gateway is administered (`/admin`, `/metrics`, commands)
+    #[arg(long, env = "TOOLRAIL_ADMIN_LISTEN", value_name = "HOST:PORT")]
+    admin_listen: Option<String>,
     /// Unix socket to listen on as well, for clients on this machine; only this user may connect
     #[arg(long, env = "TOOLRAIL_UNIX_SOCKET", value_name = "PATH")]
     unix_socket: Option<PathBuf>,
@@ -56,6 +59,7 @@ impl ServeArgs {
         let given = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         let flags = ConfigFile {
             listen: self.port.map(|port| port.to_string()).or_else(|| self.listen.clone()),
+            admin_listen: self.admin_listen.clone(),
             unix_socket: self.unix_socket.clone(),
             allow_hosts: given(&self.allow_host),
             allow_origins: given(&self.allow_origin),
@@ -68,11 +72,13 @@ impl ServeArgs {
 pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let config = args.config()?;
     let settings = config.clone().settle()?;
-    if !settings.listen.ip().is_loopback() && !args.insecure_no_auth {
+    let mut addresses = [settings.listen].into_iter().chain(settings.admin_listen);
+    if let Some(open) = addresses.find(|address| !address.ip().is_loopback())
+        && !args.insecure_no_auth
+    {
         return Err(Hinted::error(
             format!(
-                "{} can be reached from other machines, and this version has no keys to ask them for",
-                settings.listen
+                "{open} can be reached from other machines, and this version has no keys to ask them for"
             ),
             "use a loopback address such as 127.0.0.1:8080, or pass --insecure-no-auth if something else keeps strangers out",
         ));
@@ -82,31 +88,52 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     http::keep_memory_small();
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
-    let (listener, address) = listen(settings.listen).await?;
-    let socket = match &settings.unix_socket {
-        Some(path) => Some(listen_locally(path).await?),
-        None => None,
-    };
+    let listeners = Listeners::bind(&settings).await?;
+    let addresses = listeners.addresses;
     let metrics = Metrics::start();
     // From here on, a signal to read the configuration again does not end the process.
     let again = signal(SignalKind::hangup())?;
     let built = Box::pin(assemble::assemble(&settings, built_in.clone()));
-    let assembly = http::answer_while(&listener, built).await?;
+    let assembly = http::answer_while(&listeners.calls, built).await?;
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
     };
-    let banner = Banner::new(address);
+    let banner = Banner::new(addresses);
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
-    let (announced, other) = announce(&settings, &banner.url).await?;
+    let (announced, other) = announce(&settings, &banner.administration).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
-    let guarded = guarded(&assembly, &settings, metrics.as_ref(), address).await?;
-    let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, address });
-    serve((listener, socket), running, signals, again).await?;
+    let guarded = guarded(&assembly, &settings, metrics.as_ref(), &addresses).await?;
+    let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, addresses });
+    serve(listeners, running, signals, again).await?;
     drop(announced);
     Ok(())
+}
+
+/// What is listened on.
+struct Listeners {
+    calls: TcpListener,
+    administration: Option<TcpListener>,
+    socket: Option<Socket>,
+    addresses: Addresses,
+}
+
+impl Listeners {
+    async fn bind(settings: &Settings) -> anyhow::Result<Self> {
+        let (listener, calls) = listen(settings.listen).await?;
+        let (administration, admin_address) = match settings.admin_listen {
+            Some(address) => listen(address).await.map(|(listener, bound)| (Some(listener), Some(bound)))?,
+            None => (None, None),
+        };
+        let socket = match &settings.unix_socket {
+            Some(path) => Some(listen_locally(path).await?),
+            None => None,
+        };
+        let addresses = Addresses { calls, administration: admin_address };
+        Ok(Self { calls: listener, administration, socket, addresses })
+    }
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
@@ -178,19 +205,19 @@ pub(super) async fn guarded(
     assembly: &Assembly,
     settings: &Settings,
     metrics: Option<&Metrics>,
-    address: SocketAddr,
+    addresses: &Addresses,
 ) -> anyhow::Result<Arc<Guarded>> {
     let mcp = assemble::mcp_server(assembly).await?;
     mcp.catch_up().await;
     mcp.look_at_lists();
     let routes = assemble::routes(&mcp, &assembly.registry, metrics);
-    let guard = Guard::new(address, &settings.allow_hosts, &settings.allow_origins);
+    let guard = Guard::new(addresses, &settings.allow_hosts, &settings.allow_origins);
     let tenants = Tenants::new(settings.tenant.clone());
     Ok(Arc::new(Guarded { guard, tenants, mcp, routes }))
 }
 
 async fn serve(
-    (listener, socket): (TcpListener, Option<Socket>),
+    listeners: Listeners,
     mut running: Running,
     (mut signals, mut twice): (Signals, Signals),
     again: Signal,
@@ -204,7 +231,7 @@ async fn serve(
         }
     };
     let ended = tokio::select! {
-        () = serve_both(listener, socket, served, (stop, twice.second())) => Ok(()),
+        () = serve_all(listeners, served, (stop, twice.second())) => Ok(()),
         broken = running.supervise(again, &hung_up) => Err(broken),
     };
     tracing::info!("stopped");
@@ -212,16 +239,16 @@ async fn serve(
     ended
 }
 
-/// Serves the address, and the socket if there is one; both end together.
-async fn serve_both(
-    listener: TcpListener,
-    socket: Option<Socket>,
+/// Serves at all of them; they end together.
+async fn serve_all(
+    Listeners { calls, administration, socket, .. }: Listeners,
     served: Arc<Served>,
     (stop, hurry): (impl Future<Output = ()>, impl Future<Output = ()>),
 ) {
-    let Some(socket) = socket else {
-        return http::serve(listener, served, stop, hurry).await;
-    };
+    let plane = if administration.is_some() { Plane::Calls } else { Plane::Whole };
+    if administration.is_none() && socket.is_none() {
+        return http::serve((calls, plane), served, stop, hurry).await;
+    }
     let (stopped, hurried) = (CancellationToken::new(), CancellationToken::new());
     let signals = async {
         tokio::join!(
@@ -235,14 +262,24 @@ async fn serve_both(
             }
         );
     };
-    let both = async {
+    let (stop, hurry) = (|| stopped.cancelled(), || hurried.cancelled());
+    let all = async {
         tokio::join!(
-            http::serve(listener, Arc::clone(&served), stopped.cancelled(), hurried.cancelled()),
-            http::serve(socket, Arc::clone(&served), stopped.cancelled(), hurried.cancelled()),
+            http::serve((calls, plane), Arc::clone(&served), stop(), hurry()),
+            async {
+                if let Some(administration) = administration {
+                    http::serve((administration, Plane::Whole), Arc::clone(&served), stop(), hurry()).await;
+                }
+            },
+            async {
+                if let Some(socket) = socket {
+                    http::serve((socket, Plane::Whole), Arc::clone(&served), stop(), hurry()).await;
+                }
+            },
         );
     };
     tokio::select! {
-        () = both => {}
+        () = all => {}
         () = async { signals.await; std::future::pending().await } => {}
     }
 }

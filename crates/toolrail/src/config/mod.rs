@@ -47,6 +47,9 @@ pub(crate) struct ConfigFile {
     /// The address to listen on; `127.0.0.1:8080` when left out.
     #[serde(deserialize_with = "address_or_port")]
     pub(crate) listen: Option<String>,
+    /// Another address, at which alone the gateway is administered; the same when left out.
+    #[serde(deserialize_with = "address_or_port")]
+    pub(crate) admin_listen: Option<String>,
     /// A Unix socket to listen on beside the address, relative to this file; none when left out.
     pub(crate) unix_socket: Option<PathBuf>,
     /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
@@ -118,6 +121,7 @@ pub(crate) struct ConfigFile {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
+    pub(crate) admin_listen: Option<SocketAddr>,
     pub(crate) unix_socket: Option<PathBuf>,
     pub(crate) data: PathBuf,
     pub(crate) store: Option<StoreUrl>,
@@ -194,6 +198,7 @@ fn in_file(fault: &FileFault) -> String {
 
 const KEYS: &[&str] = &[
     "listen",
+    "adminListen",
     "unixSocket",
     "data",
     "store",
@@ -241,13 +246,15 @@ impl ConfigFile {
         if let Some(Err(wrong)) = self.tenant.as_deref().map(Principal::of_tenant) {
             return Some(wrong.to_string());
         }
-        self.listen.as_deref().and_then(|listen| address_of(listen).err()).map(|error| format!("{error:#}"))
+        let addresses = self.listen.iter().chain(&self.admin_listen);
+        addresses.filter_map(|address| address_of(address).err()).map(|error| format!("{error:#}")).next()
     }
 
     /// What is given here goes before what `other` says.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             listen: self.listen.or(other.listen),
+            admin_listen: self.admin_listen.or(other.admin_listen),
             unix_socket: self.unix_socket.or(other.unix_socket),
             data: self.data.or(other.data),
             store: self.store.or(other.store),
@@ -286,6 +293,7 @@ impl ConfigFile {
         }
         [
             stay("listen", &mut self.listen, &before.listen),
+            stay("adminListen", &mut self.admin_listen, &before.admin_listen),
             stay("unixSocket", &mut self.unix_socket, &before.unix_socket),
             stay("data", &mut self.data, &before.data),
             stay("store", &mut self.store, &before.store),
@@ -303,6 +311,7 @@ impl ConfigFile {
         }
         Ok(Settings {
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
+            admin_listen: self.admin_listen.as_deref().map(address_of).transpose()?,
             unix_socket: self.unix_socket,
             data: self.data.unwrap_or_else(|| "data".into()),
             store: self.store,

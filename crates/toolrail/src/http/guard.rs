@@ -1,7 +1,7 @@
 //! Keeps foreign web pages out: a page can point its own host name at this machine (DNS rebinding) or send requests
 //! here from another origin. So Host must be a name of ours, and Origin, which browsers send, one we know.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use axum::response::{IntoResponse, Response};
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
@@ -9,12 +9,14 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 use toolrail_core::{ErrorCode, WrongTenant};
 
+use super::Addresses;
+
 /// Which hosts and origins are known.
 #[derive(Debug)]
 pub(crate) struct Guard {
     /// What nearly every request says, compared before anything is looked into.
     usual: [String; 2],
-    bound: IpAddr,
+    bound: Vec<IpAddr>,
     hosts: Vec<String>,
     origins: Vec<String>,
 }
@@ -42,11 +44,12 @@ pub(crate) enum Shape {
 }
 
 impl Guard {
-    /// Knows the address the server listens on, loopback, and what the configuration lists.
-    pub(crate) fn new(bound: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+    /// Knows the addresses the server listens on, loopback, and what the configuration lists.
+    pub(crate) fn new(bound: &Addresses, hosts: &[String], origins: &[String]) -> Self {
+        let usual = bound.calls;
         Self {
-            usual: [bound.to_string(), format!("localhost:{}", bound.port())],
-            bound: bound.ip(),
+            usual: [usual.to_string(), format!("localhost:{}", usual.port())],
+            bound: bound.all().map(|address| address.ip()).collect(),
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
             origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect(),
         }
@@ -88,7 +91,10 @@ impl Guard {
         }
         match address_in(name) {
             // A page cannot rebind an address, only a name. On loopback no other address can be meant.
-            Some(address) => is_loopback(address) || address == self.bound || !is_loopback(self.bound),
+            Some(address) => {
+                let may_be = |bound: &IpAddr| address == *bound || !is_loopback(*bound);
+                is_loopback(address) || self.bound.iter().any(may_be)
+            }
             None => name == "localhost",
         }
     }
@@ -200,6 +206,10 @@ impl Refusal {
 mod tests {
     use super::*;
 
+    fn at(address: ([u8; 4], u16)) -> Addresses {
+        Addresses { calls: address.into(), administration: None }
+    }
+
     fn pass(guard: &Guard, host: &str, origin: Option<&str>) -> bool {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(host).unwrap());
@@ -211,7 +221,7 @@ mod tests {
 
     #[test]
     fn on_loopback_only_loopback_and_listed_names_pass() {
-        let guard = Guard::new(([127, 0, 0, 1], 8080).into(), &["Gateway.local".into()], &[]);
+        let guard = Guard::new(&at(([127, 0, 0, 1], 8080)), &["Gateway.local".into()], &[]);
         for host in
             ["127.0.0.1:8080", "localhost:8080", "LOCALHOST", "127.0.0.2", "[::1]:8080", "gateway.local:8080"]
         {
@@ -233,15 +243,24 @@ mod tests {
 
     #[test]
     fn on_a_public_address_any_address_passes_but_no_foreign_name() {
-        let guard = Guard::new(([0, 0, 0, 0], 80).into(), &[], &[]);
+        let guard = Guard::new(&at(([0, 0, 0, 0], 80)), &[], &[]);
         assert!(pass(&guard, "10.1.2.3", None) && pass(&guard, "[2001:db8::1]:80", None));
+        assert!(!pass(&guard, "evil.example", None));
+    }
+
+    #[test]
+    fn the_address_of_the_administration_passes_too() {
+        let addresses =
+            Addresses { administration: Some(([10, 1, 2, 3], 9000).into()), ..at(([127, 0, 0, 1], 8080)) };
+        let guard = Guard::new(&addresses, &[], &[]);
+        assert!(pass(&guard, "10.1.2.3:9000", None) && pass(&guard, "127.0.0.1:8080", None));
         assert!(!pass(&guard, "evil.example", None));
     }
 
     #[test]
     fn an_origin_must_be_loopback_the_same_or_listed() {
         let guard = Guard::new(
-            ([127, 0, 0, 1], 8080).into(),
+            &at(([127, 0, 0, 1], 8080)),
             &["gw.local".into()],
             &["https://Console.example/".into()],
         );
@@ -263,7 +282,7 @@ mod tests {
 
     #[test]
     fn definitions_are_changed_by_pages_of_this_server_and_listed_ones_only() {
-        let guard = Guard::new(([127, 0, 0, 1], 8080).into(), &[], &["https://console.example".into()]);
+        let guard = Guard::new(&at(([127, 0, 0, 1], 8080)), &[], &["https://console.example".into()]);
         let change = |origin: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, HeaderValue::from_static("127.0.0.1:8080"));
@@ -280,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_repeated_or_missing_host_is_refused() {
-        let guard = Guard::new(([127, 0, 0, 1], 8080).into(), &[], &[]);
+        let guard = Guard::new(&at(([127, 0, 0, 1], 8080)), &[], &[]);
         let mut headers = HeaderMap::new();
         assert_eq!(guard.check(&headers), Err(Refusal::Host(String::new())));
         headers.append(HOST, HeaderValue::from_static("localhost"));

@@ -5,6 +5,7 @@ mod answered;
 mod cors;
 mod guard;
 mod listen;
+mod plane;
 mod revision;
 mod starting;
 mod tenant;
@@ -12,6 +13,7 @@ mod watched;
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -40,6 +42,7 @@ use cors::Page;
 pub(crate) use guard::Guard;
 use guard::{Refusal, Shape};
 pub(crate) use listen::{Listen, Socket};
+pub(crate) use plane::Plane;
 use revision::Named;
 pub(crate) use starting::answer_while;
 pub(crate) use tenant::{TENANT, Tenants};
@@ -77,7 +80,7 @@ pub(crate) fn raise_file_limit() {
 
 /// Serves until `stop`, then lets requests under way finish unless `hurry` comes first.
 pub(crate) async fn serve<L: Listen>(
-    listener: L,
+    (listener, plane): (L, Plane),
     served: Arc<Served>,
     stop: impl Future<Output = ()>,
     hurry: impl Future<Output = ()>,
@@ -92,7 +95,8 @@ pub(crate) async fn serve<L: Listen>(
             accepted = accept(&listener, &slots) => accepted,
             () = &mut stop => break,
         };
-        let connection = Connection { stream, peer, served: Arc::clone(&served), builder: builder.clone() };
+        let guest = Guest::at(peer, plane);
+        let connection = Connection { stream, guest, served: Arc::clone(&served), builder: builder.clone() };
         let stopping = stopping.clone();
         tracker.spawn(async move {
             connection.serve(stopping).await;
@@ -116,17 +120,17 @@ pub(crate) async fn serve<L: Listen>(
 /// One connection of a client.
 struct Connection<S> {
     stream: S,
-    peer: Option<PeerAddress>,
+    guest: Guest,
     served: Arc<Served>,
     builder: http1::Builder,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
     async fn serve(self, stopping: CancellationToken) {
-        let Self { stream, peer, served, builder } = self;
+        let Self { stream, guest, served, builder } = self;
         let activity = Arc::new(Activity::default());
         let counted = Arc::clone(&activity);
-        let guest = Arc::new(Guest::at(peer));
+        let guest = Arc::new(guest);
         let service = service_fn(move |request| {
             let (served, activity) = (served.load_full(), Arc::clone(&counted));
             let guest = Arc::clone(&guest);
@@ -159,13 +163,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
 /// The other end of one connection.
 struct Guest {
     address: Option<PeerAddress>,
+    /// What it finds at the address it came to.
+    plane: Plane,
     /// What it may have in flight, on behalf of whoever sent the last request.
     share: Mutex<Share>,
 }
 
 impl Guest {
-    fn at(address: Option<PeerAddress>) -> Self {
-        Self { address, share: Mutex::new(Share::of(&Principal::Anonymous)) }
+    fn at(address: Option<PeerAddress>, plane: Plane) -> Self {
+        Self { address, plane, share: Mutex::new(Share::of(&Principal::Anonymous)) }
     }
 
     /// The share of the connection; requests of several tenants may come by one connection of a proxy.
@@ -199,6 +205,22 @@ async fn accept<L: Listen>(
 fn is_about_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// The addresses that a server listens on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    /// Where tools are called.
+    pub(crate) calls: SocketAddr,
+    /// Where alone it is administered, if that is another.
+    pub(crate) administration: Option<SocketAddr>,
+}
+
+impl Addresses {
+    /// All of them.
+    pub(crate) fn all(&self) -> impl Iterator<Item = SocketAddr> {
+        [self.calls].into_iter().chain(self.administration)
+    }
 }
 
 /// What is served at the moment: each request finds out anew, since the configuration may have been read again.
@@ -251,6 +273,9 @@ impl Guarded {
     }
 
     async fn pass(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
+        if !guest.plane.has(request.uri().path()) {
+            return plane::elsewhere().map(Either::Right);
+        }
         let share = match self.tenants.principal(request.headers()) {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),

@@ -3,9 +3,9 @@
 use anyhow::Result;
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::Request;
+use hyper::{Method, Request};
 use serde_json::json;
-use toolrail_testkit::Gateway;
+use toolrail_testkit::{Gateway, HttpClient};
 
 use crate::support::{BINARY, assert_failed, run_in};
 
@@ -172,4 +172,19 @@ async fn a_public_address_needs_an_explicit_word() -> Result<()> {
     let gateway = Gateway::builder(BINARY).arg("--insecure-no-auth").start().await?;
     assert_eq!(status(&gateway, "/healthz", &[]).await?, 200);
     Ok(())
+}
+
+#[tokio::test]
+async fn the_administration_may_have_an_address_of_its_own() {
+    let gateway = Gateway::builder(BINARY).args(["--admin-listen", "127.0.0.1:0"]).start().await.unwrap();
+    let banner = gateway.banner().await.unwrap();
+    let calls = banner.lines().next().and_then(|line| line.split("listens on ").nth(1)).unwrap();
+    assert!(banner.contains(&format!("administered on {}", gateway.url())), "{banner}");
+    assert_ne!(calls, gateway.url());
+    let http = HttpClient::new();
+    for (path, status) in [("/admin/tools", 404), ("/metrics", 404), ("/mcp/tools", 200), ("/readyz", 200)] {
+        let reply = http.send_json(Method::GET, &format!("{calls}{path}"), None).await.unwrap();
+        assert_eq!(reply.status, status, "{path}: {}", reply.text());
+        assert_eq!(gateway.get(path).await.unwrap().status, 200, "{path}");
+    }
 }
