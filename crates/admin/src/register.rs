@@ -311,13 +311,12 @@ pub(crate) async fn validate(State(admin): State<Admin>, request: Body) -> Resul
         (vec![body], None)
     };
     let mut problems: Vec<Problem> = repeated_key(&bytes).into_iter().collect();
-    problems.extend(tokio::task::block_in_place(|| -> Vec<Problem> {
-        let check = |(index, item)| {
-            let base = base.map(|base| format!("{base}/{index}")).unwrap_or_default();
-            check(&admin.registry, item, &base)
-        };
-        items.into_iter().enumerate().flat_map(check).collect()
-    }));
+    for (index, item) in items.into_iter().enumerate() {
+        let base = base.map(|base| format!("{base}/{index}")).unwrap_or_default();
+        problems.extend(tokio::task::block_in_place(|| check(&admin.registry, item, &base)));
+        // Whoever asked may have gone.
+        tokio::task::yield_now().await;
+    }
     let valid = problems.iter().all(|problem| problem.severity != Severity::Error);
     Ok(json_answer(StatusCode::OK, &json!({"ok": true, "valid": valid, "problems": problems})))
 }

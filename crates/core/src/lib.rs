@@ -19,6 +19,7 @@ mod problem;
 mod published;
 mod schema;
 mod secret;
+mod stepped;
 mod store;
 mod upstream;
 mod variable;
@@ -52,6 +53,7 @@ pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
 pub use published::{publish_revision, published_revision};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
+pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
     Forget, HistoryQuery, LearntLimits, LearntQuery, MailLimits, News, NewsKind, PastQuery, PeerAddress,

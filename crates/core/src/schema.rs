@@ -60,6 +60,7 @@ impl Default for SchemaCompiler {
 pub struct Validator {
     nodes: Vec<Node>,
     tried: Vec<String>,
+    weight: u64,
 }
 
 /// One way in which a value does not fit its schema.
@@ -152,7 +153,7 @@ impl SchemaCompiler {
     /// Compiles a schema that compiled before.
     pub fn compile_again(&self, schema: &Value) -> Result<Validator, Vec<Violation>> {
         let built = build::build(schema, dialect_of(schema)?).map_err(|fault| vec![fault])?;
-        Ok(Validator { nodes: built.nodes, tried: built.tried })
+        Ok(Validator { nodes: built.nodes, tried: built.tried, weight: built.weight })
     }
 
     fn check_bounds(&self, schema: &Value) -> Result<(), Vec<Violation>> {
@@ -178,6 +179,11 @@ impl SchemaCompiler {
 }
 
 impl Validator {
+    /// About how many states its patterns have, each of which takes some fifty bytes of memory.
+    pub fn weight(&self) -> u64 {
+        self.weight
+    }
+
     /// Whether `value` fits, and if not why: a few reasons at most.
     pub fn check(&self, value: &Value, effort: Effort) -> Result<(), Misfit> {
         self.check_for(value, effort, MOST_VIOLATIONS)

@@ -116,13 +116,14 @@ impl Tool {
 
     /// The arguments, and the room that they take up.
     async fn arguments(&self, raw: Option<&RawValue>) -> Result<(Value, Option<Held>), CallError> {
-        let Ready { validator: input, defaults } = match &self.arguments {
+        let ready = match &self.arguments {
             Arguments::Checked(input) => input.get().await?,
             Arguments::PassedOn if raw.is_some_and(|raw| !raw.get().starts_with('{')) => {
                 return Err(no_object());
             }
             Arguments::PassedOn => return Ok((Value::Object(Map::new()), None)),
         };
+        let Ready { validator: input, defaults } = &*ready;
         let room = raw.map(|raw| room_for(raw.get().as_bytes())).transpose()?.flatten();
         let mut arguments = match raw {
             None => Value::Object(Map::new()),
@@ -155,7 +156,8 @@ impl Tool {
         let Some(output) = self.output.as_ref().filter(|_| !result.is_error) else {
             return Ok(result);
         };
-        let output = &output.get().await?.validator;
+        let output = output.get().await?;
+        let output = &output.validator;
         let _room = match &result.payload {
             Payload::Json(json) => room_for(json.bytes())?,
             _ => None,

@@ -19,6 +19,8 @@ pub(super) struct Built {
     pub(super) nodes: Vec<Node>,
     /// Where patterns stand that can only be matched by trying.
     pub(super) tried: Vec<String>,
+    /// What its patterns weigh.
+    pub(super) weight: u64,
 }
 
 /// Compiles it; the fault that ends it comes with its place.
@@ -44,10 +46,10 @@ pub(super) fn build(schema: &Value, dialect: Dialect) -> Result<Built, Violation
             *node = Node { checks, is_compound, is_looping: false };
         }
     }
-    let Builder { mut nodes, tried, .. } = builder;
+    let Builder { mut nodes, tried, patterns, .. } = builder;
     shorten_references(&mut nodes);
     mark_loops(&mut nodes);
-    Ok(Built { nodes, tried })
+    Ok(Built { nodes, tried, weight: patterns.weight() })
 }
 
 /// A schema on its way: where it is, the resources that led to it, and where the user finds it.

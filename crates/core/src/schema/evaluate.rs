@@ -239,10 +239,7 @@ impl<'v> Run<'v> {
                     }
                 }
             }
-            Check::Pattern(pattern) => {
-                self.spend(pattern.steps(text)?)?;
-                pattern.is_match(text)
-            }
+            Check::Pattern(pattern) => pattern.is_match(text, |steps| self.spend(steps)),
             Check::Known(known) => {
                 self.spend(4 + text.len() as u64 / 8)?;
                 Ok(known.validator.is_valid(value))

@@ -212,7 +212,7 @@ impl<'v> Explanation<'_, 'v> {
         let mut is_additional = named.is_none();
         self.explain_each(named.as_slice(), member)?;
         for (pattern, node) in &checked.patterns {
-            if pattern.is_match(name)? {
+            if pattern.is_match(name, |steps| self.run.spend(steps))? {
                 is_additional = false;
                 self.explain_each(std::slice::from_ref(node), member)?;
             }

@@ -93,8 +93,7 @@ impl<'v> Run<'v> {
         }
         let mut is_additional = named.is_none();
         for (pattern, node) in &checked.patterns {
-            self.spend(pattern.steps(name)?)?;
-            if pattern.is_match(name)? {
+            if pattern.is_match(name, |steps| self.spend(steps))? {
                 is_additional = false;
                 if !self.fits(*node, member)? {
                     return Ok(false);

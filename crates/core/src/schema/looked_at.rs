@@ -150,8 +150,7 @@ impl<'v> Run<'v> {
                         if is_marked {
                             break;
                         }
-                        self.spend(pattern.steps(name)?)?;
-                        is_marked = pattern.is_match(name)?;
+                        is_marked = pattern.is_match(name, |steps| self.spend(steps))?;
                     }
                     if is_marked {
                         names.insert(name);

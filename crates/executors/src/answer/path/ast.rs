@@ -1,6 +1,6 @@
 //! A JSONPath, taken apart (RFC 9535).
 
-use regex::Regex;
+use toolrail_core::Stepped;
 
 #[derive(Debug)]
 pub(super) struct Query {
@@ -72,7 +72,7 @@ pub(super) enum Operand {
 #[derive(Debug)]
 pub(super) enum Pattern {
     /// Written out, and so compiled once.
-    Ready(Box<Regex>),
+    Ready(Box<Stepped>),
     Found(Operand),
 }
 

@@ -4,14 +4,13 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use regex::Regex;
-use toolrail_core::{Part, Sort};
+use toolrail_core::{Part, Sort, Stepped, Unknown};
 
 use super::ast::{Comparison, Condition, Inner, Operand, Pattern, Query, Segment, Selector};
 use super::pattern;
 use crate::meter::{Meter, Spent};
 
-/// Patterns look at no longer texts: each takes one go that nothing can interrupt.
+/// Patterns look at no longer texts.
 const LONGEST_TEXT: usize = 64 << 10;
 /// Patterns that come from the answer itself are compiled then; that is much work.
 const COMPILING: u64 = 20_000;
@@ -22,6 +21,12 @@ const MOST_PATTERNS: usize = 16;
 pub(super) enum Failed {
     Spent(Spent),
     LongText,
+}
+
+impl From<Unknown> for Failed {
+    fn from(_: Unknown) -> Self {
+        Self::LongText
+    }
 }
 
 impl From<Spent> for Failed {
@@ -35,7 +40,7 @@ pub(super) struct Selecting<'t, 'm> {
     root: Part<'t>,
     meter: &'m mut Meter,
     /// What was made of patterns in the answer; nothing of one that is none.
-    patterns: HashMap<(String, bool), Option<Regex>>,
+    patterns: HashMap<(String, bool), Option<Stepped>>,
 }
 
 type Selected<'t> = Result<Vec<Part<'t>>, Failed>;
@@ -314,7 +319,9 @@ impl<'t, 'm> Selecting<'t, 'm> {
         }
         self.meter.spend(10 + text.len() as u64)?;
         let operand = match pattern {
-            Pattern::Ready(regex) => return Ok(regex.is_match(&text)),
+            Pattern::Ready(pattern) => {
+                return pattern.is_match(&text, |steps| Ok(self.meter.spend(steps)?));
+            }
             Pattern::Found(operand) => operand,
         };
         let Value::Text(written) = self.value(node, operand)? else {
@@ -329,7 +336,10 @@ impl<'t, 'm> Selecting<'t, 'm> {
             }
             self.patterns.insert(key.clone(), compiled);
         }
-        Ok(self.patterns.get(&key).and_then(Option::as_ref).is_some_and(|regex| regex.is_match(&text)))
+        match self.patterns.get(&key) {
+            Some(Some(pattern)) => pattern.is_match(&text, |steps| Ok(self.meter.spend(steps)?)),
+            _ => Ok(false),
+        }
     }
 }
 
