@@ -237,6 +237,10 @@ pub trait Caller: Send + Sync {
     fn hang_up(&self) {}
 }
 
+/// The header of every request that a gateway makes on behalf of a tool. Whoever gets one, even by way of a redirect, knows that
+/// no operator made it: nothing is administered by it.
+pub const HOP_HEADER: &str = "toolrail-hop";
+
 /// Stands among the extensions of a request that comes from a web page of somewhere else: it may call tools, but not change
 /// definitions. See [`Caller::may_change`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,8 +28,8 @@ pub use account::{Account, Full, Held, Share, Standings};
 pub use block::{Block, write_base64, write_text_block};
 pub use budget::{Budget, Exhausted};
 pub use caller::{
-    Caller, ForeignPage, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions, Resumed,
-    Unanswered, missing_capability,
+    Caller, ForeignPage, HOP_HEADER, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions,
+    Resumed, Unanswered, missing_capability,
 };
 pub use clock::{moment_of, rfc3339};
 pub use definition::{

@@ -188,7 +188,7 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
     let secrets = Secrets::from_environment(given.chain(config::environment()), &listed);
     let secrets = secrets.bound(of_program.into_iter().chain(bindings));
     let runtime = Runtime {
-        client: Arc::new(Client::new(ClientLimits::default())),
+        client: Arc::new(Client::of_gateway(ClientLimits::default())),
         secrets: Arc::new(secrets),
         variables: Arc::new(settings.variables.clone()),
         services: Arc::new(settings.services.clone()),

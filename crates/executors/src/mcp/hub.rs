@@ -156,8 +156,7 @@ impl Hub {
     /// The session of that client's conversation, in which it alone is told; none where all are told together.
     pub(super) fn own_session(self: &Arc<Self>, principal: &Principal, caller: &dyn Caller) -> Option<Key> {
         let shared = self.state.borrow().connection.clone()?;
-        let (key, how) = self.whose(&shared, principal, caller)?;
-        (how == Use::Together).then_some(key)
+        self.whose(&shared, principal, caller).map(|(key, _)| key)
     }
 
     /// The session that a call belongs to, and how it is used; none where the shared connection will do.
@@ -172,14 +171,15 @@ impl Hub {
         }
         let askable = meta::askable(caller);
         let can_be_asked = !askable.is_empty();
-        // What a client of an older revision can be asked, a server of both eras may ask only as that revision has it.
-        let is_older = can_be_asked && caller.resumed().is_none();
+        // What a client of an older revision can be asked, a server of both eras may ask only as that revision has it; and it may
+        // remember things only in a session, which such a client has.
+        let is_older = caller.resumed().is_none() && (can_be_asked || self.is_told_of_the_end(caller));
         let as_legacy = is_older && shared.may_know_legacy.load(Ordering::Relaxed);
         let era = if as_legacy { Era::Legacy } else { shared.era };
         let may_ask = era == Era::Legacy && can_be_asked;
         let may_log = shared.is_process() && caller.log_level().is_some();
-        let may_remember =
-            shared.keeps_state() && !(caller.conversation().is_none() && *principal == Principal::Anonymous);
+        let may_remember = (as_legacy || shared.keeps_state())
+            && !(caller.conversation().is_none() && *principal == Principal::Anonymous);
         // What was promised where the server is listed does not hold for this client.
         let may_mistake = era == Era::Legacy && shared.claims == Claims::Everything && shared.keeps_state();
         if !may_ask && !may_log && !may_remember && !may_mistake {

@@ -61,7 +61,7 @@ struct Subscription {
 impl Watch {
     /// Nothing if the server cannot be asked for it.
     async fn begin(hub: &Arc<Hub>, key: Key, uri: &str) -> Result<Option<Self>, CallError> {
-        let (session, seat, _) = hub.session(key, Use::Together).await?;
+        let (session, seat, _) = hub.session(key, Use::Watching).await?;
         if !session.connection.can("/resources/subscribe") {
             return Ok(None);
         }

@@ -40,6 +40,8 @@ pub(super) struct Key {
 /// How calls with the same key use a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
+    /// No call, but somebody who watches a resource beside the calls.
+    Watching,
     /// They are surely of one client.
     Together,
     /// They may be of several, none of which may hear what is said to another.
@@ -65,6 +67,7 @@ struct Slot {
     number: u64,
     cell: Cell,
     calls: usize,
+    watchers: usize,
     used: Instant,
 }
 
@@ -76,6 +79,7 @@ pub(super) struct Seat {
     pub(super) key: Key,
     number: u64,
     pub(super) cell: Cell,
+    watches: bool,
 }
 
 /// A connection for one call: that of its client's session, or the shared one.
@@ -134,19 +138,20 @@ impl Sessions {
         if is_new {
             slots.next += 1;
             let number = slots.next;
-            let slot = Slot { number, cell: Cell::default(), calls: 0, used: Instant::now() };
+            let slot = Slot { number, cell: Cell::default(), calls: 0, watchers: 0, used: Instant::now() };
             slots.by_key.insert(key.clone(), slot);
         }
         let slot = slots.by_key.get_mut(&key)?;
         if slot.cell.get().is_some_and(|session| session.is_gone()) {
             slot.cell = Cell::default();
         }
-        slot.calls += 1;
+        let watches = how == Use::Watching;
+        *slot.uses(watches) += 1;
         let (number, cell) = (slot.number, Arc::clone(&slot.cell));
         drop(slots);
         // Sessions end outside of the lock.
         drop((ended, evicted));
-        Some(Seat { sessions: Arc::clone(self), key, number, cell })
+        Some(Seat { sessions: Arc::clone(self), key, number, cell, watches })
     }
 
     /// Ends the sessions of a conversation; calls that are still under way there keep theirs to their end.
@@ -199,14 +204,24 @@ impl Sessions {
     }
 }
 
+impl Slot {
+    fn is_unused(&self) -> bool {
+        self.calls == 0 && self.watchers == 0
+    }
+
+    fn uses(&mut self, watches: bool) -> &mut usize {
+        if watches { &mut self.watchers } else { &mut self.calls }
+    }
+}
+
 impl Slots {
     fn sweep(&mut self, idle: Duration) -> Vec<(Key, Slot)> {
-        self.by_key.extract_if(|_, slot| slot.calls == 0 && slot.used.elapsed() >= idle).collect()
+        self.by_key.extract_if(|_, slot| slot.is_unused() && slot.used.elapsed() >= idle).collect()
     }
 
     /// Takes away the session that nobody has used for longest; nothing if all of them are in use.
     fn evict(&mut self) -> Option<Slot> {
-        let unused = self.by_key.iter().filter(|(_, slot)| slot.calls == 0);
+        let unused = self.by_key.iter().filter(|(_, slot)| slot.is_unused());
         let oldest = unused.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone())?;
         self.by_key.remove(&oldest)
     }
@@ -216,9 +231,9 @@ impl Drop for Seat {
     fn drop(&mut self) {
         let mut slots = self.sessions.lock();
         if let Some(slot) = slots.by_key.get_mut(&self.key).filter(|slot| slot.number == self.number) {
-            slot.calls -= 1;
+            *slot.uses(self.watches) -= 1;
             slot.used = Instant::now();
-            if slot.calls == 0 && slot.cell.get().is_none() {
+            if slot.is_unused() && slot.cell.get().is_none() {
                 // It was never opened.
                 slots.by_key.remove(&self.key);
             }

@@ -47,6 +47,8 @@ pub(super) struct Exchange {
     id: u64,
     kind: ExchangeKind,
     is_answered: bool,
+    /// Whether the server may be told that nobody waits for the answer any more.
+    may_be_cancelled: bool,
 }
 
 enum ExchangeKind {
@@ -96,12 +98,12 @@ impl Wire {
 
     /// Begins a request.
     pub(super) fn begin(self: &Arc<Self>, request: Request) -> Result<Exchange, Failure> {
-        let id = request.id;
+        let (id, may_be_cancelled) = (request.id, request.method != "initialize");
         let kind = match &self.kind {
             WireKind::Http(session) => ExchangeKind::Http(session.begin(request)),
             WireKind::Stdio(process) => ExchangeKind::Stdio(process.begin(&request)?),
         };
-        Ok(Exchange { wire: Arc::clone(self), id, kind, is_answered: false })
+        Ok(Exchange { wire: Arc::clone(self), id, kind, is_answered: false, may_be_cancelled })
     }
 
     /// Sends a message that needs no answer.
@@ -214,7 +216,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         // Over modern HTTP the closed stream says it.
-        if !self.is_answered && !self.wire.is_modern_http() {
+        if !self.is_answered && self.may_be_cancelled && !self.wire.is_modern_http() {
             let params = json!({"requestId": self.id, "reason": "the client no longer waits"});
             self.wire.send_soon(message::notice("notifications/cancelled", Some(&params)));
         }

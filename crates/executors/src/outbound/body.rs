@@ -70,6 +70,8 @@ pub(super) async fn read(
 /// The next piece that is not empty; trailers are passed over.
 pub(super) async fn next(link: &mut Link, body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
     while let Some(frame) = link.drive(|context| Pin::new(&mut *body).poll_frame(context)).await {
+        // An upstream that sends small pieces faster than they are read would keep everybody else waiting.
+        tokio::task::consume_budget().await;
         match frame?.into_data() {
             Ok(data) if !data.is_empty() => return Ok(Some(data)),
             _ => {}

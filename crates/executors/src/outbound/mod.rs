@@ -20,7 +20,7 @@ use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming as Streaming;
-use toolrail_core::{CallError, ErrorCode};
+use toolrail_core::{CallError, ErrorCode, HOP_HEADER};
 
 use crate::offload::{MOST_INLINE, offload};
 use body::Unread;
@@ -49,6 +49,8 @@ impl Default for ClientLimits {
 /// Sends requests over pooled connections; share it in an `Arc`.
 pub struct Client {
     pool: Pool,
+    /// Whether requests say that they come from a gateway.
+    marks: bool,
 }
 
 /// A request on its way out.
@@ -196,6 +198,11 @@ impl Client {
         Self::with_connector(limits, Connector::new())
     }
 
+    /// The same for a gateway, whose requests say that they come from one: see [`HOP_HEADER`].
+    pub fn of_gateway(limits: ClientLimits) -> Self {
+        Self { marks: true, ..Self::new(limits) }
+    }
+
     /// Sends a request and reads the answer. Dropping the future aborts the exchange.
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
         let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
@@ -229,7 +236,15 @@ impl Client {
     }
 
     fn with_connector(limits: ClientLimits, connector: Connector) -> Self {
-        Self { pool: Pool::new(limits, connector) }
+        Self { pool: Pool::new(limits, connector), marks: false }
+    }
+
+    fn request(&self, hop: &Hop) -> Request<Full<Bytes>> {
+        let mut request = hop.request();
+        if self.marks {
+            request.headers_mut().insert(HOP_HEADER, HeaderValue::from_static("1"));
+        }
+        request
     }
 
     async fn follow(
@@ -267,14 +282,14 @@ impl Client {
     ) -> Result<(Link, Response<Streaming>), OutboundError> {
         let connected = self.pool.link(&hop.uri, within).await;
         let mut link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
-        let mut answer = link.send(hop.request()).await;
+        let mut answer = link.send(self.request(hop)).await;
         if let Err(error) = &answer
             && link.is_used
             && (error.is_canceled() || (hop.method.is_idempotent() && failure::is_stale_connection(error)))
         {
             let connected = self.pool.fresh(&hop.uri, within).await;
             link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
-            answer = link.send(hop.request()).await;
+            answer = link.send(self.request(hop)).await;
         }
         match answer {
             Ok(response) => Ok((link, response)),

@@ -32,6 +32,8 @@ pub(crate) enum Refusal {
     Tenant(WrongTenant),
     /// It names more than one tenant.
     TenantTwice,
+    /// A tool of a gateway made it, and it is about the administration.
+    Hop,
 }
 
 /// How an answer says no.
@@ -174,7 +176,7 @@ impl Refusal {
 
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Host(_) | Self::Origin(_) => ErrorCode::Forbidden,
+            Self::Host(_) | Self::Origin(_) | Self::Hop => ErrorCode::Forbidden,
             Self::Tenant(_) | Self::TenantTwice => ErrorCode::InvalidRequest,
         }
     }
@@ -195,6 +197,10 @@ impl Refusal {
                 )
             }
             Self::Tenant(wrong) => format!("the header Toolrail-Tenant is wrong: {wrong}"),
+            Self::Hop => {
+                "a tool may not administer a gateway; do it with the command line or a request of your own"
+                    .to_owned()
+            }
             Self::TenantTwice => {
                 "the header Toolrail-Tenant is there more than once; send it once".to_owned()
             }

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, ORIGIN};
-use ::http::{HeaderValue, Method, Request, Response};
+use ::http::{HeaderMap, HeaderValue, Method, Request, Response};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
@@ -33,7 +33,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::{ForeignPage, PeerAddress, Principal, Share};
+use toolrail_core::{ForeignPage, HOP_HEADER, PeerAddress, Principal, Share};
 use toolrail_mcp::Server;
 use tower::Service;
 
@@ -276,6 +276,9 @@ impl Guarded {
         if !guest.plane.has(request.uri().path()) {
             return plane::elsewhere().map(Either::Right);
         }
+        if request.headers().contains_key(HOP_HEADER) && plane::is_administration(request.uri().path()) {
+            return refused(Refusal::Hop, request.uri().path());
+        }
         let share = match self.tenants.principal(request.headers()) {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
@@ -291,7 +294,11 @@ impl Guarded {
     }
 
     async fn route(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
-        if request.headers().contains_key(ORIGIN) && self.guard.check_change(request.headers()).is_err() {
+        let is_foreign = |headers: &HeaderMap| {
+            headers.contains_key(HOP_HEADER)
+                || (headers.contains_key(ORIGIN) && self.guard.check_change(headers).is_err())
+        };
+        if is_foreign(request.headers()) {
             request.extensions_mut().insert(ForeignPage);
         }
         if toolrail_mcp::is_endpoint(request.uri().path()) {

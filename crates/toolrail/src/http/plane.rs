@@ -23,7 +23,7 @@ impl Plane {
 }
 
 /// Definitions and how they come about, and figures about the gateway.
-fn is_administration(path: &str) -> bool {
+pub(super) fn is_administration(path: &str) -> bool {
     path == "/metrics" || path == "/admin" || path.starts_with("/admin/")
 }
 

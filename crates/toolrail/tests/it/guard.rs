@@ -5,6 +5,8 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Request};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use toolrail_testkit::{Gateway, HttpClient};
 
 use crate::support::{BINARY, assert_failed, run_in};
@@ -186,5 +188,39 @@ async fn the_administration_may_have_an_address_of_its_own() {
         let reply = http.send_json(Method::GET, &format!("{calls}{path}"), None).await.unwrap();
         assert_eq!(reply.status, status, "{path}: {}", reply.text());
         assert_eq!(gateway.get(path).await.unwrap().status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_does_not_administer_the_gateway_it_runs_in_whatever_leads_there() {
+    let gateway = Gateway::builder(BINARY).start().await.unwrap();
+    let admin = format!("{}/admin/tools", gateway.url());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let away = format!("http://{}/", listener.local_addr().unwrap());
+    let answer = format!("HTTP/1.1 307 x\r\nlocation: {admin}\r\ncontent-length: 0\r\n\r\n");
+    let _leading = AbortOnDrop(tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    }));
+    for (name, url) in [("direct", &admin), ("led", &away)] {
+        let tool = json!({"name": name, "description": "Registers", "type": "http",
+            "http": {"method": "POST", "url": url, "body": "{{args}}"}});
+        assert_eq!(gateway.post_json("/admin/tools", &tool).await.unwrap().status, 200);
+        let arguments = json!({"name": "planted", "http": {"url": "http://127.0.0.1:9/"}});
+        let call = json!({"tool": name, "arguments": arguments});
+        let answer = gateway.post_json("/mcp/tools/call", &call).await.unwrap().text();
+        assert!(answer.contains("a tool may not administer a gateway"), "{name}: {answer}");
+    }
+    assert_eq!(gateway.get("/admin/tools/planted").await.unwrap().status, 404);
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
