@@ -29,6 +29,9 @@ pub(crate) use tree::Tree;
 static NO_VARIABLES: Variables = Variables::none();
 static NO_SERVICES: Services = Services::none();
 
+/// What each item of a list takes up beside itself where it stands alone, such as in a header of its own.
+const EACH: usize = 48;
+
 /// A text with expressions in one place of a request.
 #[derive(Debug)]
 pub(crate) struct Template {
@@ -349,6 +352,7 @@ impl Template {
             place(scratch)?;
             return Ok(Placement::Placed);
         };
+        rendering.place(EACH * items.len(), &self.pointer)?;
         let mut placement = Placement::Dropped;
         for item in items.iter().map(Evaluated::Given).filter(|item| !self.drops(item)) {
             scratch.clear();

@@ -14,6 +14,11 @@ use crate::outbound::Sensitive;
 pub(super) const TOO_SHORT: &str =
     "has fewer than 4 characters, so it could not be masked in what comes back; give it a longer value";
 
+/// What all values together may take up in one request, however often each is placed: about so many bytes.
+const MOST_PLACED: usize = 16 << 20;
+/// The same where they are shown, which takes several times as much.
+const MOST_SHOWN: usize = 2 << 20;
+
 /// What a rendering draws from, and what it leaves behind.
 #[derive(Debug)]
 pub(crate) struct Rendering<'a> {
@@ -23,6 +28,8 @@ pub(crate) struct Rendering<'a> {
     scratch: String,
     /// What all computed expressions together may take; made for the first of them.
     meter: Option<Meter>,
+    /// What the values take up that were placed so far.
+    placed: usize,
 }
 
 #[derive(Debug)]
@@ -66,6 +73,7 @@ impl<'a> Rendering<'a> {
             purpose: Purpose::Send { derived: Vec::new(), revealed: 0 },
             scratch: String::new(),
             meter: None,
+            placed: 0,
         }
     }
 
@@ -77,6 +85,7 @@ impl<'a> Rendering<'a> {
             purpose: Purpose::Show(Trail::default()),
             scratch: String::new(),
             meter: None,
+            placed: 0,
         }
     }
 
@@ -138,6 +147,7 @@ impl<'a> Rendering<'a> {
         } else {
             self.value_of(expression, pointer)?
         };
+        self.place(evaluated.size(), pointer)?;
         if let Purpose::Show(trail) = &mut self.purpose {
             trail.values.push(ValueOrigin {
                 pointer: pointer.to_owned(),
@@ -146,6 +156,20 @@ impl<'a> Rendering<'a> {
             });
         }
         Ok(evaluated)
+    }
+
+    /// Counts what a value takes up where it is placed: a few arguments in many places make a large request.
+    pub(super) fn place(&mut self, bytes: usize, pointer: &str) -> Result<(), CallError> {
+        self.placed = self.placed.saturating_add(bytes);
+        let most = if self.is_shown() { MOST_SHOWN } else { MOST_PLACED };
+        if self.placed <= most {
+            return Ok(());
+        }
+        let words = format!(
+            "with these arguments the request grows beyond {} MiB at {pointer}; give shorter ones, or place them less often",
+            most >> 20
+        );
+        Err(CallError::new(ErrorCode::TooLarge, words))
     }
 
     fn value_of(&mut self, expression: &Expression, pointer: &str) -> Result<Evaluated<'a>, CallError> {
@@ -267,6 +291,17 @@ impl Evaluated<'_> {
         }
     }
 
+    /// About how many bytes it takes up where it is placed.
+    fn size(&self) -> usize {
+        match self {
+            Self::Absent | Self::Masked => 0,
+            Self::Given(value) => size_of_json(value),
+            Self::Computed(value) => size_of_json(value),
+            Self::Arguments(arguments) => arguments.iter().map(size_of_member).sum(),
+            Self::Secret(secret) => secret.len(),
+        }
+    }
+
     /// As text: strings as they are, everything else as compact JSON.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
@@ -317,11 +352,13 @@ fn size_of_json(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
         Value::Array(items) => items.iter().map(size_of_json).sum::<usize>() + 16 * items.len(),
-        Value::Object(members) => {
-            members.iter().map(|(key, member)| key.len() + 32 + size_of_json(member)).sum()
-        }
+        Value::Object(members) => members.iter().map(size_of_member).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) => 8,
     }
+}
+
+fn size_of_member((key, member): (&String, &Value)) -> usize {
+    key.len() + 32 + size_of_json(member)
 }
 
 /// A JSON value as text: strings as they are, everything else as compact JSON.

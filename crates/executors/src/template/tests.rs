@@ -292,3 +292,32 @@ fn arguments_cannot_make_a_template_fill_the_memory() {
         assert!(words.iter().any(|words| error.message.contains(words)), "{error}");
     }
 }
+
+#[test]
+fn values_in_many_places_make_no_request_without_bounds() {
+    let secrets = secrets();
+    let mut arguments = arguments();
+    arguments.insert("long".into(), "a".repeat(60_000).into());
+    arguments.insert("many".into(), vec!["a"; 12_000].into());
+    let (long, many) = (compile("{{args.long}}", Place::Text), compile("{{args.many}}", Place::Text));
+    for (mut rendering, most) in [
+        (Rendering::to_send(&arguments, &secrets), 16 << 20),
+        (Rendering::to_show(&arguments, &secrets), 2 << 20),
+    ] {
+        let mut out = String::new();
+        let refused = (0..10_000).find_map(|_| long.write(&mut rendering, &mut out).err()).unwrap();
+        assert_eq!(refused.code, ErrorCode::TooLarge);
+        assert!(refused.message.contains("MiB at /t"), "{refused}");
+        assert!(out.len() <= most);
+    }
+    let mut rendering = Rendering::to_send(&arguments, &secrets);
+    let mut items = 0;
+    let placed = (0..1_000).find_map(|_| {
+        let each = many.each(&mut rendering, |_| {
+            items += 1;
+            Ok(())
+        });
+        each.err()
+    });
+    assert!(placed.is_some() && items < 400_000, "{items}");
+}
