@@ -34,6 +34,9 @@ pub trait Upstream: Send + Sync {
         None
     }
 
+    /// The roots of a client have changed; whoever asked for them in that conversation may ask again.
+    fn roots_changed(&self, _conversation: &str) {}
+
     /// Carries out a request about a task that a call here has become (extension `io.modelcontextprotocol/tasks`). The ids
     /// of such tasks are `<name of the definition>~<the upstream's own id>`; clients have them sealed.
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {

@@ -6,15 +6,16 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::shortened;
-use toolrail_registry::Registry;
+use toolrail_core::{Principal, shortened};
+use toolrail_registry::{Endpoint, Registry};
 
 use crate::batch;
 use crate::caller::RequestCaller;
+use crate::conversation;
 use crate::dialect::{self, Dialect};
 use crate::envelope::{self, Message, Notification, Params, Request};
 use crate::headers::{Claims, decode};
-use crate::live::Sessions;
+use crate::live::{Live, Sessions};
 use crate::long_lists::LongLists;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::{Peer, Session};
@@ -142,6 +143,9 @@ impl Server {
             Err((id, fault)) => Said::Answer(Answer::write(id, Err(fault))),
             Ok(Message::Request(request)) => self.answer_request(&request, peer).await,
             Ok(Message::Notification(notification)) => {
+                if let Some(live) = &peer.session.live {
+                    self.pass_on_roots(&notification, live, (peer.principal, peer.endpoint));
+                }
                 if let (Some(id), Some(live)) = (cancelled(&notification), &peer.session.live)
                     && !live.cancel(id.get())
                     && let Some(session) = live.key()
@@ -159,6 +163,19 @@ impl Server {
                     || self.pass_on(live, &id, response.result).await;
                 if expected { Said::Nothing } else { Said::Unexpected }
             }
+        }
+    }
+
+    /// Upstream servers that the client speaks to hear that its roots have changed.
+    pub(crate) fn pass_on_roots(
+        &self,
+        notification: &Notification<'_>,
+        live: &Live,
+        (principal, endpoint): (&Principal, &Arc<Endpoint>),
+    ) {
+        if notification.method == "notifications/roots/list_changed" {
+            let snapshot = self.registry.catalogue_at(principal.tenant(), endpoint);
+            snapshot.roots_changed(&conversation::of_session(live, self.replica()));
         }
     }
 

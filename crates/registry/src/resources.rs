@@ -70,6 +70,16 @@ impl Snapshot {
         asked
     }
 
+    /// The roots of a client have changed, in that conversation.
+    pub fn roots_changed(&self, conversation: &str) {
+        for status in &self.upstreams {
+            let entry = self.entry(&status.name);
+            if let Some(Item::Upstream { upstream, .. }) = entry.and_then(|entry| entry.live()) {
+                upstream.roots_changed(conversation);
+            }
+        }
+    }
+
     /// Follows the changes of a resource, listed or not, on behalf of a client as long as what comes back lives; nothing if
     /// there is none.
     pub async fn watch(

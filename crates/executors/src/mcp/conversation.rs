@@ -147,7 +147,8 @@ impl Conversation {
     }
 }
 
-/// Lets a server ask an older client for its roots as soon as the session stands: it may refuse calls before it knows them.
+/// Lets a server ask an older client for its roots before a call, as soon as the session stands or when they have changed: it
+/// may refuse calls before it knows them, or allow what it should not.
 pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<(), Failure> {
     /// How long a question may take that follows the handshake.
     const FOLLOWS_WITHIN: Duration = Duration::from_millis(100);
@@ -155,7 +156,8 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
     const PING_WITHIN: Duration = Duration::from_secs(1);
     const MOST: usize = 8;
     let has_roots = caller.resumed().is_none() && caller.capabilities().get("roots").is_some();
-    if lease.is_used || lease.is_shared() || !has_roots {
+    let is_settled = lease.is_used && !lease.has_questions();
+    if is_settled || lease.is_shared() || !has_roots {
         return Ok(());
     }
     for _ in 0..MOST {

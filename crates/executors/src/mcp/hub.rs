@@ -12,6 +12,7 @@ use toolrail_core::{CallError, Caller, Changed, ErrorCode, Principal};
 use super::connection::{Connection, Era};
 use super::following::Heard;
 use super::handshake::Connector;
+use super::message;
 use super::meta::{self, Claims};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
@@ -227,6 +228,14 @@ impl Hub {
                 Heard::Question { .. } | Heard::Gone => {}
             }
         })
+    }
+
+    /// Tells the server, in the sessions of that conversation, that the roots of the client have changed. What it asks then is
+    /// asked of the client with its next call, and before that call is made.
+    pub(super) fn roots_changed(&self, conversation: &str) {
+        for session in self.sessions.of(conversation) {
+            session.connection.wire.send_soon(message::notice("notifications/roots/list_changed", None));
+        }
     }
 
     fn tell(&self, changed: Changed) {

@@ -109,15 +109,10 @@ fn bridged(caller: &dyn Caller) -> Value {
 /// What the client can be asked.
 pub(super) fn askable(caller: &dyn Caller) -> Map<String, Value> {
     let declared = caller.capabilities().as_object();
-    let mut capabilities: Map<String, Value> = declared
+    declared
         .into_iter()
         .flatten()
         .filter(|(name, _)| ASKABLE.contains(&name.as_str()))
         .map(|(name, settings)| (name.clone(), settings.clone()))
-        .collect();
-    if let Some(Value::Object(roots)) = capabilities.get_mut("roots") {
-        // Changes of the client's roots are not passed on.
-        roots.shift_remove("listChanged");
-    }
-    capabilities
+        .collect()
 }

@@ -203,6 +203,10 @@ impl Upstream for Server {
         self.published.has_resources().then(|| remote() as Arc<dyn Executor>)
     }
 
+    fn roots_changed(&self, conversation: &str) {
+        self.hub.roots_changed(conversation);
+    }
+
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
         task::ask(&self.hub, request).await
     }

@@ -53,6 +53,8 @@ pub(super) struct Inbox {
     session: Arc<Session>,
     number: u64,
     messages: mpsc::Receiver<Message>,
+    /// Whether something was asked while there was no call.
+    pub(super) has_questions: bool,
 }
 
 impl Session {
@@ -175,6 +177,7 @@ impl Inbox {
     pub(super) fn new(session: &Arc<Session>) -> Self {
         let (sender, messages) = mpsc::channel(MOST_WAITING);
         let mut state = session.board.lock();
+        let has_questions = !state.questions.is_empty();
         for question in state.questions.drain(..) {
             // There is room for all of them.
             drop(sender.try_send(question));
@@ -183,7 +186,7 @@ impl Inbox {
         let number = state.next;
         state.calls.push((number, sender));
         drop(state);
-        Self { session: Arc::clone(session), number, messages }
+        Self { session: Arc::clone(session), number, messages, has_questions }
     }
 
     /// What is heard next.

@@ -178,6 +178,16 @@ impl Sessions {
         own.take(MOST).cloned().collect()
     }
 
+    /// The sessions of a client's conversation with a server that keeps them.
+    pub(super) fn of(&self, conversation: &str) -> Vec<Arc<Session>> {
+        let slots = self.lock();
+        let own = slots
+            .by_key
+            .iter()
+            .filter(|(key, _)| key.era == Era::Legacy && key.conversation.as_deref() == Some(conversation));
+        own.filter_map(|(_, slot)| slot.cell.get()).filter(|session| !session.is_gone()).cloned().collect()
+    }
+
     /// Ends what nobody has used for a while.
     pub(super) fn sweep(&self) {
         let ended = self.lock().sweep(self.limits.idle);
@@ -256,6 +266,11 @@ impl Lease {
 
     pub(super) fn is_shared(&self) -> bool {
         self.own.is_none()
+    }
+
+    /// Whether the server asked something while nobody was there to answer.
+    pub(super) fn has_questions(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.inbox.has_questions)
     }
 
     /// Whose conversation it belongs to.

@@ -121,6 +121,7 @@ impl Connection {
                 if let Some(id) = crate::server::cancelled(&notification) {
                     self.live.cancel(id.get());
                 }
+                self.server.pass_on_roots(&notification, &self.live, (&self.principal, &self.endpoint));
                 return None;
             }
             Ok(Message::Response(response)) => {

@@ -93,6 +93,23 @@ async fn all_clients_use_one_session_where_the_definition_says_so() {
 }
 
 #[tokio::test]
+async fn a_server_hears_of_other_roots_and_may_ask_for_them() {
+    let (http, server) = over_http(Eras::Legacy, &json!({})).await;
+    let client = Client { capabilities: json!({"roots": {"listChanged": true}}), ..Client::session("one") };
+    server.result("up_echo", "{}", &client).await;
+    server.upstream.roots_changed("another");
+    server.upstream.roots_changed("one");
+    eventually(|| http.script.of("notifications/roots/list_changed").len() == 1).await;
+    let id = sessions_of(&http)[0].clone();
+    let stream = http.shared.sessions.lock().unwrap()[&id].clone().unwrap();
+    stream.send(json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"}).to_string()).unwrap();
+    let is_answered = || http.script.received.lock().unwrap().iter().any(|message| message["id"] == "roots");
+    while !is_answered() {
+        server.result("up_echo", "{}", &client).await;
+    }
+}
+
+#[tokio::test]
 async fn nobody_needs_a_session_with_a_modern_server_over_http() {
     let (http, server) = over_http(Eras::Modern, &json!({})).await;
     for name in ["first", "second"] {
