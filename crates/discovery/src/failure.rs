@@ -26,6 +26,12 @@ pub(crate) fn exists(name: &str) -> CallError {
     CallError::new(ErrorCode::Conflict, format!("工具已存在: {name}\n{hint}"))
 }
 
+/// A definition that makes something else than a tool, which only an operator may register.
+pub(crate) fn not_for_agents() -> CallError {
+    let message = "只能注册 http、feign 或 metadata 类型的工具\n/definition/type: only tools of type \"http\", \"feign\" or \"metadata\" are registered here; an operator can register any other definition, such as a server, a resource or a prompt, over the admin API, on the command line or in a file";
+    CallError::new(ErrorCode::Forbidden, message)
+}
+
 /// A tool that the group would not have.
 pub(crate) fn not_of_group(group: &str, name: &str) -> CallError {
     let message = format!(

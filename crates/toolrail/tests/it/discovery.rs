@@ -220,6 +220,31 @@ async fn faults_are_told_in_the_documents_words() -> Result<()> {
     Ok(())
 }
 
+/// What is no tool of its own name could come to stand before what an operator offers.
+#[tokio::test]
+async fn an_agent_registers_neither_servers_nor_resources_nor_prompts() -> Result<()> {
+    let gateway = started().await?;
+    let operators = json!({"name": "op.book", "resource": {"uri": "docs://handbook", "text": "OPERATOR"}});
+    register(&gateway, &operators).await;
+    for definition in [
+        json!({"name": "zzz", "type": "mcp", "mcp": {"url": "http://127.0.0.1:1/mcp", "prefix": "issues_"}}),
+        json!({"name": "zzz", "transport": "mcp", "mcp": {"url": "http://127.0.0.1:1/mcp"}}),
+        json!({"name": "zzz", "resource": {"uri": "docs://handbook", "text": "AGENT"}}),
+        json!({"name": "zzz", "type": "prompt", "prompt": {"messages": [{"role": "user", "text": "AGENT"}]}}),
+    ] {
+        let refused = tool(&gateway, "register_tool", json!({"definition": definition})).await?;
+        let text = failure(&refused);
+        for told in ["\"http\", \"feign\" or \"metadata\"", "an operator can register", "只能注册"] {
+            assert!(text.contains(told), "{definition}: {text}");
+        }
+        assert_eq!(refused["_meta"]["toolrail/code"], "FORBIDDEN");
+        assert_eq!(gateway.get("/admin/tools/zzz").await?.status, 404);
+    }
+    let read = gateway.mcp("resources/read", json!({"uri": "docs://handbook"})).await?.text();
+    assert!(read.contains("OPERATOR"), "{read}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_long_description_is_cut_where_tools_are_found_and_whole_where_one_is_asked_for() -> Result<()> {
     let gateway = started().await?;
