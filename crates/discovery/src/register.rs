@@ -192,6 +192,13 @@ impl Proposed {
         proposed.with_short_description()
     }
 
+    /// Written into the definition, so that it stays true wherever that goes: after a restart, on other replicas, in exports,
+    /// and when somebody goes back to this version.
+    fn by_agent(mut document: Map<String, Value>, base: &'static str) -> Self {
+        document.insert(RegisteredBy::FIELD.to_owned(), RegisteredBy::Agent.word().into());
+        Self { document: Value::Object(document), base }
+    }
+
     fn with_short_description(self) -> Result<Self, CallError> {
         let description = self.document.get("description").and_then(Value::as_str).unwrap_or_default();
         if description.chars().nth(LONGEST_DESCRIPTION).is_some() {
@@ -235,10 +242,7 @@ fn whole(
     if !is_for_agents(&document) {
         return Err(not_for_agents());
     }
-    // Written into the definition, so that it stays true wherever that goes: after a restart, on other replicas, in exports,
-    // and when somebody goes back to this version.
-    document.insert(RegisteredBy::FIELD.to_owned(), RegisteredBy::Agent.word().into());
-    Ok(Proposed { document: Value::Object(document), base: "/definition" })
+    Ok(Proposed::by_agent(document, "/definition"))
 }
 
 /// Whether it can only become what an agent may register. What contradicts itself, or has no type, is refused later.
@@ -313,7 +317,7 @@ impl Others {
             (METADATA, Some(Value::Object(metadata))),
         ];
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Ok(Proposed { document: Value::Object(fields.collect()), base: "" })
+        Ok(Proposed::by_agent(fields.collect(), ""))
     }
 }
 
