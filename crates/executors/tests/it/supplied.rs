@@ -178,6 +178,23 @@ fn a_bound_secret_goes_to_its_hosts_only() {
     assert!(warnings[0].1.contains("secrets: {KEY: {hosts: [api.shop.example]}}"), "{warnings:?}");
 }
 
+#[test]
+fn a_link_local_address_is_warned_of() {
+    let runtime = runtime(&[]);
+    for (url, expected) in [
+        ("http://169.254.169.254/latest/meta-data/", 1),
+        ("http://[fd00:ec2::254]/", 1),
+        ("http://127.0.0.1:7/", 0),
+    ] {
+        let (tool, problems) = compile(&json!({"http": {"url": url}}), &runtime);
+        let warnings = told(&problems, Severity::Warning);
+        let warnings: Vec<_> =
+            warnings.iter().filter(|(_, message)| message.contains("link-local")).collect();
+        assert!(tool.is_some() && warnings.len() == expected, "{url}: {problems:?}");
+        assert!(warnings.iter().all(|(pointer, _)| *pointer == "/http/url"), "{problems:?}");
+    }
+}
+
 /// Virtual hosts and networks that deliver for many go by the header, not by the address.
 #[test]
 fn a_host_header_does_not_lead_a_bound_secret_elsewhere() {
