@@ -21,9 +21,10 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
     let seen = Seen::by(&admin, &principal);
     let snapshot = &seen.snapshot;
     let writes = admin.registry.write_failure();
+    let journal = admin.registry.journal_failure();
     let (status, word) = if snapshot.sources.is_empty() {
         (StatusCode::SERVICE_UNAVAILABLE, "starting")
-    } else if seen.is_failing() || writes.is_some() {
+    } else if seen.is_failing() || writes.is_some() || journal.is_some() {
         // Still 200: the last good snapshot serves.
         (StatusCode::OK, "degraded")
     } else {
@@ -32,6 +33,9 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
     let mut body = json!({"status": word});
     merge(&mut body, seen.summary());
     body["store"] = store(snapshot, writes.as_ref());
+    if let Some(WriteFailure { reason, since }) = journal {
+        body["lastGood"] = json!({"writable": false, "unwritableSince": since, "reason": reason});
+    }
     if let Some(semantic) = admin.registry.semantic_state() {
         // No part of readiness: without it tools are found by their words.
         let told = semantic.map_or_else(|why| format!("degraded: {why}"), |()| "ok".to_owned());
@@ -44,7 +48,9 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
 pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
     let snapshot = admin.registry.catalogue(principal.tenant());
     let unwritten = admin.registry.write_failure().map(|failure| unwritten(&snapshot, &failure));
-    let failing: Vec<Problem> = snapshot.sources.iter().filter_map(failing).chain(unwritten).collect();
+    let unkept = admin.registry.journal_failure().map(|failure| unkept(&failure));
+    let failing = snapshot.sources.iter().filter_map(failing);
+    let failing: Vec<Problem> = failing.chain(unwritten).chain(unkept).collect();
     let of_definitions: Vec<&Problem> = match principal.tenant() {
         Some(_) => snapshot.problems().collect(),
         None => snapshot.all_problems().collect(),
@@ -79,6 +85,21 @@ fn unwritten(snapshot: &Snapshot, failure: &WriteFailure) -> Problem {
         pointer: String::new(),
         message: format!(
             "cannot be written since {}, so nothing can be registered, switched or removed: {}; it is tried again and again",
+            failure.since, failure.reason
+        ),
+        spot: None,
+    }
+}
+
+/// So is a data folder that does not take what was switched off or removed.
+fn unkept(failure: &WriteFailure) -> Problem {
+    Problem {
+        severity: Severity::Error,
+        tool: None,
+        origin: None,
+        pointer: String::new(),
+        message: format!(
+            "the data folder cannot be written since {}: {}; what was switched off or removed is so in the store, but would be served again if the gateway ended now and started without the store; make room, it is tried again and again",
             failure.since, failure.reason
         ),
         spot: None,

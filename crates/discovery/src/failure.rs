@@ -22,8 +22,23 @@ pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
 
 /// There is such a tool already (R69).
 pub(crate) fn exists(name: &str) -> CallError {
-    let hint = "there is already a tool of that name, and names ignore case; take another, or unregister that one first";
+    let hint = "there is already a tool of that name, and names ignore case; take another, or unregister that one first if an agent registered it";
     CallError::new(ErrorCode::Conflict, format!("工具已存在: {name}\n{hint}"))
+}
+
+/// A definition that makes something else than a tool, which only an operator may register.
+pub(crate) fn not_for_agents() -> CallError {
+    let message = "只能注册 http、feign 或 metadata 类型的工具\n/definition/type: only tools of type \"http\", \"feign\" or \"metadata\" are registered here; an operator can register any other definition, such as a server, a resource or a prompt, over the admin API, on the command line or in a file";
+    CallError::new(ErrorCode::Forbidden, message)
+}
+
+/// A tool that no agent registered.
+pub(crate) fn of_operator(name: &str) -> CallError {
+    let name = shortened(name);
+    let message = format!(
+        "不能注销管理员的工具: {name}\nthe tool {name:?} was not registered with register_tool, so it is not removed here; an operator can remove it over the admin API or with \"toolrail tools remove\""
+    );
+    CallError::new(ErrorCode::Forbidden, message)
 }
 
 /// A tool that the group would not have.

@@ -9,13 +9,17 @@ use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, W
 
 use crate::arguments::Arguments;
 use crate::asked::{Asked, good};
-use crate::failure::{exists, invalid, may_not_change, not_of_group, not_written};
+use crate::failure::{exists, invalid, may_not_change, not_for_agents, not_of_group, not_written};
 use crate::takes;
 
 /// The most characters of a description: real ones have some thousands.
 const LONGEST_DESCRIPTION: usize = 20_000;
 /// The most problems that are told.
 const MOST_TOLD: usize = 8;
+/// The kinds that an agent may register, with the names of their blocks. Each makes a tool under its own name, and nothing
+/// else: a server, a resource or a prompt could come to stand before what an operator offers under other names.
+const KINDS: [(&str, &[&str]); 3] =
+    [("http", &["http", "http_spec"]), ("feign", &["feign", "feign_spec"]), (METADATA, &[METADATA])];
 
 pub(crate) fn entry() -> Value {
     let properties = json!({
@@ -34,7 +38,7 @@ pub(crate) fn entry() -> Value {
         "last_used": {"type": "string", "description": "When it was last used elsewhere, RFC 3339"},
         "definition": {
             "type": "object",
-            "description": "A whole Toolrail definition (such as one of type \"http\") instead of the other arguments; the tool can \
+            "description": "A whole Toolrail definition of type \"http\" or \"feign\" instead of the other arguments; the tool can \
                 then be called"
         },
     });
@@ -188,6 +192,13 @@ impl Proposed {
         proposed.with_short_description()
     }
 
+    /// Written into the definition, so that it stays true wherever that goes: after a restart, on other replicas, in exports,
+    /// and when somebody goes back to this version.
+    fn by_agent(mut document: Map<String, Value>, base: &'static str) -> Self {
+        document.insert(RegisteredBy::FIELD.to_owned(), RegisteredBy::Agent.word().into());
+        Self { document: Value::Object(document), base }
+    }
+
     fn with_short_description(self) -> Result<Self, CallError> {
         let description = self.document.get("description").and_then(Value::as_str).unwrap_or_default();
         if description.chars().nth(LONGEST_DESCRIPTION).is_some() {
@@ -228,10 +239,21 @@ fn whole(
     if document.get("name").and_then(Value::as_str).unwrap_or_default().trim().is_empty() {
         return Err(no_name());
     }
-    // Written into the definition, so that it stays true wherever that goes: after a restart, on other replicas, in exports,
-    // and when somebody goes back to this version.
-    document.insert(RegisteredBy::FIELD.to_owned(), RegisteredBy::Agent.word().into());
-    Ok(Proposed { document: Value::Object(document), base: "/definition" })
+    if !is_for_agents(&document) {
+        return Err(not_for_agents());
+    }
+    Ok(Proposed::by_agent(document, "/definition"))
+}
+
+/// Whether it can only become what an agent may register. What contradicts itself, or has no type, is refused later.
+fn is_for_agents(document: &Map<String, Value>) -> bool {
+    let mut said =
+        ["type", "transport"].into_iter().filter_map(|field| document.get(field)?.as_str()).peekable();
+    if said.peek().is_some() {
+        return said.all(|kind| KINDS.iter().any(|(known, _)| *known == kind));
+    }
+    let mut blocks = KINDS.iter().flat_map(|(_, blocks)| *blocks);
+    blocks.any(|block| document.contains_key(*block))
 }
 
 fn no_name() -> CallError {
@@ -295,6 +317,32 @@ impl Others {
             (METADATA, Some(Value::Object(metadata))),
         ];
         let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Ok(Proposed { document: Value::Object(fields.collect()), base: "" })
+        Ok(Proposed::by_agent(fields.collect(), ""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_register_tools_and_nothing_that_could_stand_before_others() {
+        for (definition, allowed) in [
+            (json!({"http": {}}), true),
+            (json!({"type": "http", "http_spec": {}}), true),
+            (json!({"transport": "feign", "feign_spec": {}}), true),
+            (json!({"type": "metadata"}), true),
+            (json!({"type": "mcp", "mcp": {}}), false),
+            (json!({"transport": "mcp", "mcp": {}}), false),
+            (json!({"type": "http", "transport": "mcp", "mcp": {}}), false),
+            (json!({"mcp": {}}), false),
+            (json!({"type": null, "mcp": {}}), false),
+            (json!({"resource": {}}), false),
+            (json!({"type": "resource", "http": {}}), false),
+            (json!({"type": "prompt", "prompt": {}}), false),
+        ] {
+            let document = definition.as_object().unwrap();
+            assert_eq!(is_for_agents(document), allowed, "{definition}");
+        }
     }
 }

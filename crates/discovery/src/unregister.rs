@@ -1,13 +1,13 @@
-//! `unregister_tool` (15.3 of the requirements): removes a tool of the store for good, so that its name is free again. Its
-//! history stays.
+//! `unregister_tool` (15.3 of the requirements): removes a tool that an agent registered for good, so that its name is free
+//! again. Its history stays. What an operator registered is not an agent's to remove: it could take the name afterwards.
 
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, Expected, Outcome};
-use toolrail_registry::{DISCOVERY, Which, WriteError};
+use toolrail_core::{CallError, ErrorCode, Expected, Outcome, RegisteredBy};
+use toolrail_registry::{DISCOVERY, Done, Which, WriteError};
 
 use crate::arguments::Arguments;
 use crate::asked::{Asked, good};
-use crate::failure::{may_not_change, not_written, unknown};
+use crate::failure::{may_not_change, not_written, of_operator, unknown};
 use crate::register::author;
 use crate::takes;
 
@@ -18,8 +18,8 @@ pub(crate) fn entry() -> Value {
     json!({
         "name": "unregister_tool",
         "title": "Unregister a tool",
-        "description": "Removes a tool from the registry, for everybody. Only tools that were registered (register_tool, the admin API) \
-            can be removed here, not those of files or other servers.",
+        "description": "Removes a tool from the registry, for everybody. Only tools that were registered with register_tool can be \
+            removed here, not those of operators, files or other servers.",
         "inputSchema": takes(properties, &["tool_name"]),
         "annotations": {
             "readOnlyHint": false, "destructiveHint": true, "idempotentHint": false, "openWorldHint": false
@@ -45,15 +45,32 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
             _ => unknown(&asked, name).await,
         });
     }
-    let which = Which { tenant: asked.tenant(), name: name.to_owned(), expected: Expected::Anything };
-    match asked.registry.purge(&which, &author(asked.call.caller)).await {
-        Ok(done) => good(&json!({
+    match remove(&asked, name).await {
+        Ok(Some(done)) => good(&json!({
             "success": true, "tool_name": done.name, "message": format!("工具 '{}' 已成功注销", done.name),
             "note": format!("the tool {:?} is removed; its name is free again", done.name),
         })),
+        Ok(None) => Err(of_operator(name)),
         Err(WriteError::NotFound(_)) => Err(unknown(&asked, name).await),
         Err(other) => Err(not_written(&other)),
     }
+}
+
+/// Removes it, if an agent registered it.
+async fn remove(asked: &Asked<'_>, name: &str) -> Result<Option<Done>, WriteError> {
+    let mut which = Which { tenant: asked.tenant(), name: name.to_owned(), expected: Expected::Anything };
+    let row = asked.registry.stored(&which).await?;
+    if !is_of_agent(&row.config_json) {
+        return Ok(None);
+    }
+    // Not what an operator put in its place meanwhile.
+    which.expected = Expected::Version(row.version);
+    asked.registry.purge(&which, &author(asked.call.caller)).await.map(Some)
+}
+
+fn is_of_agent(config_json: &str) -> bool {
+    let document: Value = serde_json::from_str(config_json).unwrap_or_default();
+    document.get(RegisteredBy::FIELD).and_then(Value::as_str) == Some(RegisteredBy::Agent.word())
 }
 
 fn built_in(name: &str) -> CallError {

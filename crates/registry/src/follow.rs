@@ -20,6 +20,7 @@ impl Registry {
             Box::pin(self.keep_counts()),
             Box::pin(self.keep_learnt()),
             Box::pin(self.follow_last_good()),
+            Box::pin(self.follow_journal()),
             Box::pin(self.follow_writes()),
             Box::pin(self.follow_meanings()),
         ];

@@ -149,7 +149,8 @@ impl Registry {
             tokio::task::block_in_place(|| last_good.journal.forget_before(at));
         }
         if let Err(error) = written {
-            last_good.behind.store(true, Ordering::Release);
+            // Tried again after the rest, whether or not anything changes until then.
+            last_good.note();
             tracing::warn!(file = %last_good.file.display(), %error, "the last good definitions could not be kept");
         }
     }

@@ -1,22 +1,29 @@
 //! What was switched off or removed since the last good definitions were written, in a file beside them. A line is durable
-//! before the change is acknowledged: a gateway that starts without its store must not serve what was refused.
+//! before the change is acknowledged: a gateway that starts without its store must not serve what was refused. Where it
+//! cannot be written, the change holds all the same, since the store has it; then the line waits, readiness says so, and
+//! writing is tried again and again.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
 use crate::entry_key::EntryKey;
 use crate::layer::Layer;
+use crate::registry::Registry;
+use crate::write_health::WriteFailure;
 
 /// The lines, and what they say.
 pub(crate) struct Journal {
     file: PathBuf,
     state: Mutex<State>,
+    /// Rings when lines begin to wait.
+    bell: Notify,
 }
 
 #[derive(Default)]
@@ -24,6 +31,10 @@ struct State {
     last: u64,
     /// What is off according to the lines.
     off: HashSet<EntryKey>,
+    /// The lines that could not be written yet, the oldest first.
+    waiting: Vec<JournalLine>,
+    /// Why they could not; there while any waits.
+    failure: Option<WriteFailure>,
 }
 
 /// What became of a definition.
@@ -56,7 +67,7 @@ impl Journal {
     pub(crate) fn beside(file: &Path) -> Self {
         let mut name = file.file_name().unwrap_or_default().to_owned();
         name.push(".off");
-        Self { file: file.with_file_name(name), state: Mutex::default() }
+        Self { file: file.with_file_name(name), state: Mutex::default(), bell: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -91,17 +102,40 @@ impl Journal {
         changed.iter().filter_map(line).collect()
     }
 
-    /// Makes lines durable.
-    pub(crate) fn append(&self, lines: &[JournalLine]) {
+    /// Makes lines durable, or has them wait.
+    pub(crate) fn append(&self, lines: Vec<JournalLine>) {
         if lines.is_empty() {
             return;
         }
-        let _state = self.state();
-        if let Err(error) = append(&self.file, lines) {
-            tracing::error!(
-                file = %self.file.display(), %error,
-                "what was switched off could not be kept for a start without the store"
-            );
+        let mut state = self.state();
+        state.waiting.extend(lines);
+        self.write_waiting(&mut state);
+    }
+
+    /// Writes what waits, all of it and in order: of two lines about a definition the later one counts.
+    fn write_waiting(&self, state: &mut State) {
+        match append(&self.file, &state.waiting) {
+            Ok(()) => {
+                state.waiting.clear();
+                self.note_written(state);
+            }
+            Err(error) => {
+                if state.failure.is_none() {
+                    tracing::error!(
+                        file = %self.file.display(), %error,
+                        "what was switched off could not be kept for a start without the store; it is tried again and again"
+                    );
+                }
+                state.failure = Some(WriteFailure::going_on(state.failure.take(), error.to_string()));
+                self.bell.notify_one();
+            }
+        }
+    }
+
+    /// Nothing waits any more.
+    fn note_written(&self, state: &mut State) {
+        if state.failure.take().is_some() {
+            tracing::info!(file = %self.file.display(), "what was switched off is kept again");
         }
     }
 
@@ -114,9 +148,20 @@ impl Journal {
     /// Forgets what was before that moment: it is in the last good definitions.
     pub(crate) fn forget_before(&self, at: u64) {
         let mut state = self.state();
-        let Ok(lines) = read(&self.file) else { return };
-        let later: Vec<JournalLine> = lines.into_iter().filter(|line| line.at >= at).collect();
-        state.off = later.iter().filter(|line| line.way != Way::On).map(JournalLine::key).collect();
+        state.waiting.retain(|line| line.at >= at);
+        if state.waiting.is_empty() {
+            self.note_written(&mut state);
+        }
+        let lines = read(&self.file);
+        let is_there = lines.is_ok();
+        let later: Vec<JournalLine> =
+            lines.unwrap_or_default().into_iter().filter(|line| line.at >= at).collect();
+        let said = later.iter().chain(&state.waiting).map(|line| (line.key(), line.way));
+        let said: HashMap<EntryKey, Way> = said.collect();
+        state.off = said.into_iter().filter(|(_, way)| *way != Way::On).map(|(key, _)| key).collect();
+        if !is_there {
+            return;
+        }
         let forgotten = if later.is_empty() {
             std::fs::remove_file(&self.file)
         } else {
@@ -127,6 +172,33 @@ impl Journal {
         };
         if let Err(error) = forgotten {
             tracing::warn!(file = %self.file.display(), %error, "what is known of old changes could not be cleared away");
+        }
+    }
+}
+
+impl Registry {
+    /// Since when and why what was switched off cannot be kept for a start without the store, if it cannot.
+    pub fn journal_failure(&self) -> Option<WriteFailure> {
+        self.last_good.as_ref()?.journal.state().failure.clone()
+    }
+
+    /// Writes the lines that wait until there are none, until the future is dropped.
+    pub(crate) async fn follow_journal(&self) {
+        let Some(last_good) = &self.last_good else {
+            return;
+        };
+        let journal = &last_good.journal;
+        loop {
+            journal.bell.notified().await;
+            while self.journal_failure().is_some() {
+                tokio::time::sleep(self.limits.poll).await;
+                tokio::task::block_in_place(|| {
+                    let mut state = journal.state();
+                    if state.failure.is_some() {
+                        journal.write_waiting(&mut state);
+                    }
+                });
+            }
         }
     }
 }
@@ -144,13 +216,18 @@ fn append(file: &Path, lines: &[JournalLine]) -> std::io::Result<()> {
     }
     text.push(b'\n');
     let mut file = options.open(file)?;
-    file.write_all(&text)?;
-    file.sync_data()
+    let length = file.metadata()?.len();
+    let written = file.write_all(&text).and_then(|()| file.sync_data());
+    if written.is_err() {
+        // Else every further attempt would make it longer; what cannot be cut off does no harm.
+        let _ = file.set_len(length);
+    }
+    written
 }
 
 /// The lines that are whole.
 fn read(file: &Path) -> std::io::Result<Vec<JournalLine>> {
-    let lines = BufReader::new(File::open(file)?).lines();
-    let whole = |line: std::io::Result<String>| serde_json::from_str(&line.ok()?).ok();
-    Ok(lines.filter_map(whole).collect())
+    let text = std::fs::read(file)?;
+    let lines = text.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
 }

@@ -287,7 +287,7 @@ impl Registry {
         drop(state);
         // Before whoever made the change is told that it holds.
         if let Some(last_good) = &self.last_good {
-            last_good.journal.append(&journal);
+            last_good.journal.append(journal);
         }
         if let Some((age, read_at)) = published_change {
             gauges::refreshed(tracked.source.id(), turn.took());

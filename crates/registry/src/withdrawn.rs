@@ -40,7 +40,7 @@ impl Registry {
         self.publish(&mut state);
         drop(state);
         if let Some(journal) = journal {
-            tokio::task::block_in_place(|| journal.append(&lines));
+            tokio::task::block_in_place(|| journal.append(lines));
         }
     }
 }

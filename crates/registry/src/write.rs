@@ -308,7 +308,7 @@ impl Registry {
     }
 
     /// The row of a definition, as the store has it now.
-    async fn stored(&self, which: &Which) -> Result<Row, WriteError> {
+    pub async fn stored(&self, which: &Which) -> Result<Row, WriteError> {
         let Which { tenant, name, .. } = which;
         let tenant = tenant.as_deref();
         if let Some(row) = self.store()?.find(tenant, name).await? {

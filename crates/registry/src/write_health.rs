@@ -9,7 +9,7 @@ use toolrail_core::{Forget, StoreError, rfc3339};
 
 use crate::registry::Registry;
 
-/// Since when and why the store takes no writes.
+/// Since when and why something takes no writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteFailure {
     /// Why.
@@ -40,8 +40,7 @@ impl WriteHealth {
                 if failure.is_none() {
                     tracing::error!(%reason, "the store cannot be written; it is tried again and again");
                 }
-                let since = failure.take().map_or_else(|| rfc3339(SystemTime::now()), |before| before.since);
-                *failure = Some(WriteFailure { reason, since });
+                *failure = Some(WriteFailure::going_on(failure.take(), reason));
                 self.bell.notify_one();
             }
             Err(_) => {}
@@ -50,6 +49,14 @@ impl WriteHealth {
 
     fn failure(&self) -> Option<WriteFailure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl WriteFailure {
+    /// The same failure for another reason, or one that begins now.
+    pub(crate) fn going_on(before: Option<Self>, reason: String) -> Self {
+        let since = before.map_or_else(|| rfc3339(SystemTime::now()), |before| before.since);
+        Self { reason, since }
     }
 }
 

@@ -2,13 +2,14 @@
 //! use, so that a gateway with plain upstreams neither reads nor holds root certificates.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
 use http::uri::Scheme;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, MaybeHttpsStream};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connection, HttpConnector, HttpInfo};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
@@ -77,6 +78,13 @@ impl Connector {
             .await?;
         https.clone().call(target).await
     }
+}
+
+/// Whom a connection leads to.
+pub(super) fn peer(stream: &MaybeHttpsStream<TokioIo<TcpStream>>) -> Option<IpAddr> {
+    let mut known = http::Extensions::new();
+    stream.connected().get_extras(&mut known);
+    known.get::<HttpInfo>().map(|info| info.remote_addr().ip())
 }
 
 /// Trusts the roots of the system or, where it has none (a bare container), those of Mozilla.

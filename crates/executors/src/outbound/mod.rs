@@ -5,6 +5,7 @@ mod body;
 mod bound;
 mod connect;
 mod failure;
+mod link_local;
 mod pool;
 mod redirect;
 mod sensitive;
@@ -28,6 +29,7 @@ use connect::Connector;
 use pool::{Link, Pool};
 
 pub use bound::Bound;
+pub(crate) use link_local::is_link_local_host;
 pub use sensitive::Sensitive;
 pub use streamed::Streamed;
 
@@ -163,6 +165,8 @@ struct Hop {
     body: Bytes,
     secret_body: bool,
     reach: Reach,
+    /// Whether a redirect led here, rather than the definition.
+    is_redirected: bool,
     /// Where its secrets may go; a hop that has none left may go anywhere.
     bound: Bound,
 }
@@ -207,7 +211,8 @@ impl Client {
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
         let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, secret_body, reach: Reach::Anywhere, bound };
+        let (reach, is_redirected) = (Reach::Anywhere, false);
+        let hop = Hop { method, uri, headers, body, secret_body, reach, is_redirected, bound };
         let exchange = async {
             let (hop, link, response) = self.follow(hop, limits.reaching(), &sensitive).await?;
             self.receive(hop, link, response, limits.max_response_bytes, &sensitive).await
@@ -224,7 +229,8 @@ impl Client {
     pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
         let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
         let first = uri.clone();
-        let hop = Hop { method, uri, headers, body, secret_body, reach: Reach::SameOrigin, bound };
+        let (reach, is_redirected) = (Reach::SameOrigin, false);
+        let hop = Hop { method, uri, headers, body, secret_body, reach, is_redirected, bound };
         let answer =
             tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {
@@ -282,6 +288,7 @@ impl Client {
     ) -> Result<(Link, Response<Streaming>), OutboundError> {
         let connected = self.pool.link(&hop.uri, within).await;
         let mut link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
+        redirect::check_peer(hop, &link)?;
         let mut answer = link.send(self.request(hop)).await;
         if let Err(error) = &answer
             && link.is_used
@@ -289,6 +296,7 @@ impl Client {
         {
             let connected = self.pool.fresh(&hop.uri, within).await;
             link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
+            redirect::check_peer(hop, &link)?;
             answer = link.send(self.request(hop)).await;
         }
         match answer {

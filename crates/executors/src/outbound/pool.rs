@@ -2,6 +2,7 @@
 //! task: nothing has to be woken in between, and dropping the request drops the connection.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
@@ -19,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::ClientLimits;
-use super::connect::{BoxError, Connector};
+use super::connect::{BoxError, Connector, peer};
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 type Moving = Connection<Stream, Full<Bytes>>;
@@ -55,6 +56,8 @@ pub(super) struct Link {
     origin: Origin,
     pub(super) sender: SendRequest<Full<Bytes>>,
     driver: Driver,
+    /// Whose end it is, if that is known.
+    pub(super) peer: Option<IpAddr>,
     /// Whether it has carried a request before.
     pub(super) is_used: bool,
 }
@@ -91,11 +94,13 @@ impl Pool {
 
     async fn connect(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
         let stream = self.connector.connect_within(uri.clone(), within).await?;
+        let peer = peer(&stream);
         let (sender, connection) = http1::handshake(stream).await?;
         let mut link = Link {
             origin: Origin::of(uri),
             sender,
             driver: Driver(Some(Box::pin(connection))),
+            peer,
             is_used: false,
         };
         link.is_ready().await;

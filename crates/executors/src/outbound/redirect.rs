@@ -6,6 +6,8 @@ use http::{Method, StatusCode, Uri};
 use url::Url;
 
 use super::failure::{invalid, origin, port};
+use super::link_local::{is_link_local, is_link_local_host};
+use super::pool::Link;
 use super::{Bound, Hop, OutboundError, Reach, Sensitive};
 
 const OF_THE_BODY: &[HeaderName] = &[
@@ -35,6 +37,9 @@ pub(super) fn next(
     sensitive: &Sensitive,
 ) -> Result<Hop, OutboundError> {
     let target = resolve(&hop.uri, location)?;
+    if is_link_local_host(target.host().unwrap_or_default()) {
+        return Err(link_local(&format!("{} redirects to {}", origin(&hop.uri), origin(&target))));
+    }
     if hop.uri.scheme() == Some(&Scheme::HTTPS) && target.scheme() != Some(&Scheme::HTTPS) {
         return Err(invalid(format!(
             "{} redirects from https to {}, which is not followed; name the final address in the definition",
@@ -53,7 +58,25 @@ pub(super) fn next(
         leave_origin(&mut hop, &target, sensitive)?;
     }
     hop.uri = target;
+    hop.is_redirected = true;
     Ok(hop)
+}
+
+/// Refuses a connection to a name that a redirect led to and that turned out to be link-local, before anything is sent.
+pub(super) fn check_peer(hop: &Hop, link: &Link) -> Result<(), OutboundError> {
+    match link.peer {
+        Some(peer) if hop.is_redirected && is_link_local(peer) => {
+            Err(link_local(&format!("a redirect leads to {}, at {peer}", origin(&hop.uri))))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// An upstream must not have the gateway ask for the credentials of its machine.
+fn link_local(what: &str) -> OutboundError {
+    invalid(format!(
+        "{what}, which is link-local and not followed; name that address in the definition if it is meant"
+    ))
 }
 
 /// What it takes to go on at another origin: nothing secret may come along.

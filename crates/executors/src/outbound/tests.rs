@@ -340,6 +340,26 @@ async fn a_bound_secret_is_not_sent_elsewhere() {
     assert!(!other.received()[0].head.contains("x-api-key"));
 }
 
+/// Else whoever answers could have the credentials of the machine fetched, which clouds give out there.
+#[tokio::test]
+async fn no_redirect_leads_to_a_link_local_address() {
+    for host in [
+        "169.254.169.254",
+        "169.254.169.254:8080",
+        "0xA9FEA9FE",
+        "2852039166",
+        "[fe80::1]",
+        "[fd00:ec2::254]",
+        "[::ffff:169.254.169.254]",
+    ] {
+        let target = format!("http://{host}/latest/meta-data/");
+        let upstream = Upstream::start(move |_| Reply::redirect(302, &target)).await;
+        let failure = client().send(get(&upstream.url("/"))).await.unwrap_err();
+        assert_eq!(failure.error.code, ErrorCode::UpstreamInvalid, "{host}: {failure}");
+        assert!(failure.error.message.contains("link-local and not followed"), "{host}: {failure}");
+    }
+}
+
 #[tokio::test]
 async fn a_body_with_a_secret_is_not_redirected_to_another_origin() {
     let other = Upstream::start(|_| Reply::whole("200 OK", "", "x")).await;

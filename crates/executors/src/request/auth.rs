@@ -129,6 +129,9 @@ impl Credential {
                     }
                 };
                 let value = template(value, &at("value"), template_place, compiler);
+                if let (Some(CredentialPlace::Header(name)), Some(value)) = (&key_place, &value) {
+                    headers::note_host(name, value, &at("value"), compiler);
+                }
                 Some(Some(Self { place: key_place?, form: Form::Plain("", value?) }))
             }
         }

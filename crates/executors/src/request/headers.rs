@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, COOKIE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use toolrail_core::{CallError, Problems};
 
 use super::auth::Rendered;
 use super::{BodyType, RequestSettings, header_value, scalar_text, written_out};
-use crate::template::{Compiler, Place, Rendering, Template};
+use crate::template::{Compiler, NamedHost, Place, Rendering, Template};
 
 /// What every request says about itself unless the definition says otherwise.
 pub(super) const AGENT: &str = concat!("toolrail/", env!("CARGO_PKG_VERSION"));
@@ -163,12 +163,23 @@ fn compile_headers(
                 written_out::warn(written, literal, &place, compiler.problems);
             }
             match (&name, template) {
-                (Some(name), Some(template)) => values.push((name.clone(), template)),
+                (Some(name), Some(template)) => {
+                    note_host(name, &template, &place, compiler);
+                    values.push((name.clone(), template));
+                }
                 _ => whole = None,
             }
         }
     }
     whole.map(|()| values)
+}
+
+/// Notes what a header says about the host, for the check of where secrets may go.
+pub(super) fn note_host(name: &HeaderName, template: &Template, pointer: &str, compiler: &mut Compiler<'_>) {
+    if *name == HOST {
+        let literal = template.literal().map(str::to_owned);
+        compiler.named_hosts.push(NamedHost { literal, pointer: pointer.to_owned() });
+    }
 }
 
 fn compile_cookies(

@@ -1,11 +1,12 @@
 //! Where secrets may go: what a request would send must fit the binding of each secret in it. What is told here when a
 //! definition is registered holds for every hop of a call too: see `outbound::Bound`.
 
-use toolrail_core::Problems;
+use http::uri::Authority;
+use toolrail_core::{Binding, Problems};
 
 use super::Base;
 use crate::outbound::Bound;
-use crate::template::{Compiler, NamedSecret};
+use crate::template::{Compiler, NamedHost, NamedSecret};
 
 /// Notes every secret that would go where it may not, and those that may go anywhere.
 pub(crate) fn check(bases: &[Base], compiler: &mut Compiler<'_>) {
@@ -35,6 +36,40 @@ pub(crate) fn check(bases: &[Base], compiler: &mut Compiler<'_>) {
             None => {}
         }
     }
+    check_named_hosts(&sent, bases, compiler);
+}
+
+/// Notes every `Host` header that leads a bound secret elsewhere, or may in some call: virtual hosts go by it.
+fn check_named_hosts(sent: &[NamedSecret], bases: &[Base], compiler: &mut Compiler<'_>) {
+    for named in std::mem::take(&mut compiler.named_hosts) {
+        let strays = |secret: &&NamedSecret| {
+            compiler.secrets.binding(&secret.key).is_some_and(|binding| !stays(&named, binding, bases))
+        };
+        let Some(NamedSecret { key, .. }) = sent.iter().find(strays) else { continue };
+        let places = compiler.secrets.binding(key).map(Binding::places).unwrap_or_default();
+        compiler.problems.error(
+            &named.pointer,
+            format!(
+                "the secret {key:?} may go to {places} only, and this header can lead to another host; write out one of those, or remove the header"
+            ),
+        );
+    }
+}
+
+/// Whether a header names a host that the secret is bound to; without a port it is at that of the address.
+fn stays(named: &NamedHost, binding: &Binding, bases: &[Base]) -> bool {
+    let host = named.literal.as_deref().filter(|text| !text.contains('@'));
+    let Some(host) = host.and_then(|text| text.parse::<Authority>().ok()) else {
+        return false;
+    };
+    let mut ports: Vec<u16> = match host.port_u16() {
+        Some(port) => vec![port],
+        None => bases.iter().filter_map(Base::destination).map(|(_, port)| port).collect(),
+    };
+    if ports.is_empty() {
+        ports.push(443);
+    }
+    ports.into_iter().all(|port| binding.allows(host.host(), port))
 }
 
 /// The bindings that hold for a request with the secrets named so far.

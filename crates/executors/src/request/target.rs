@@ -9,6 +9,7 @@ use serde_json::Map;
 use toolrail_core::{CallError, ErrorCode, Secret};
 use url::Url;
 
+use crate::outbound::is_link_local_host;
 use crate::template::{Braces, Compiler, Piece, Place, Rendering, Template, scan};
 
 /// The start of a URL, compiled.
@@ -81,7 +82,16 @@ impl Base {
             return Some(Self::Secret(template, origin));
         };
         match Origin::parse(text) {
-            Ok(origin) => Some(Self::Fixed(origin)),
+            Ok(origin) => {
+                let host = origin.authority.host();
+                if is_link_local_host(host) {
+                    compiler.problems.warning(
+                        pointer,
+                        format!("{host} is link-local: clouds give the credentials of this machine there to whoever asks; name another address unless callers may have them"),
+                    );
+                }
+                Some(Self::Fixed(origin))
+            }
             Err(fault) => {
                 compiler.problems.error(pointer, format!("{:?} {fault}", quotable(text, written)));
                 None

@@ -67,6 +67,15 @@ pub(crate) struct NamedSecret {
     pub(crate) is_address: bool,
 }
 
+/// A `Host` header, which virtual hosts and networks that deliver for many go by instead of the address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NamedHost {
+    /// What it says, unless that is known only in a call.
+    pub(crate) literal: Option<String>,
+    /// JSON pointer of the header.
+    pub(crate) pointer: String,
+}
+
 /// Compiles the templates of one definition and gathers what they refer to.
 #[derive(Debug)]
 pub(crate) struct Compiler<'c> {
@@ -90,6 +99,8 @@ pub(crate) struct Compiler<'c> {
     pub(crate) named_secrets: Vec<NamedSecret>,
     /// What was made from secrets and must be masked like them.
     pub(crate) derived_secrets: Vec<Secret>,
+    /// The `Host` headers that were set so far.
+    pub(crate) named_hosts: Vec<NamedHost>,
 }
 
 impl<'c> Compiler<'c> {
@@ -106,6 +117,7 @@ impl<'c> Compiler<'c> {
             declared: Vec::new(),
             named_secrets: Vec::new(),
             derived_secrets: Vec::new(),
+            named_hosts: Vec::new(),
         }
     }
 

@@ -178,6 +178,68 @@ fn a_bound_secret_goes_to_its_hosts_only() {
     assert!(warnings[0].1.contains("secrets: {KEY: {hosts: [api.shop.example]}}"), "{warnings:?}");
 }
 
+#[test]
+fn a_link_local_address_is_warned_of() {
+    let runtime = runtime(&[]);
+    for (url, expected) in [
+        ("http://169.254.169.254/latest/meta-data/", 1),
+        ("http://[fd00:ec2::254]/", 1),
+        ("http://127.0.0.1:7/", 0),
+    ] {
+        let (tool, problems) = compile(&json!({"http": {"url": url}}), &runtime);
+        let warnings = told(&problems, Severity::Warning);
+        let warnings: Vec<_> =
+            warnings.iter().filter(|(_, message)| message.contains("link-local")).collect();
+        assert!(tool.is_some() && warnings.len() == expected, "{url}: {problems:?}");
+        assert!(warnings.iter().all(|(pointer, _)| *pointer == "/http/url"), "{problems:?}");
+    }
+}
+
+/// Virtual hosts and networks that deliver for many go by the header, not by the address.
+#[test]
+fn a_host_header_does_not_lead_a_bound_secret_elsewhere() {
+    let only = bound(runtime(SECRETS), &["*.shop.example", "127.0.0.1:7"], false);
+    let headers = |host: &str| json!({"Host": host, "X-Key": "{{secrets.KEY}}"});
+    let http = |host: &str| json!({"http": {"url": "http://127.0.0.1:7/", "headers": headers(host)}});
+    for host in ["api.shop.example", "API.shop.example:8443", "127.0.0.1:7", "127.0.0.1"] {
+        let (tool, problems) = compile(&http(host), &only);
+        assert!(tool.is_some() && told(&problems, Severity::Error).is_empty(), "{host}: {problems:?}");
+    }
+    let error = |definition: &Value| -> (String, String) {
+        let (_, problems) = compile_any(definition, &only);
+        let errors = told(&problems, Severity::Error);
+        assert_eq!(errors.len(), 1, "{definition}: {problems:?}");
+        (errors[0].0.to_owned(), errors[0].1.to_owned())
+    };
+    for host in ["evil.example", "{{args.host}}", "127.0.0.1:8", "x@api.shop.example", "a b"] {
+        let (pointer, message) = error(&http(host));
+        assert_eq!(pointer, "/http/headers/Host", "{host}");
+        assert!(message.contains("may go to *.shop.example and 127.0.0.1:7 only"), "{message}");
+    }
+    let evil = headers("evil.example");
+    for (definition, pointer) in [
+        (
+            json!({"feign": {"service": "s", "baseUrl": "http://127.0.0.1:7", "path": "/x", "headers": evil}}),
+            "/feign/headers/Host",
+        ),
+        (json!({"mcp": {"url": "http://127.0.0.1:7/mcp", "headers": evil}}), "/mcp/headers/Host"),
+        (
+            json!({"resource": {"uri": "a://b", "http": {"url": "http://127.0.0.1:7/", "headers": evil}}}),
+            "/resource/http/headers/Host",
+        ),
+        (
+            json!({"http": {"url": "http://127.0.0.1:7/", "headers": {"X-Key": "{{secrets.KEY}}"}},
+                "auth": {"type": "apiKey", "name": "host", "value": "evil.example"}}),
+            "/auth/value",
+        ),
+    ] {
+        assert_eq!(error(&definition).0, pointer);
+    }
+    let free = json!({"http": {"url": "http://127.0.0.1:7/", "headers": {"Host": "other.example"}}});
+    let (tool, problems) = compile(&free, &only);
+    assert!(tool.is_some() && problems.is_empty(), "{problems:?}");
+}
+
 #[tokio::test]
 async fn a_bound_secret_is_kept_from_other_instances() {
     let feign = json!({"feign": {

@@ -190,3 +190,66 @@ async fn what_was_taken_off_stays_off_after_a_crash_without_the_store() {
     after.set_enabled(&Which::shared("ours"), true, &author()).await.unwrap();
     assert_eq!(names(&after), ["back", "ours", "stays"]);
 }
+
+/// Nothing that was acknowledged is lost, and nothing is lost silently.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("last-good.jsonl");
+    let journal = folder.path().join("last-good.jsonl.off");
+    let rows = Arc::new(Rows::default());
+    rows.commit(&["off", "gone", "back", "stays"].map(|name| put(name, &tool(name, "d").to_string())));
+    let before = Arc::new(over(&rows, &file));
+    before.refresh().await;
+    before.keep_last_good().await;
+    // Root may write what is forbidden to others, but nobody writes lines into a folder; nor the definitions, which would
+    // make the lines needless.
+    fs::create_dir(&journal).unwrap();
+    fs::create_dir(folder.path().join(format!("last-good.jsonl.{}", std::process::id()))).unwrap();
+    assert_eq!(before.journal_failure(), None);
+    before.set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
+    let first = before.journal_failure().unwrap();
+    before.purge(&Which::shared("gone"), &author()).await.unwrap();
+    before.set_enabled(&Which::shared("back"), false, &author()).await.unwrap();
+    before.set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
+    assert_eq!(names(&before), ["back", "stays"], "the store has it");
+    assert_eq!(before.journal_failure().unwrap().since, first.since);
+
+    let following = tokio::spawn({
+        let before = Arc::clone(&before);
+        async move { before.follow().await }
+    });
+    fs::remove_dir(&journal).unwrap();
+    let written = async {
+        while before.journal_failure().is_some() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), written).await.unwrap();
+    following.abort();
+    drop(before);
+
+    rows.set_down(true);
+    let after = over(&rows, &file);
+    after.refresh().await;
+    assert_eq!(names(&after), ["back", "stays"]);
+    let snapshot = after.snapshot();
+    assert_eq!(snapshot.entry("off").map(|entry| entry.state()), Some("disabled"));
+}
+
+/// What the definitions have needs no line any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn lines_that_wait_are_forgotten_when_the_definitions_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("last-good.jsonl");
+    let rows = Arc::new(Rows::default());
+    rows.commit(&[put("off", &tool("off", "d").to_string())]);
+    let registry = over(&rows, &file);
+    registry.refresh().await;
+    registry.keep_last_good().await;
+    fs::create_dir(folder.path().join("last-good.jsonl.off")).unwrap();
+    registry.set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
+    assert!(registry.journal_failure().is_some());
+    registry.keep_last_good().await;
+    assert_eq!(registry.journal_failure(), None);
+}

@@ -220,6 +220,60 @@ async fn faults_are_told_in_the_documents_words() -> Result<()> {
     Ok(())
 }
 
+/// What is no tool of its own name could come to stand before what an operator offers.
+#[tokio::test]
+async fn an_agent_registers_neither_servers_nor_resources_nor_prompts() -> Result<()> {
+    let gateway = started().await?;
+    let operators = json!({"name": "op.book", "resource": {"uri": "docs://handbook", "text": "OPERATOR"}});
+    register(&gateway, &operators).await;
+    for definition in [
+        json!({"name": "zzz", "type": "mcp", "mcp": {"url": "http://127.0.0.1:1/mcp", "prefix": "issues_"}}),
+        json!({"name": "zzz", "transport": "mcp", "mcp": {"url": "http://127.0.0.1:1/mcp"}}),
+        json!({"name": "zzz", "resource": {"uri": "docs://handbook", "text": "AGENT"}}),
+        json!({"name": "zzz", "type": "prompt", "prompt": {"messages": [{"role": "user", "text": "AGENT"}]}}),
+    ] {
+        let refused = tool(&gateway, "register_tool", json!({"definition": definition})).await?;
+        let text = failure(&refused);
+        for told in ["\"http\", \"feign\" or \"metadata\"", "an operator can register", "只能注册"] {
+            assert!(text.contains(told), "{definition}: {text}");
+        }
+        assert_eq!(refused["_meta"]["toolrail/code"], "FORBIDDEN");
+        assert_eq!(gateway.get("/admin/tools/zzz").await?.status, 404);
+    }
+    let read = gateway.mcp("resources/read", json!({"uri": "docs://handbook"})).await?.text();
+    assert!(read.contains("OPERATOR"), "{read}");
+    Ok(())
+}
+
+/// Else an agent could remove an operator's tool, take its name, and be sent what others send to it.
+#[tokio::test]
+async fn an_agent_removes_only_what_agents_registered() -> Result<()> {
+    let gateway = started().await?;
+    let described = json!({"name": "listed", "type": "metadata", "description": "d", "metadata": {}});
+    for definition in [get_tool("pay", "http://127.0.0.1:1/operator"), described] {
+        register(&gateway, &definition).await;
+        let name = &definition["name"];
+        let refused = tool(&gateway, "unregister_tool", json!({"tool_name": name})).await?;
+        let text = failure(&refused);
+        assert!(
+            text.contains("an operator can remove it") && text.contains("不能注销管理员的工具"),
+            "{text}"
+        );
+        assert_eq!(refused["_meta"]["toolrail/code"], "FORBIDDEN");
+        let again = json!({"definition": get_tool(name.as_str().unwrap(), "http://127.0.0.1:1/agent")});
+        assert!(failure(&tool(&gateway, "register_tool", again).await?).contains("工具已存在"));
+    }
+    let own = json!({"definition": get_tool("own", "http://127.0.0.1:1/agent")});
+    answer(&tool(&gateway, "register_tool", own).await?);
+    answer(&tool(&gateway, "unregister_tool", json!({"tool_name": "own"})).await?);
+    // Whoever registers it anew without the mark vouches for it, and so it is his.
+    answer(&describe(&gateway, "taken", "d").await?);
+    register(&gateway, &get_tool("taken", "http://127.0.0.1:1/operator")).await;
+    let refused = tool(&gateway, "unregister_tool", json!({"tool_name": "taken"})).await?;
+    assert!(failure(&refused).contains("an operator can remove it"), "{refused}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_long_description_is_cut_where_tools_are_found_and_whole_where_one_is_asked_for() -> Result<()> {
     let gateway = started().await?;
