@@ -53,26 +53,36 @@ const COOKIE: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(
 /// The secret texts that went into a request, in every form in which an upstream may echo them. Cheap to clone; without
 /// secrets it costs nothing.
 #[derive(Clone, Default)]
-pub struct Sensitive(Option<Arc<[Finder<'static>]>>);
+pub struct Sensitive(Option<Arc<[Form]>>);
+
+/// One form of a secret text.
+struct Form {
+    finder: Finder<'static>,
+    /// Whether it may be spread over several lines: base64 is, at 64 or 76 columns.
+    wraps: bool,
+}
 
 impl Sensitive {
     /// These texts, their JSON-escaped, percent-encoded, HTML-escaped and base64 forms, and what they are themselves the
     /// base64 or percent-encoded form of. Building it is not free: where the secrets are known beforehand,
     /// build it once.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut forms = BTreeSet::new();
+        let (mut forms, mut wrapping) = (BTreeSet::new(), BTreeSet::new());
         for text in texts.into_iter().filter(|text| text.len() >= SHORTEST) {
             forms.extend(forms_of(text));
-            forms.extend(base64_forms(text.as_bytes()));
+            wrapping.extend(base64_forms(text.as_bytes()));
             forms.extend(decoded_forms(text).iter().flat_map(|decoded| forms_of(decoded)));
         }
+        forms.extend(wrapping.iter().cloned());
         if forms.is_empty() {
             return Self(None);
         }
         let mut forms: Vec<Vec<u8>> = forms.into_iter().collect();
         // A form that contains another one goes first, so that no part of it stays behind.
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        Self(Some(forms.iter().map(|form| Finder::new(form).into_owned()).collect()))
+        let form =
+            |form: &Vec<u8>| Form { finder: Finder::new(form).into_owned(), wraps: wrapping.contains(form) };
+        Self(Some(forms.iter().map(form).collect()))
     }
 
     /// Whether a secret is so short that masking it would riddle every answer, so that it is not to be used at all.
@@ -148,14 +158,15 @@ impl Sensitive {
     /// Where secrets stand in `bytes`, as they are and once escapes are undone.
     fn parts_of(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        for finder in self.finders() {
-            let length = finder.needle().len();
-            found.extend(finder.find_iter(bytes).map(|at| at..at + length));
-        }
         for_each_view(bytes, |view, views| {
-            for finder in self.finders() {
-                let length = finder.needle().len();
-                found.extend(finder.find_iter(view).map(|at| origin(views, at..at + length)));
+            for form in self.forms() {
+                found.extend(form.each_in(view).map(|part| origin(views, part)));
+            }
+            let Some(joined) = View::of_joined_lines(view) else { return };
+            for form in self.forms().iter().filter(|form| form.wraps) {
+                found.extend(
+                    form.each_in(&joined.bytes).map(|part| origin(views, joined.origin_of_bytes(&part))),
+                );
             }
         });
         found
@@ -163,7 +174,7 @@ impl Sensitive {
 
     /// How far an escaped secret can reach beyond its beginning.
     fn reach(&self) -> usize {
-        self.finders().first().map_or(0, |longest| longest.needle().len() * LONGEST_ESCAPE)
+        self.forms().first().map_or(0, |longest| longest.bytes().len() * LONGEST_ESCAPE)
     }
 
     /// The bytes of a body that was cut, without the beginning of a secret at their end.
@@ -175,22 +186,18 @@ impl Sensitive {
 
     /// How much of `bytes` is left without the beginning of a secret at its end.
     fn whole_end(&self, bytes: &[u8]) -> usize {
-        let kept_of = |text: &[u8]| {
-            let torn = self.finders().iter().map(|finder| torn_length(text, finder.needle())).max();
-            text.len() - torn.unwrap_or_default()
-        };
-        let mut kept = kept_of(bytes);
-        let whole = view::without_open_escape(bytes);
-        if whole.len() < bytes.len() {
-            let end = kept_of(whole);
-            kept = if end < whole.len() { kept.min(end) } else { kept };
-        }
+        let mut kept = bytes.len();
         for_each_view(bytes, |view, views| {
-            let whole = view::without_open_escape(view);
-            for text in [view, whole] {
-                let end = kept_of(text);
+            for text in [view, view::without_open_escape(view)] {
+                let end = text.len() - longest_torn(text, self.forms().iter());
                 if end < text.len() {
                     kept = kept.min(origin(views, end..end).start);
+                }
+                let Some(joined) = View::of_joined_lines(text) else { continue };
+                let torn = longest_torn(&joined.bytes, self.forms().iter().filter(|form| form.wraps));
+                if torn > 0 {
+                    let part = joined.bytes.len() - torn..joined.bytes.len();
+                    kept = kept.min(origin(views, joined.origin_of_bytes(&part)).start);
                 }
             }
         });
@@ -211,8 +218,19 @@ impl Sensitive {
         }
     }
 
-    fn finders(&self) -> &[Finder<'static>] {
+    fn forms(&self) -> &[Form] {
         self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl Form {
+    fn bytes(&self) -> &[u8] {
+        self.finder.needle()
+    }
+
+    /// Where it stands in `text`.
+    fn each_in<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.finder.find_iter(text).map(|at| at..at + self.bytes().len())
     }
 }
 
@@ -222,9 +240,11 @@ impl fmt::Debug for Sensitive {
     }
 }
 
-/// Undoes one level of escapes after the other; the views lead from each text back to `bytes`.
+/// Looks at the bytes as they are, then undoes one level of escapes after the other; the views lead from each text back to
+/// `bytes`.
 fn for_each_view(bytes: &[u8], mut look: impl FnMut(&[u8], &[View])) {
     let mut views: Vec<View> = Vec::new();
+    look(bytes, &views);
     while views.len() < DEEPEST_ESCAPES {
         let Some(view) = View::of(views.last().map_or(bytes, |view| &view.bytes)) else {
             return;
@@ -345,6 +365,11 @@ fn html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
+/// How many bytes at the end of `bytes` are a beginning of one of the forms, at most.
+fn longest_torn<'a>(bytes: &[u8], forms: impl Iterator<Item = &'a Form>) -> usize {
+    forms.map(|form| torn_length(bytes, form.bytes())).max().unwrap_or_default()
+}
+
 /// How many bytes at the end of `bytes` are a beginning of `needle`.
 fn torn_length(bytes: &[u8], needle: &[u8]) -> usize {
     let longest = bytes.len().min(needle.len() - 1);
@@ -454,6 +479,37 @@ mod tests {
             assert_eq!(masked(&[&basic], echo), expected, "{echo}");
         }
         assert_eq!(masked(&["a%20secret%2Fkey"], "got 'a secret/key'"), "got '***'");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_base64_of_several_lines() {
+        let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ9876543210";
+        let encoded = STANDARD.encode(format!("X-K: {secret} and more"));
+        let own = &encoded[8..100];
+        for columns in [1, 20, 64, 76] {
+            for end in ["\n", "\r\n", "\n  ", "\\n", "\\r\\n", "\\\\n", "&#10;"] {
+                let lines: Vec<&str> = encoded
+                    .as_bytes()
+                    .chunks(columns)
+                    .map(|line| std::str::from_utf8(line).unwrap())
+                    .collect();
+                let body = format!("<{}{end}>{end}", lines.join(end));
+                let shown = masked(&[secret], &body);
+                let left = shown.replace(end, "");
+                assert!(left.contains("***") && left.ends_with('>'), "{columns} {end:?}: {shown}");
+                assert!(
+                    !own.as_bytes()
+                        .windows(8)
+                        .any(|part| memchr::memmem::find(left.as_bytes(), part).is_some()),
+                    "{columns} {end:?}: {shown}"
+                );
+                assert!(shown.ends_with(&format!("{end}>{end}")), "{columns} {end:?}: {shown}");
+                let cut = body[..body.len() * 2 / 3].to_owned();
+                let kept = Sensitive::of([secret]).without_torn_end(Bytes::from(cut));
+                assert!(kept.len() < 9 + 9 * end.len(), "{columns} {end:?}: {kept:?}");
+            }
+        }
+        assert_eq!(masked(&[secret], "a\r\nb\n\n c"), "a\r\nb\n\n c");
     }
 
     #[test]
