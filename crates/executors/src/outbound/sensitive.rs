@@ -13,7 +13,7 @@ use toolrail_core::MASK;
 mod forms;
 mod view;
 
-use forms::{base64_forms, decoded_forms, forms_of};
+use forms::{base64_forms, decoded_forms, forms_of, lines_of};
 use view::View;
 
 /// Shorter texts protect nothing, and masking them would riddle every answer.
@@ -43,14 +43,15 @@ struct Form {
 
 impl Sensitive {
     /// These texts, their JSON-escaped, percent-encoded, HTML-escaped and base64 forms, and what they are themselves the
-    /// base64 or percent-encoded form of. Building it is not free: where the secrets are known beforehand,
-    /// build it once.
+    /// base64 or percent-encoded form of; of several lines each by itself, too. Building it is not free: where the secrets are
+    /// known beforehand, build it once.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut forms, mut wrapping) = (BTreeSet::new(), BTreeSet::new());
         for text in texts.into_iter().filter(|text| text.len() >= SHORTEST) {
             forms.extend(forms_of(text));
             wrapping.extend(base64_forms(text.as_bytes()));
             forms.extend(decoded_forms(text).iter().flat_map(|decoded| forms_of(decoded)));
+            forms.extend(lines_of(text).into_iter().map(String::into_bytes));
         }
         forms.extend(wrapping.iter().cloned());
         if forms.is_empty() {
@@ -388,6 +389,27 @@ mod tests {
             }
         }
         assert_eq!(masked(&[secret], "a\r\nb\n\n c"), "a\r\nb\n\n c");
+    }
+
+    #[test]
+    fn the_lines_of_a_secret_are_masked_on_their_own() {
+        for secret in [
+            "first-half-of-key\nsecond-half/of-key\n}\nhost: a\n",
+            "first-half-of-key\r\n  second-half/of-key  \r\n}\r\nhost: a",
+            "first-half-of-key\\nsecond-half/of-key\\n}\\nhost: a\\n",
+        ] {
+            for (said, shown) in [
+                ("cannot use first-half-of-key", "cannot use ***"),
+                ("second-half/of-key", "***"),
+                ("[\"second-half\\/of-key\"]", "[\"***\"]"),
+                ("?key=second-half%2Fof-key", "?key=***"),
+                // Short lines stand in many answers.
+                ("{host: a}", "{host: a}"),
+            ] {
+                assert_eq!(masked(&[secret], said), shown, "{secret:?}");
+            }
+        }
+        assert_eq!(masked(&["one line of a key"], "one line"), "one line");
     }
 
     #[test]

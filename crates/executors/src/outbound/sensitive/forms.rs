@@ -11,6 +11,8 @@ use super::SHORTEST;
 
 /// Shorter pieces of base64 stand in pictures by accident.
 const SHORTEST_BASE64: usize = 7;
+/// Shorter lines (`{`, `host: a`) are seldom secret by themselves and stand in many answers.
+const SHORTEST_LINE: usize = 8;
 
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// What may stand unencoded in a path or a query, so that a URL is recognised as it was sent.
@@ -83,6 +85,14 @@ pub(super) fn decoded_forms(text: &str) -> Vec<String> {
     }
     forms.retain(|form| form.len() >= SHORTEST && form != text);
     forms
+}
+
+/// The lines of a text of several, which programs and their logs say one by one; also of one that has `\n` written out, as keys
+/// in the environment often have. Only as they are: a key may have fifty, and each form is one more thing to look for.
+pub(super) fn lines_of(text: &str) -> Vec<String> {
+    let text = text.replace("\\r", "\n").replace("\\n", "\n");
+    let lines = text.split(['\n', '\r']).map(str::trim);
+    lines.filter(|line| line.len() >= SHORTEST_LINE && line.len() < text.len()).map(str::to_owned).collect()
 }
 
 /// The text as ISO-8859-1 writes it, where that differs and exists.
