@@ -98,7 +98,7 @@ impl Sensitive {
             }
             if part.start >= kept {
                 masked.extend_from_slice(&bytes[kept..part.start]);
-                masked.extend_from_slice(MASK.as_bytes());
+                masked.extend_from_slice(mask_for(&bytes[part.clone()]));
             }
             kept = kept.max(part.end);
             ControlFlow::Continue(())
@@ -241,6 +241,15 @@ fn origin(views: &[View], part: Range<usize>) -> Range<usize> {
     views.iter().rev().fold(part, |part, view| view.origin(&part))
 }
 
+/// What stands for a secret: in UTF-16 as many whole or half units, so that the text around it can still be read.
+fn mask_for(secret: &[u8]) -> &'static [u8] {
+    match secret {
+        [_, 0, ..] if secret.len() % 2 == 1 => b"*\0*\0*",
+        [_, 0, ..] => b"*\0*\0*\0",
+        _ => MASK.as_bytes(),
+    }
+}
+
 /// How many bytes at the end of `bytes` are a beginning of one of the forms, at most.
 fn longest_torn<'a>(bytes: &[u8], forms: impl Iterator<Item = &'a Form>) -> usize {
     forms.map(|form| torn_length(bytes, form.bytes())).max().unwrap_or_default()
@@ -311,6 +320,20 @@ mod tests {
     fn a_secret_is_masked_in_an_iso_8859_1_body() {
         let masked = Sensitive::of(["clé-secrète"]).mask(Bytes::from_static(b"<cl\xE9-secr\xE8te>"));
         assert_eq!(masked, "<***>");
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_utf_16_and_the_text_around_it_stays() {
+        let little = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+        let sensitive = Sensitive::of(["utf-sixteen-clé"]);
+        for encoded in [little, big] {
+            let masked = sensitive.mask(encoded("<utf-sixteen-clé> 你好").into());
+            assert_eq!(masked, encoded("<***> 你好"));
+        }
+        let echo = "utf-sixteen-key".split("").collect::<Vec<_>>().join("\\u0000");
+        let shown = masked(&["utf-sixteen-key"], &format!("{{\"a\":\"{echo}\"}}"));
+        assert!(!shown.contains("s\\u0000i"), "{shown}");
     }
 
     #[test]

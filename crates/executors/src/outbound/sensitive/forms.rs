@@ -49,7 +49,7 @@ pub(super) fn forms_of(text: &str) -> Vec<Vec<u8>> {
         strict,
         lenient,
     ];
-    forms.into_iter().map(String::into_bytes).chain(latin1(text)).collect()
+    forms.into_iter().map(String::into_bytes).chain(latin1(text)).chain(utf16(text)).collect()
 }
 
 /// What of the base64 of any longer text gives these bytes away: it depends on where in it they stand.
@@ -99,6 +99,16 @@ pub(super) fn lines_of(text: &str) -> Vec<String> {
 fn latin1(text: &str) -> Option<Vec<u8>> {
     let bytes: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
     bytes.filter(|bytes| bytes.len() < text.len() && bytes.len() >= SHORTEST)
+}
+
+/// The text as UTF-16 writes it, in either order. Without a zero at its end or beginning, both are the same for most texts, and
+/// neither reaches into what stands beside the text in the other.
+fn utf16(text: &str) -> [Vec<u8>; 2] {
+    let mut little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    little.pop_if(|last| *last == 0);
+    let big = text.encode_utf16().flat_map(u16::to_be_bytes);
+    let big = big.enumerate().filter(|(at, byte)| *at > 0 || *byte != 0).map(|(_, byte)| byte).collect();
+    [little, big]
 }
 
 /// The text as it stands inside a JSON string.
