@@ -18,6 +18,9 @@ use view::View;
 
 /// Shorter texts protect nothing, and masking them would riddle every answer.
 const SHORTEST: usize = 4;
+/// Shorter secrets are not to be used: of four or five characters, what gives them away in the base64 of a longer text is so short that
+/// it stands in other texts by accident, and masking it would damage them.
+const SHORTEST_SECRET: usize = 6;
 
 /// Bodies are looked through in stretches of this length, so that undoing escapes never takes much memory.
 const STRETCH: usize = 128 << 10;
@@ -65,9 +68,9 @@ impl Sensitive {
         Self(Some(forms.iter().map(form).collect()))
     }
 
-    /// Whether a secret is so short that masking it would riddle every answer, so that it is not to be used at all.
+    /// Whether a secret is so short that it could not be masked in every form, so that it is not to be used at all.
     pub fn is_too_short(secret: &str) -> bool {
-        secret.len() < SHORTEST
+        secret.len() < SHORTEST_SECRET
     }
 
     /// Whether there is nothing to mask.
@@ -381,6 +384,19 @@ mod tests {
             assert_eq!(masked(&[&basic], echo), expected, "{echo}");
         }
         assert_eq!(masked(&["a%20secret%2Fkey"], "got 'a secret/key'"), "got '***'");
+    }
+
+    #[test]
+    fn every_secret_that_may_be_used_is_masked_in_the_base64_of_a_longer_text() {
+        assert!(Sensitive::is_too_short("q7X9z") && !Sensitive::is_too_short("q7X9zK"));
+        for secret in ["q7X9zK", "q7X9zK1", "q7X9zK12"] {
+            for before in ["", "k", "k=", "k: ", "X-K:", "X-K: "] {
+                for after in ["", "\n", " and more"] {
+                    let encoded = STANDARD.encode(format!("{before}{secret}{after}"));
+                    assert!(masked(&[secret], &encoded).contains("***"), "{before}{secret}{after}");
+                }
+            }
+        }
     }
 
     #[test]
