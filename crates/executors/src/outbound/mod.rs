@@ -10,6 +10,7 @@ mod pool;
 mod redirect;
 mod sensitive;
 mod streamed;
+mod utf16;
 
 use std::fmt;
 use std::sync::Arc;
@@ -326,7 +327,11 @@ impl Client {
         }
         let mut headers = head.headers;
         if !sensitive.is_empty() {
-            body = masked(body, cut.is_some(), sensitive).await;
+            let order = utf16::Order::of(&headers, &body);
+            body = masked(body, (cut.is_some(), order), sensitive).await;
+            if order.is_some() {
+                utf16::declare_utf8(&mut headers);
+            }
             sensitive.mask_headers(&mut headers);
         }
         let Hop { method, uri, .. } = hop;
@@ -340,10 +345,14 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The body without secrets, nor the beginning of one at its end if it was cut.
-async fn masked(body: Bytes, is_cut: bool, sensitive: &Sensitive) -> Bytes {
+/// The body without secrets, nor the beginning of one at its end if it was cut; in UTF-8 if it was in UTF-16.
+async fn masked(body: Bytes, (is_cut, order): (bool, Option<utf16::Order>), sensitive: &Sensitive) -> Bytes {
     let mask = move |sensitive: &Sensitive, body| {
-        let body = sensitive.mask(body);
+        let mut body = sensitive.mask(body);
+        // What is declared may not be true, hence both are masked.
+        if let Some(order) = order {
+            body = sensitive.mask(order.decode(&body));
+        }
         if is_cut { sensitive.without_torn_end(body) } else { body }
     };
     if body.len() <= MOST_INLINE {

@@ -1,27 +1,26 @@
 //! The secret texts of one request, and their removal from what comes back.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue};
 use memchr::memmem::Finder;
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use toolrail_core::MASK;
 
+mod forms;
 mod view;
 
+use forms::{base64_forms, decoded_forms, forms_of, lines_of};
 use view::View;
 
 /// Shorter texts protect nothing, and masking them would riddle every answer.
 const SHORTEST: usize = 4;
-/// Shorter pieces of base64 stand in pictures by accident.
-const SHORTEST_BASE64: usize = 7;
+/// Shorter secrets are not to be used: of four or five characters, what gives them away in the base64 of a longer text is so short that
+/// it stands in other texts by accident, and masking it would damage them.
+const SHORTEST_SECRET: usize = 6;
 
 /// Bodies are looked through in stretches of this length, so that undoing escapes never takes much memory.
 const STRETCH: usize = 128 << 10;
@@ -33,51 +32,45 @@ const LONGEST_ESCAPE: usize = 36;
 /// Escapes inside escapes (JSON in JSON in HTML) that are looked through.
 const DEEPEST_ESCAPES: usize = 3;
 
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// What may stand unencoded in a path or a query, so that a URL is recognised as it was sent.
-const LENIENT: &AsciiSet = &UNRESERVED
-    .remove(b'!')
-    .remove(b'$')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'*')
-    .remove(b',')
-    .remove(b'/')
-    .remove(b':')
-    .remove(b';')
-    .remove(b'@');
-/// What may not stand in a cookie.
-const COOKIE: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b',').add(b';').add(b'\\').add(b'%');
-
 /// The secret texts that went into a request, in every form in which an upstream may echo them. Cheap to clone; without
 /// secrets it costs nothing.
 #[derive(Clone, Default)]
-pub struct Sensitive(Option<Arc<[Finder<'static>]>>);
+pub struct Sensitive(Option<Arc<[Form]>>);
+
+/// One form of a secret text.
+struct Form {
+    finder: Finder<'static>,
+    /// Whether it may be spread over several lines: base64 is, at 64 or 76 columns.
+    wraps: bool,
+}
 
 impl Sensitive {
     /// These texts, their JSON-escaped, percent-encoded, HTML-escaped and base64 forms, and what they are themselves the
-    /// base64 or percent-encoded form of. Building it is not free: where the secrets are known beforehand,
-    /// build it once.
+    /// base64 or percent-encoded form of; of several lines each by itself, too. Building it is not free: where the secrets are
+    /// known beforehand, build it once.
     pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut forms = BTreeSet::new();
+        let (mut forms, mut wrapping) = (BTreeSet::new(), BTreeSet::new());
         for text in texts.into_iter().filter(|text| text.len() >= SHORTEST) {
             forms.extend(forms_of(text));
-            forms.extend(base64_forms(text.as_bytes()));
+            wrapping.extend(base64_forms(text.as_bytes()));
             forms.extend(decoded_forms(text).iter().flat_map(|decoded| forms_of(decoded)));
+            forms.extend(lines_of(text).into_iter().map(String::into_bytes));
         }
+        forms.extend(wrapping.iter().cloned());
         if forms.is_empty() {
             return Self(None);
         }
         let mut forms: Vec<Vec<u8>> = forms.into_iter().collect();
         // A form that contains another one goes first, so that no part of it stays behind.
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        Self(Some(forms.iter().map(|form| Finder::new(form).into_owned()).collect()))
+        let form =
+            |form: &Vec<u8>| Form { finder: Finder::new(form).into_owned(), wraps: wrapping.contains(form) };
+        Self(Some(forms.iter().map(form).collect()))
     }
 
-    /// Whether a secret is so short that masking it would riddle every answer, so that it is not to be used at all.
+    /// Whether a secret is so short that it could not be masked in every form, so that it is not to be used at all.
     pub fn is_too_short(secret: &str) -> bool {
-        secret.len() < SHORTEST
+        secret.len() < SHORTEST_SECRET
     }
 
     /// Whether there is nothing to mask.
@@ -108,7 +101,7 @@ impl Sensitive {
             }
             if part.start >= kept {
                 masked.extend_from_slice(&bytes[kept..part.start]);
-                masked.extend_from_slice(MASK.as_bytes());
+                masked.extend_from_slice(mask_for(&bytes[part.clone()]));
             }
             kept = kept.max(part.end);
             ControlFlow::Continue(())
@@ -148,14 +141,15 @@ impl Sensitive {
     /// Where secrets stand in `bytes`, as they are and once escapes are undone.
     fn parts_of(&self, bytes: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
-        for finder in self.finders() {
-            let length = finder.needle().len();
-            found.extend(finder.find_iter(bytes).map(|at| at..at + length));
-        }
         for_each_view(bytes, |view, views| {
-            for finder in self.finders() {
-                let length = finder.needle().len();
-                found.extend(finder.find_iter(view).map(|at| origin(views, at..at + length)));
+            for form in self.forms() {
+                found.extend(form.each_in(view).map(|part| origin(views, part)));
+            }
+            let Some(joined) = View::of_joined_lines(view) else { return };
+            for form in self.forms().iter().filter(|form| form.wraps) {
+                found.extend(
+                    form.each_in(&joined.bytes).map(|part| origin(views, joined.origin_of_bytes(&part))),
+                );
             }
         });
         found
@@ -163,7 +157,7 @@ impl Sensitive {
 
     /// How far an escaped secret can reach beyond its beginning.
     fn reach(&self) -> usize {
-        self.finders().first().map_or(0, |longest| longest.needle().len() * LONGEST_ESCAPE)
+        self.forms().first().map_or(0, |longest| longest.bytes().len() * LONGEST_ESCAPE)
     }
 
     /// The bytes of a body that was cut, without the beginning of a secret at their end.
@@ -175,22 +169,18 @@ impl Sensitive {
 
     /// How much of `bytes` is left without the beginning of a secret at its end.
     fn whole_end(&self, bytes: &[u8]) -> usize {
-        let kept_of = |text: &[u8]| {
-            let torn = self.finders().iter().map(|finder| torn_length(text, finder.needle())).max();
-            text.len() - torn.unwrap_or_default()
-        };
-        let mut kept = kept_of(bytes);
-        let whole = view::without_open_escape(bytes);
-        if whole.len() < bytes.len() {
-            let end = kept_of(whole);
-            kept = if end < whole.len() { kept.min(end) } else { kept };
-        }
+        let mut kept = bytes.len();
         for_each_view(bytes, |view, views| {
-            let whole = view::without_open_escape(view);
-            for text in [view, whole] {
-                let end = kept_of(text);
+            for text in [view, view::without_open_escape(view)] {
+                let end = text.len() - longest_torn(text, self.forms().iter());
                 if end < text.len() {
                     kept = kept.min(origin(views, end..end).start);
+                }
+                let Some(joined) = View::of_joined_lines(text) else { continue };
+                let torn = longest_torn(&joined.bytes, self.forms().iter().filter(|form| form.wraps));
+                if torn > 0 {
+                    let part = joined.bytes.len() - torn..joined.bytes.len();
+                    kept = kept.min(origin(views, joined.origin_of_bytes(&part)).start);
                 }
             }
         });
@@ -211,8 +201,19 @@ impl Sensitive {
         }
     }
 
-    fn finders(&self) -> &[Finder<'static>] {
+    fn forms(&self) -> &[Form] {
         self.0.as_deref().unwrap_or_default()
+    }
+}
+
+impl Form {
+    fn bytes(&self) -> &[u8] {
+        self.finder.needle()
+    }
+
+    /// Where it stands in `text`.
+    fn each_in<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = Range<usize>> + 'a {
+        self.finder.find_iter(text).map(|at| at..at + self.bytes().len())
     }
 }
 
@@ -222,9 +223,11 @@ impl fmt::Debug for Sensitive {
     }
 }
 
-/// Undoes one level of escapes after the other; the views lead from each text back to `bytes`.
+/// Looks at the bytes as they are, then undoes one level of escapes after the other; the views lead from each text back to
+/// `bytes`.
 fn for_each_view(bytes: &[u8], mut look: impl FnMut(&[u8], &[View])) {
     let mut views: Vec<View> = Vec::new();
+    look(bytes, &views);
     while views.len() < DEEPEST_ESCAPES {
         let Some(view) = View::of(views.last().map_or(bytes, |view| &view.bytes)) else {
             return;
@@ -241,108 +244,18 @@ fn origin(views: &[View], part: Range<usize>) -> Range<usize> {
     views.iter().rev().fold(part, |part, view| view.origin(&part))
 }
 
-fn forms_of(text: &str) -> Vec<Vec<u8>> {
-    let json = json_inner(text);
-    let strict = utf8_percent_encode(text, UNRESERVED).to_string();
-    let lenient = utf8_percent_encode(text, LENIENT).to_string();
-    let forms = [
-        text.to_owned(),
-        json.replace('/', "\\/"),
-        ascii_json(&json),
-        lower_escapes(&strict),
-        lower_escapes(&lenient),
-        url::form_urlencoded::byte_serialize(text.as_bytes()).collect(),
-        html(text),
-        utf8_percent_encode(text, COOKIE).to_string(),
-        json,
-        strict,
-        lenient,
-    ];
-    forms.into_iter().map(String::into_bytes).chain(latin1(text)).collect()
-}
-
-/// What of the base64 of any longer text gives these bytes away: it depends on where in it they stand.
-fn base64_forms(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut forms = vec![STANDARD.encode(bytes).into_bytes()];
-    for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
-        for before in 0..3 {
-            let mut longer = vec![0; before];
-            longer.extend_from_slice(bytes);
-            let encoded = engine.encode(&longer).into_bytes();
-            // Characters that also hold bits of what stands beside are left out.
-            let own = (before * 8).div_ceil(6)..longer.len() * 8 / 6;
-            forms.extend(encoded.get(own).filter(|form| form.len() >= SHORTEST_BASE64).map(<[u8]>::to_vec));
-        }
+/// What stands for a secret: in UTF-16 as many whole or half units, so that the text around it can still be read.
+fn mask_for(secret: &[u8]) -> &'static [u8] {
+    match secret {
+        [_, 0, ..] if secret.len() % 2 == 1 => b"*\0*\0*",
+        [_, 0, ..] => b"*\0*\0*\0",
+        _ => MASK.as_bytes(),
     }
-    forms
 }
 
-/// What an upstream reads in a text that is itself encoded: credentials given as base64, a value that is percent-encoded.
-fn decoded_forms(text: &str) -> Vec<String> {
-    let mut forms = Vec::new();
-    let compact = text.trim_end_matches('=');
-    let bytes = STANDARD_NO_PAD.decode(compact).or_else(|_| URL_SAFE_NO_PAD.decode(compact));
-    if let Some(decoded) = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok())
-        && !decoded.contains(char::is_control)
-    {
-        // The password of a pair; the name is seldom a secret and often an everyday word.
-        forms.extend(decoded.split_once(':').map(|(_, password)| password.to_owned()));
-        forms.push(decoded);
-    }
-    if text.contains('%') {
-        forms.extend(percent_decode_str(text).decode_utf8().ok().map(Cow::into_owned));
-    }
-    forms.retain(|form| form.len() >= SHORTEST && form != text);
-    forms
-}
-
-/// The text as ISO-8859-1 writes it, where that differs and exists.
-fn latin1(text: &str) -> Option<Vec<u8>> {
-    let bytes: Option<Vec<u8>> = text.chars().map(|character| u8::try_from(character).ok()).collect();
-    bytes.filter(|bytes| bytes.len() < text.len() && bytes.len() >= SHORTEST)
-}
-
-/// The text as it stands inside a JSON string.
-fn json_inner(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
-    quoted[1..quoted.len() - 1].to_owned()
-}
-
-/// JSON text whose characters beyond ASCII are written as `\u….`, the way Python and PHP write them.
-fn ascii_json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for character in json.chars() {
-        if character.is_ascii() {
-            out.push(character);
-            continue;
-        }
-        for unit in character.encode_utf16(&mut [0; 2]) {
-            let _ = write!(out, "\\u{unit:04x}");
-        }
-    }
-    out
-}
-
-/// Percent escapes with small letters: `%2f`.
-fn lower_escapes(encoded: &str) -> String {
-    let mut out = String::with_capacity(encoded.len());
-    let mut parts = encoded.split('%');
-    out.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        let (escape, rest) = part.split_at(2.min(part.len()));
-        out.push('%');
-        out.push_str(&escape.to_ascii_lowercase());
-        out.push_str(rest);
-    }
-    out
-}
-
-fn html(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-        .replace('\'', "&#39;")
+/// How many bytes at the end of `bytes` are a beginning of one of the forms, at most.
+fn longest_torn<'a>(bytes: &[u8], forms: impl Iterator<Item = &'a Form>) -> usize {
+    forms.map(|form| torn_length(bytes, form.bytes())).max().unwrap_or_default()
 }
 
 /// How many bytes at the end of `bytes` are a beginning of `needle`.
@@ -353,6 +266,9 @@ fn torn_length(bytes: &[u8], needle: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     fn masked(secrets: &[&str], text: &str) -> String {
@@ -410,6 +326,20 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_masked_in_utf_16_and_the_text_around_it_stays() {
+        let little = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+        let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
+        let sensitive = Sensitive::of(["utf-sixteen-clé"]);
+        for encoded in [little, big] {
+            let masked = sensitive.mask(encoded("<utf-sixteen-clé> 你好").into());
+            assert_eq!(masked, encoded("<***> 你好"));
+        }
+        let echo = "utf-sixteen-key".split("").collect::<Vec<_>>().join("\\u0000");
+        let shown = masked(&["utf-sixteen-key"], &format!("{{\"a\":\"{echo}\"}}"));
+        assert!(!shown.contains("s\\u0000i"), "{shown}");
+    }
+
+    #[test]
     fn a_cut_body_does_not_end_in_half_an_escaped_secret() {
         let sensitive = Sensitive::of(["hunter&2&hunter"]);
         for (body, kept) in [
@@ -454,6 +384,71 @@ mod tests {
             assert_eq!(masked(&[&basic], echo), expected, "{echo}");
         }
         assert_eq!(masked(&["a%20secret%2Fkey"], "got 'a secret/key'"), "got '***'");
+    }
+
+    #[test]
+    fn every_secret_that_may_be_used_is_masked_in_the_base64_of_a_longer_text() {
+        assert!(Sensitive::is_too_short("q7X9z") && !Sensitive::is_too_short("q7X9zK"));
+        for secret in ["q7X9zK", "q7X9zK1", "q7X9zK12"] {
+            for before in ["", "k", "k=", "k: ", "X-K:", "X-K: "] {
+                for after in ["", "\n", " and more"] {
+                    let encoded = STANDARD.encode(format!("{before}{secret}{after}"));
+                    assert!(masked(&[secret], &encoded).contains("***"), "{before}{secret}{after}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_base64_of_several_lines() {
+        let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ9876543210";
+        let encoded = STANDARD.encode(format!("X-K: {secret} and more"));
+        let own = &encoded[8..100];
+        for columns in [1, 20, 64, 76] {
+            for end in ["\n", "\r\n", "\n  ", "\\n", "\\r\\n", "\\\\n", "&#10;"] {
+                let lines: Vec<&str> = encoded
+                    .as_bytes()
+                    .chunks(columns)
+                    .map(|line| std::str::from_utf8(line).unwrap())
+                    .collect();
+                let body = format!("<{}{end}>{end}", lines.join(end));
+                let shown = masked(&[secret], &body);
+                let left = shown.replace(end, "");
+                assert!(left.contains("***") && left.ends_with('>'), "{columns} {end:?}: {shown}");
+                assert!(
+                    !own.as_bytes()
+                        .windows(8)
+                        .any(|part| memchr::memmem::find(left.as_bytes(), part).is_some()),
+                    "{columns} {end:?}: {shown}"
+                );
+                assert!(shown.ends_with(&format!("{end}>{end}")), "{columns} {end:?}: {shown}");
+                let cut = body[..body.len() * 2 / 3].to_owned();
+                let kept = Sensitive::of([secret]).without_torn_end(Bytes::from(cut));
+                assert!(kept.len() < 9 + 9 * end.len(), "{columns} {end:?}: {kept:?}");
+            }
+        }
+        assert_eq!(masked(&[secret], "a\r\nb\n\n c"), "a\r\nb\n\n c");
+    }
+
+    #[test]
+    fn the_lines_of_a_secret_are_masked_on_their_own() {
+        for secret in [
+            "first-half-of-key\nsecond-half/of-key\n}\nhost: a\n",
+            "first-half-of-key\r\n  second-half/of-key  \r\n}\r\nhost: a",
+            "first-half-of-key\\nsecond-half/of-key\\n}\\nhost: a\\n",
+        ] {
+            for (said, shown) in [
+                ("cannot use first-half-of-key", "cannot use ***"),
+                ("second-half/of-key", "***"),
+                ("[\"second-half\\/of-key\"]", "[\"***\"]"),
+                ("?key=second-half%2Fof-key", "?key=***"),
+                // Short lines stand in many answers.
+                ("{host: a}", "{host: a}"),
+            ] {
+                assert_eq!(masked(&[secret], said), shown, "{secret:?}");
+            }
+        }
+        assert_eq!(masked(&["one line of a key"], "one line"), "one line");
     }
 
     #[test]

@@ -431,6 +431,31 @@ async fn an_echoed_secret_is_masked_everywhere() {
 }
 
 #[tokio::test]
+async fn a_secret_echoed_in_utf_16_is_masked_and_the_answer_is_utf_8() {
+    let little = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let escaped = SECRET.replace('/', "\\/");
+    for (kind, text, shown) in [
+        ("text/plain; charset=utf-16le", format!("<{SECRET}> 你好"), "<***> 你好"),
+        ("text/plain", format!("\u{feff}<{SECRET}>"), "<***>"),
+        ("application/json; charset=utf-16", format!("[\"{escaped}\"]"), "[\"***\"]"),
+    ] {
+        let body = little(&text);
+        let head = format!("content-type: {kind}\r\n");
+        let upstream = Upstream::start(move |_| Reply::whole("200 OK", &head, &body)).await;
+        let answer = client().send(with_secret(get(&upstream.url("/")))).await.unwrap();
+        assert_eq!(answer.body, shown, "{kind}");
+        assert!(answer.headers["content-type"].to_str().unwrap().ends_with("; charset=utf-8"), "{kind}");
+    }
+    // Declared wrongly.
+    let upstream =
+        Upstream::start(|_| Reply::whole("200 OK", "content-type: text/plain; charset=utf-16\r\n", SECRET));
+    let answer = client().send(with_secret(get(&upstream.await.url("/")))).await.unwrap();
+    let units: Vec<u8> =
+        String::from_utf8_lossy(&answer.body).encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(!units.starts_with(&SECRET.as_bytes()[..4]), "{answer:?}");
+}
+
+#[tokio::test]
 async fn a_secret_at_the_cap_does_not_leak_its_beginning() {
     let upstream = Upstream::start(|_| Reply::whole("200 OK", "", format!("say {SECRET} twice"))).await;
     let mut request = with_secret(get(&upstream.url("/")));

@@ -12,7 +12,7 @@ use crate::outbound::Sensitive;
 
 /// Why a secret of very few characters is not used.
 pub(super) const TOO_SHORT: &str =
-    "has fewer than 4 characters, so it could not be masked in what comes back; give it a longer value";
+    "has fewer than 6 characters, so it could not be masked in all that comes back; give it a longer value";
 
 /// What all values together may take up in one request, however often each is placed: about so many bytes.
 const MOST_PLACED: usize = 16 << 20;

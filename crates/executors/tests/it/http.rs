@@ -504,11 +504,11 @@ async fn a_body_made_with_a_secret_stays_at_its_origin_in_whatever_form_it_is_se
 #[tokio::test]
 async fn a_secret_too_short_to_be_masked_is_not_sent() {
     let echo = Echo::start().await;
-    let runtime = runtime(&[("PIN", "123")]);
+    let runtime = runtime(&[("PIN", "q7X9z")]);
     let tool = tool_with(&json!({"http": {"url": echo.url("/?pin={{secrets.PIN}}")}}), &runtime);
-    assert!(tool.problems.iter().any(|problem| problem.message.contains("fewer than 4 characters")));
+    assert!(tool.problems.iter().any(|problem| problem.message.contains("fewer than 6 characters")));
     let error = tool.refused(json!({})).await;
     assert_eq!(error.code, ErrorCode::SecretMissing);
-    assert!(error.message.starts_with("the secret \"PIN\" has fewer than 4 characters"), "{error}");
+    assert!(error.message.starts_with("the secret \"PIN\" has fewer than 6 characters"), "{error}");
     assert_eq!(echo.count(), 0);
 }

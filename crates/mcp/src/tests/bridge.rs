@@ -28,17 +28,39 @@ enum Scene {
     Says(u16, &'static str, String),
     /// The same, with the connection reset at the end.
     Breaks(u16, &'static str, String),
+    /// The same, with nothing more at the end, nor an end.
+    Stalls(u16, &'static str, String),
+    /// The connection stands, and that is all.
+    Silent,
+}
+
+#[derive(Clone, Copy)]
+enum End {
+    Proper,
+    Reset,
+    Never,
 }
 
 struct Body {
     text: String,
-    breaks: bool,
+    end: End,
+}
+
+impl Body {
+    async fn end<T>(&self, proper: T) -> Result<T, BridgeError> {
+        match self.end {
+            End::Proper => Ok(proper),
+            End::Reset => Err(BridgeError("reset".into())),
+            End::Never => std::future::pending().await,
+        }
+    }
 }
 
 impl Incoming for Body {
     fn whole(self: Box<Self>) -> Pending<'static, Bytes> {
         Box::pin(async move {
-            if self.breaks { Err(BridgeError("reset".into())) } else { Ok(Bytes::from(self.text)) }
+            self.end(()).await?;
+            Ok(Bytes::from(self.text))
         })
     }
 
@@ -49,8 +71,7 @@ impl Incoming for Body {
                     self.text = rest;
                     Ok(Some(line.into()))
                 }
-                None if self.breaks => Err(BridgeError("reset".into())),
-                None => Ok(None),
+                None => self.end(None).await,
             }
         })
     }
@@ -61,13 +82,15 @@ impl Remote for Scripted {
         Box::pin(async move {
             self.sent.lock().unwrap().push((method, headers, body));
             let scene = self.replies.lock().unwrap().pop_front();
-            let (status, kind, text, breaks) = match scene {
+            let (status, kind, text, end) = match scene {
                 None | Some(Scene::Refused) => return Err(BridgeError("connection refused".into())),
-                Some(Scene::Says(status, kind, text)) => (status, kind, text, false),
-                Some(Scene::Breaks(status, kind, text)) => (status, kind, text, true),
+                Some(Scene::Says(status, kind, text)) => (status, kind, text, End::Proper),
+                Some(Scene::Breaks(status, kind, text)) => (status, kind, text, End::Reset),
+                Some(Scene::Stalls(status, kind, text)) => (status, kind, text, End::Never),
+                Some(Scene::Silent) => return std::future::pending().await,
             };
             let media_type = Some(kind.to_owned()).filter(|kind| !kind.is_empty());
-            Ok(Reply { status, session: None, media_type, body: Box::new(Body { text, breaks }) })
+            Ok(Reply { status, session: None, media_type, body: Box::new(Body { text, end }) })
         })
     }
 }
@@ -140,6 +163,79 @@ async fn of_two_answers_the_first_counts_and_one_without_an_id_is_given_it() {
     let batch = json!([ping(1), ping(2)]);
     let (said, _) = heard(&[batch], vec![Scene::Says(502, "text/html", HTML.into())]).await;
     assert_eq!((&said[0][0]["id"], &said[0][1]["id"]), (&json!(1), &json!(2)), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_request_of_a_batch_gets_one_answer_whatever_comes_back() {
+    let answer = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {}});
+    let refusal = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "no"}});
+    let news = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
+    let event = |message: &Value| format!("data: {message}\n\n");
+    let says = |message: Value| Scene::Says(200, JSON, message.to_string());
+    let streams = |messages: &[Value]| Scene::Says(200, EVENTS, messages.iter().map(event).collect());
+    for (scene, good, code) in [
+        (says(json!([answer(1), answer(2)])), 2, None),
+        (says(json!([answer(2)])), 1, Some(-32000)),
+        (says(answer(2)), 1, Some(-32000)),
+        (says(json!([])), 0, Some(-32000)),
+        (says(json!(["<html>"])), 0, Some(-32000)),
+        (says(json!([answer(1), "<html>", answer(1), answer(9), answer(2)])), 2, None),
+        (says(json!([refusal, answer(1)])), 1, Some(-32000)),
+        (says(refusal.clone()), 0, Some(-32600)),
+        (Scene::Says(202, "", String::new()), 0, Some(-32000)),
+        (Scene::Says(200, JSON, "[{".into()), 0, Some(-32000)),
+        (streams(&[answer(1)]), 1, Some(-32000)),
+        (streams(&[answer(1), answer(1), json!("<html>"), answer(2), answer(2)]), 2, None),
+        (streams(&[json!([answer(2), "<html>"])]), 1, Some(-32000)),
+        (streams(&[refusal.clone()]), 0, Some(-32600)),
+        (streams(&[]), 0, Some(-32000)),
+        (Scene::Breaks(200, EVENTS, event(&answer(1))), 1, Some(-32000)),
+        (Scene::Stalls(200, EVENTS, event(&answer(1))), 1, Some(-32000)),
+        (Scene::Silent, 0, Some(-32000)),
+    ] {
+        let (said, _) = heard(&[json!([ping(1), news, ping(2)])], vec![scene]).await;
+        let answers: Vec<&Value> = said
+            .iter()
+            .flat_map(|line| line.as_array().map_or_else(|| vec![line], |list| list.iter().collect()))
+            .collect();
+        let mut ids: Vec<u64> = answers.iter().filter_map(|answer| answer["id"].as_u64()).collect();
+        ids.sort_unstable();
+        assert_eq!((ids.as_slice(), answers.len()), (&[1, 2][..], 2), "{said:?}");
+        assert_eq!(answers.iter().filter(|answer| answer["result"].is_object()).count(), good, "{said:?}");
+        let refused = answers.iter().find_map(|answer| answer["error"]["code"].as_i64());
+        assert_eq!(refused, code, "{said:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_batch_brings_beside_its_answers_is_passed_on_and_an_empty_one_is_answered() {
+    let answer = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    let unread = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "no"}});
+    let news = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {}});
+    let list = json!([news, unread, answer, unread]).to_string();
+    let (said, _) = heard(&[json!([ping(1), 5])], vec![Scene::Says(200, JSON, list)]).await;
+    assert_eq!(said, [news.clone(), json!([unread, answer])]);
+    let (said, _) = heard(&[json!([])], vec![Scene::Says(400, JSON, unread.to_string())]).await;
+    assert_eq!(said, [unread]);
+    let (said, _) = heard(&[json!([news])], vec![Scene::Says(202, "", String::new())]).await;
+    assert!(said.is_empty(), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_that_says_nothing_is_given_up_and_a_call_is_waited_for() {
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "t"}});
+    for (asked, scene, minutes) in [
+        (ping(7), Scene::Silent, 2),
+        (call.clone(), Scene::Silent, 11),
+        (json!([ping(6), call]), Scene::Silent, 11),
+        (ping(7), Scene::Stalls(200, JSON, "{".into()), 5),
+        (call.clone(), Scene::Stalls(200, EVENTS, ": here\n".into()), 2),
+    ] {
+        let started = tokio::time::Instant::now();
+        let (said, _) = heard(&[asked], vec![scene]).await;
+        assert!(said[0].to_string().contains(&format!("within {minutes} minutes")), "{said:?}");
+        assert_eq!(started.elapsed().as_secs() / 60, minutes);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,9 @@
 //! A bridge for clients that can only start a process: lines in and out here, HTTP to a remote gateway there. It adds
 //! the headers that the remote expects, keeps the session, reads streams, and otherwise passes messages through untouched.
 
+mod batch;
 mod headers;
+mod patience;
 mod remote;
 mod session;
 mod verdict;
@@ -30,6 +32,7 @@ use crate::envelope::{self, Message};
 use crate::live::Live;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use headers::{Repeated, insert, plain};
+use patience::within;
 use remote::{Event, Events};
 use verdict::{Asked, Verdict, is_header_mismatch, is_starting, no_such_group, revision_of, useless};
 
@@ -104,6 +107,17 @@ struct Sending<'a> {
     method: &'a str,
 }
 
+impl Sending<'_> {
+    /// How long the head of its answer may take.
+    fn patience(&self) -> Duration {
+        let is_long = match &self.asked {
+            Asked::Batch(batch) => batch.is_long,
+            Asked::Request(_) | Asked::Told | Asked::Unreadable => patience::is_long(self.method),
+        };
+        if is_long { patience::HEAD_OF_CALL } else { patience::HEAD }
+    }
+}
+
 impl<'a> Bridge<'a> {
     fn new(remote: &'a dyn Remote, say: mpsc::Sender<Bytes>) -> Self {
         Self {
@@ -136,17 +150,21 @@ impl<'a> Bridge<'a> {
         };
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = id.map(|id| self.live.begin(id.get(), handle));
-        let sending = Sending { line: &line, asked: Asked::of(&line), method };
-        let delivered = Abortable::new(self.deliver(message.as_ref(), &sending), registration).await;
+        let mut sending = Sending { line: &line, asked: Asked::of(&line), method };
+        let delivered = Abortable::new(self.deliver(message.as_ref(), &mut sending), registration).await;
         if let Ok(Err(error)) = delivered {
-            self.answer_with(&sending.asked, error).await;
+            self.answer_with(&mut sending.asked, error).await;
         }
         if method == "notifications/initialized" {
             self.introduced.notify_one();
         }
     }
 
-    async fn deliver(&self, message: Option<&Message<'_>>, sending: &Sending<'_>) -> Result<(), BridgeError> {
+    async fn deliver(
+        &self,
+        message: Option<&Message<'_>>,
+        sending: &mut Sending<'_>,
+    ) -> Result<(), BridgeError> {
         let mut got = self.send(self.headers_for(message, sending.method), sending).await?;
         if let (Got::Whole { body, .. }, "tools/call") = (&got, sending.method)
             && is_header_mismatch(body)
@@ -156,6 +174,12 @@ impl<'a> Bridge<'a> {
         }
         match got {
             Got::Events(reply) => self.pass_on(reply, sending).await,
+            Got::Whole { status, media_type, body } if matches!(sending.asked, Asked::Batch(_)) => {
+                let useless = || useless(status, media_type.as_deref(), &body);
+                self.pass_batch(&body, &mut sending.asked, useless).await;
+                self.end_without_group(status, &body);
+                Ok(())
+            }
             Got::Whole { status, media_type, body } => {
                 let empty = body.trim_ascii().is_empty();
                 match sending.asked.verdict(&body) {
@@ -175,7 +199,8 @@ impl<'a> Bridge<'a> {
         let until = Instant::now() + STARTS_WITHIN;
         let mut lost = false;
         loop {
-            let mut reply = self.remote.send(Method::POST, headers.clone(), sending.line.clone()).await?;
+            let asking = self.remote.send(Method::POST, headers.clone(), sending.line.clone());
+            let mut reply = within(sending.patience(), asking).await?;
             if reply.status == 404
                 && sending.method != "initialize"
                 && headers.contains_key("mcp-session-id")
@@ -193,8 +218,8 @@ impl<'a> Bridge<'a> {
             if reply.is_events() {
                 return Ok(Got::Events(reply));
             }
-            let Reply { status, media_type, body, .. } = reply;
-            let body = body.whole().await?;
+            let (status, media_type) = (reply.status, reply.media_type.take());
+            let body = reply.whole().await?;
             if !is_starting(status, &body) || Instant::now() >= until {
                 return Ok(Got::Whole { status, media_type, body });
             }
@@ -203,7 +228,7 @@ impl<'a> Bridge<'a> {
     }
 
     /// Passes the events of a stream on until it has answered; comes back to one that ends before.
-    async fn pass_on(&self, reply: Reply, sending: &Sending<'_>) -> Result<(), BridgeError> {
+    async fn pass_on(&self, reply: Reply, sending: &mut Sending<'_>) -> Result<(), BridgeError> {
         let lost = |why: &str| BridgeError(format!("the gateway lost the call: {why}; call again"));
         let (mut events, mut last, mut answered) = (Events::new(reply.body), None, false);
         for _ in 0..MOST_RETURNS {
@@ -227,7 +252,7 @@ impl<'a> Bridge<'a> {
             tokio::time::sleep(RETRY).await;
             let headers = self.stream_headers(Some(from));
             // One that is being restarted is come back to as well.
-            events = match self.remote.send(Method::GET, headers, Bytes::new()).await {
+            events = match self.ask(Method::GET, headers, Bytes::new()).await {
                 Ok(reply) if reply.is_events() => Events::new(reply.body),
                 Ok(reply) if reply.status < 500 => {
                     return Err(lost(&format!("status {} when asked for the rest", reply.status)));
@@ -239,12 +264,17 @@ impl<'a> Bridge<'a> {
     }
 
     /// Passes one event on; true if it is the answer.
-    async fn pass_event(&self, data: Bytes, sending: &Sending<'_>, answered: bool) -> bool {
+    async fn pass_event(&self, data: Bytes, sending: &mut Sending<'_>, answered: bool) -> bool {
         if data.is_empty() {
             return false;
         }
+        if let Asked::Batch(batch) = &mut sending.asked {
+            let taken = batch.take(&data);
+            self.pass_taken(taken, &data).await;
+            return false;
+        }
         match sending.asked.verdict(&data) {
-            Verdict::Answer(answer) if !answered || matches!(sending.asked, Asked::Batch(_)) => {
+            Verdict::Answer(answer) if !answered => {
                 self.pass_answer(answer, sending, 200).await;
                 return true;
             }
@@ -273,12 +303,21 @@ impl<'a> Bridge<'a> {
             }
             _ => {}
         }
-        let why = (status == 404).then(|| no_such_group(&answer)).flatten();
-        self.pass(answer).await;
-        if let Some(why) = why {
+        self.pass(answer.clone()).await;
+        self.end_without_group(status, &answer);
+    }
+
+    /// Ends if the gateway has no such group.
+    fn end_without_group(&self, status: u16, answer: &Bytes) {
+        if let Some(why) = (status == 404).then(|| no_such_group(answer)).flatten() {
             let _ = self.why_over.set(why);
             self.over.notify_one();
         }
+    }
+
+    /// Asks the gateway for what it has at hand.
+    async fn ask(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<Reply, BridgeError> {
+        within(patience::HEAD, self.remote.send(method, headers, body)).await
     }
 
     /// Reads the lists of tools for the arguments that calls repeat in headers; false if they cannot be had.
@@ -290,11 +329,11 @@ impl<'a> Bridge<'a> {
             let Some((headers, list)) = headers::list_request(call, cursor.as_deref()) else {
                 return Ok(false);
             };
-            let reply = self.remote.send(Method::POST, headers, list).await?;
+            let reply = self.ask(Method::POST, headers, list).await?;
             if reply.is_events() || reply.status != 200 {
                 return Ok(false);
             }
-            cursor = self.repeated.note(&reply.body.whole().await?);
+            cursor = self.repeated.note(&reply.whole().await?);
             if cursor.is_none() {
                 break;
             }
@@ -320,20 +359,22 @@ impl<'a> Bridge<'a> {
     }
 
     /// Tells whoever waits why there is no answer.
-    async fn answer_with(&self, asked: &Asked<'_>, error: BridgeError) {
-        let answer = |id: Option<&RawValue>| {
-            Answer::write(id, Err(Fault::new(Code::CallFailed, error.0.clone()))).body.into_line()
-        };
+    async fn answer_with(&self, asked: &mut Asked<'_>, error: BridgeError) {
         match asked {
-            Asked::Request(id) => self.pass(answer(Some(id))).await,
-            Asked::Unreadable => self.pass(answer(None)).await,
-            Asked::Batch(ids) if !ids.is_empty() => {
-                let answers: Vec<Bytes> = ids.iter().map(|id| answer(Some(id))).collect();
-                self.pass([b"[".as_slice(), &answers.join(&b","[..]), b"]"].concat().into()).await;
+            Asked::Request(id) => self.pass(refusal(Some(id), &error)).await,
+            Asked::Unreadable => self.pass(refusal(None, &error)).await,
+            Asked::Batch(batch) if batch.waits() => {
+                let answers = batch.refuse_rest(|id| refusal(Some(id), &error));
+                self.pass(batch::line_of(&answers, b"[")).await;
             }
             Asked::Batch(_) | Asked::Told => {
                 tracing::warn!(error = error.0, "a message did not reach the gateway");
             }
         }
     }
+}
+
+/// The answer that says why there is no other.
+fn refusal(id: Option<&RawValue>, error: &BridgeError) -> Bytes {
+    Answer::write(id, Err(Fault::new(Code::CallFailed, error.0.clone()))).body.into_line()
 }

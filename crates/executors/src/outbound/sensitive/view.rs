@@ -1,14 +1,14 @@
-//! A text with its escapes undone, and where each part of it came from. Upstreams escape what they echo in many ways
-//! (`\u0026`, `&#34;`, JSON inside JSON), too many to search for each; here they all look alike.
+//! A text with its escapes undone, or its lines joined, and where each part of it came from. Upstreams escape what they echo in
+//! many ways (`\u0026`, `&#34;`, JSON inside JSON), too many to search for each; here they all look alike.
 
 use std::ops::Range;
 
-use memchr::memchr3;
+use memchr::{memchr2, memchr3};
 
 /// The longest escape: `\ud83d\ude00`.
 const LONGEST: usize = 12;
 
-/// One level of escapes undone.
+/// One level of escapes undone, or lines joined.
 #[derive(Debug)]
 pub(super) struct View {
     pub(super) bytes: Vec<u8>,
@@ -44,6 +44,30 @@ impl View {
         }
         view.bytes.extend_from_slice(&source[copied..]);
         Some(view)
+    }
+
+    /// Leaves out the ends of lines, and the spaces with which the next ones begin; nothing if there is only one line.
+    pub(super) fn of_joined_lines(source: &[u8]) -> Option<Self> {
+        let first = memchr2(b'\n', b'\r', source)?;
+        let mut view = Self { bytes: Vec::with_capacity(source.len()), runs: Vec::new() };
+        let (mut copied, mut end) = (0, first);
+        loop {
+            view.bytes.extend_from_slice(&source[copied..end]);
+            let blank = source[end..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            copied = end + blank;
+            view.runs.push((view.bytes.len(), copied));
+            let Some(offset) = memchr2(b'\n', b'\r', &source[copied..]) else { break };
+            end = copied + offset;
+        }
+        view.bytes.extend_from_slice(&source[copied..]);
+        Some(view)
+    }
+
+    /// Where a part of a view stands whose bytes are all bytes of what it was made from; what was left out behind it is
+    /// not part of it.
+    pub(super) fn origin_of_bytes(&self, part: &Range<usize>) -> Range<usize> {
+        let end = part.end.checked_sub(1).map_or(0, |last| self.position(last) + 1);
+        self.position(part.start)..end
     }
 
     /// Where a part of the view stands in what it was made from.

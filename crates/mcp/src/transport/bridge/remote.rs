@@ -6,12 +6,14 @@ use std::pin::Pin;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method};
 
+use super::patience::{self, within};
+
 /// Why the remote did not answer, in words for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BridgeError(pub String);
 
-type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
+pub(super) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
 
 /// The remote end.
 pub trait Remote: Sync {
@@ -35,6 +37,11 @@ impl Reply {
     /// Whether the body is a stream of events.
     pub(super) fn is_events(&self) -> bool {
         self.media_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
+    }
+
+    /// All of the body.
+    pub(super) async fn whole(self) -> Result<Bytes, BridgeError> {
+        within(patience::BODY, self.body.whole()).await
     }
 }
 
@@ -72,7 +79,7 @@ impl Events {
     pub(super) async fn next(&mut self) -> Result<Option<Event>, BridgeError> {
         let (mut id, mut data) = (None, BytesMut::new());
         let Some(body) = &mut self.body else { return Ok(None) };
-        while let Some(line) = body.line().await? {
+        while let Some(line) = within(patience::SILENCE, body.line()).await? {
             if line.is_empty() {
                 if id.is_some() || !data.is_empty() {
                     return Ok(Some(Event { id, data: data.freeze() }));

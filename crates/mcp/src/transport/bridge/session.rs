@@ -17,7 +17,7 @@ impl Bridge<'_> {
         let mut last: Option<String> = None;
         while self.session().is_some() {
             let headers = self.stream_headers(last.as_deref());
-            if let Ok(reply) = self.remote.send(Method::GET, headers, Bytes::new()).await {
+            if let Ok(reply) = self.ask(Method::GET, headers, Bytes::new()).await {
                 if reply.status == 405 {
                     return;
                 }
@@ -38,15 +38,15 @@ impl Bridge<'_> {
     /// Introduces the client again to a server that does not know it.
     pub(super) async fn introduce_again(&self) -> Result<(), BridgeError> {
         let Some(introduction) = self.introduction.get() else { return Ok(()) };
-        let mut reply = self.remote.send(Method::POST, plain(), introduction.clone()).await?;
+        let mut reply = self.ask(Method::POST, plain(), introduction.clone()).await?;
         self.set_session(reply.session.take());
-        let _ = reply.body.whole().await?;
+        let _ = reply.whole().await?;
         let mut headers = plain();
         self.add_session(&mut headers);
         insert(&mut headers, "mcp-protocol-version", self.negotiated.get().map(String::as_str));
         let initialized =
             Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}");
-        self.remote.send(Method::POST, headers, initialized).await.map(|_| ())
+        self.ask(Method::POST, headers, initialized).await.map(|_| ())
     }
 
     /// Tells the server that the session is over.

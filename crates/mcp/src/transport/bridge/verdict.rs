@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use toolrail_core::shortened;
 
 use super::super::paths::UNKNOWN_GROUP;
+use super::batch::Batch;
 use super::remote::BridgeError;
 use crate::envelope::{self, Message};
 use crate::reply::Code;
@@ -17,8 +18,8 @@ use crate::reply::Code;
 pub(super) enum Asked<'a> {
     /// A request, which gets one answer.
     Request(&'a RawValue),
-    /// Several messages at once, and the ids of the requests among them.
-    Batch(Vec<Box<RawValue>>),
+    /// Several messages at once.
+    Batch(Batch),
     /// A notification or an answer, which get none.
     Told,
     /// Something that is no message; only the other side can say what is wrong.
@@ -31,9 +32,11 @@ impl<'a> Asked<'a> {
         match envelope::parse(line) {
             Ok(Message::Request(request)) => Self::Request(request.id),
             Ok(Message::Notification(_) | Message::Response(_)) => Self::Told,
-            Err(_) if is_list(line) => Self::Batch(ids_in(line)),
             Err((Some(id), _)) => Self::Request(id),
-            Err((None, _)) => Self::Unreadable,
+            Err((None, _)) => match serde_json::from_slice::<Vec<&RawValue>>(line) {
+                Ok(messages) if !messages.is_empty() => Self::Batch(Batch::of(&messages)),
+                Ok(_) | Err(_) => Self::Unreadable,
+            },
         }
     }
 
@@ -41,23 +44,20 @@ impl<'a> Asked<'a> {
     pub(super) fn is_answered(&self) -> bool {
         match self {
             Self::Request(_) | Self::Unreadable => true,
-            Self::Batch(ids) => !ids.is_empty(),
+            Self::Batch(batch) => batch.waits(),
             Self::Told => false,
         }
     }
 
-    /// What a message that came back is to the client.
+    /// What a message that came back is to the client. A batch takes what it can use out of it by itself.
     pub(super) fn verdict(&self, message: &Bytes) -> Verdict {
         match envelope::parse(message) {
             Ok(Message::Request(_) | Message::Notification(_)) => Verdict::Beside,
             Ok(Message::Response(response)) => match (self, response.id) {
-                // All answers at once, or one error for all, or one answer after the other.
-                (Self::Batch(_), _) => Verdict::Answer(message.clone()),
                 (Self::Request(asked), Some(id)) if is_same(asked, id) => Verdict::Answer(message.clone()),
                 (_, Some(_)) => Verdict::OfAnother,
                 (_, None) => self.verdict_of_nobodys(message),
             },
-            Err(_) if matches!(self, Self::Batch(_)) && is_list(message) => Verdict::Answer(message.clone()),
             Err(_) => self.verdict_of_nobodys(message),
         }
     }
@@ -65,11 +65,9 @@ impl<'a> Asked<'a> {
     /// Who could not read a request, or would not, has no id to answer to.
     fn verdict_of_nobodys(&self, message: &Bytes) -> Verdict {
         match (self, error_to_nobody(message)) {
-            (Self::Request(asked), Some(error)) => {
-                Verdict::Answer(format!("{{\"jsonrpc\":\"2.0\",\"id\":{asked},\"error\":{error}}}").into())
-            }
-            (Self::Batch(_) | Self::Unreadable, Some(_)) => Verdict::Answer(message.clone()),
-            (Self::Told, Some(_)) | (_, None) => Verdict::Useless,
+            (Self::Request(asked), Some(error)) => Verdict::Answer(answer_to(asked, error)),
+            (Self::Unreadable, Some(_)) => Verdict::Answer(message.clone()),
+            (Self::Told | Self::Batch(_), Some(_)) | (_, None) => Verdict::Useless,
         }
     }
 }
@@ -100,19 +98,29 @@ pub(super) fn useless(status: u16, media_type: Option<&str>, body: &[u8]) -> Bri
     ))
 }
 
+/// Says that others of a batch were answered.
+pub(super) fn left_unanswered() -> BridgeError {
+    BridgeError("the gateway left this request of a batch unanswered; send it again".to_owned())
+}
+
 /// Whether a gateway says that it is not ready yet.
 pub(super) fn is_starting(status: u16, body: &[u8]) -> bool {
     let says = |body: &Value| body.get("status").and_then(Value::as_str) == Some("starting");
     status == 503 && serde_json::from_slice::<Value>(body).is_ok_and(|body| says(&body))
 }
 
-fn is_same(asked: &RawValue, id: &RawValue) -> bool {
+pub(super) fn is_same(asked: &RawValue, id: &RawValue) -> bool {
     let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).ok();
     asked.get() == id.get() || (value(asked).is_some() && value(asked) == value(id))
 }
 
+/// An error as the answer to the request of that id.
+pub(super) fn answer_to(id: &RawValue, error: &RawValue) -> Bytes {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{error}}}").into()
+}
+
 /// The error of an answer without an id.
-fn error_to_nobody(message: &[u8]) -> Option<&RawValue> {
+pub(super) fn error_to_nobody(message: &[u8]) -> Option<&RawValue> {
     #[derive(Deserialize)]
     struct Nobodys<'a> {
         jsonrpc: String,
@@ -123,19 +131,6 @@ fn error_to_nobody(message: &[u8]) -> Option<&RawValue> {
     }
     let found: Nobodys<'_> = serde_json::from_slice(message).ok()?;
     (found.jsonrpc == "2.0" && found.id.is_none()).then_some(found.error)
-}
-
-fn is_list(message: &[u8]) -> bool {
-    envelope::is_batch(message) && serde_json::from_slice::<&RawValue>(message).is_ok()
-}
-
-fn ids_in(batch: &[u8]) -> Vec<Box<RawValue>> {
-    let messages: Vec<&RawValue> = serde_json::from_slice(batch).unwrap_or_default();
-    let ids = messages.iter().filter_map(|message| match envelope::parse(message.get().as_bytes()) {
-        Ok(Message::Request(request)) => Some(request.id.to_owned()),
-        Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
-    });
-    ids.collect()
 }
 
 /// Whether a modern server misses arguments in headers, or found others there.
