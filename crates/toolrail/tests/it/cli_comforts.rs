@@ -158,6 +158,10 @@ async fn a_result_is_written_to_a_file() -> Result<()> {
 async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<()> {
     let gateway = gateway().start().await?;
     let folder = tempfile::tempdir()?;
+    // Not a new store: version 1 is another tool's, and so is the name.
+    let mut other = definition("http://127.0.0.1:9/x");
+    other["name"] = "example.health".into();
+    gateway.post_json("/admin/tools", &other).await?;
     let script = run_in(folder.path(), &["requests", "--form", "curl", "--url", gateway.url()]).await?;
     std::fs::write(folder.path().join("requests.sh"), &script.stdout)?;
     let ran =
@@ -165,6 +169,9 @@ async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<
     let told = String::from_utf8_lossy(&ran.stderr).into_owned() + &String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{told}");
     assert!(told.contains(r#""result":{"status":"ok""#), "{told}");
+    let left = gateway.get("/admin/tools").await?.json()?;
+    assert_eq!(left["tools"].as_array().map(Vec::len), Some(1), "what it registered is gone: {left}");
+    assert_eq!(left["tools"][0]["state"], "live", "{left}");
     let collection = gateway.get("/admin/postman.json").await?.json()?;
     let folders = collection["item"].as_array().cloned().unwrap_or_default();
     let items: Vec<&Value> =
