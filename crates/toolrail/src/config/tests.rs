@@ -40,6 +40,15 @@ fn a_port_alone_may_be_a_number() {
 }
 
 #[test]
+fn a_wrong_credential_of_a_service_does_not_hide_its_wrong_address() {
+    let text = "services:\n  up: {baseUrl: '127.0.0.1:9', auth: {type: bearr, token: x}}\n";
+    let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+    for part in ["/services/up/auth", "/services/up/baseUrl: \"127.0.0.1:9\" has no scheme"] {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+}
+
+#[test]
 fn every_problem_of_the_file_is_told_with_its_place() {
     let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\nstore: 'oracle://u:hidden@h'\n\
                 tenant: a b\nrefreshWindowMs: 5001\nhistoryDays: 0\nhistoryVersions: 0\n";
