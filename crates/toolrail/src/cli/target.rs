@@ -204,7 +204,13 @@ impl Target {
                 ask_here(routes, request).await?
             }
         };
-        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        // A gateway gives no hints; programs find the member in every error.
+        if !status.is_success()
+            && let Some(Value::Object(error)) = body.get_mut("error")
+        {
+            error.entry("hint").or_insert(Value::Null);
+        }
         let ours = if status.is_success() {
             body.get(ask.answer).is_some()
         } else {

@@ -189,6 +189,27 @@ async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<
     Ok(())
 }
 
+/// Programs read standard output, also of a command line that cannot be meant.
+#[tokio::test]
+async fn wrong_usage_is_json_where_json_is_asked_for_and_exits_with_2() -> Result<()> {
+    let gateway = gateway().start().await?;
+    gateway.post_json("/admin/tools", &definition("http://127.0.0.1:9/x")).await?;
+    let folder = tempfile::tempdir()?;
+    for (arguments, code) in [
+        (vec!["list", "--json", "--state", "nope"], "USAGE"),
+        (vec!["call", "one", "--json", "--arg", "foo"], "USAGE"),
+        (vec!["call", "one", "--json", "--args", "{bad"], "USAGE"),
+        (vec!["call", "none", "--json"], "NOT_FOUND"),
+    ] {
+        let told = run_with(folder.path(), &arguments, &[("TOOLRAIL_URL", gateway.url().to_owned())]).await?;
+        let said: Value = serde_json::from_str(&told.stdout)?;
+        assert_eq!((&said["ok"], &said["error"]["code"]), (&json!(false), &json!(code)), "{said}");
+        assert!(said["error"].get("hint").is_some(), "{said}");
+        assert_eq!(told.code, Some(if code == "USAGE" { 2 } else { 1 }), "{arguments:?}");
+    }
+    Ok(())
+}
+
 /// C31: a client that negotiated nothing gets JSON-RPC errors; one that did gets results that say so.
 #[tokio::test]
 async fn plain_clients_hear_of_failures_as_errors() -> Result<()> {
