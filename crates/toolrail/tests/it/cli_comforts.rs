@@ -20,7 +20,10 @@ async fn a_gateway_is_found_by_variable_by_profile_and_without_a_scheme() -> Res
     let bare = gateway.url().trim_start_matches("http://").to_owned();
     let config = folder.path().join("toolrail");
     std::fs::create_dir(&config)?;
-    std::fs::write(config.join("profiles.yaml"), format!("profiles:\n  here: {{url: \"{bare}\"}}\n"))?;
+    std::fs::write(
+        config.join("profiles.yaml"),
+        format!("profiles:\n  here: {{url: \"{bare}\"}}\n  bad: {{ulr: x}}\n"),
+    )?;
     let home = ("XDG_CONFIG_HOME", folder.path().to_string_lossy().into_owned());
     for (arguments, variables) in [
         (vec!["list"], vec![("TOOLRAIL_URL", bare.clone())]),
@@ -36,8 +39,10 @@ async fn a_gateway_is_found_by_variable_by_profile_and_without_a_scheme() -> Res
     let other =
         run_with(folder.path(), &["tools", "list", "--data", "none"], &[("TOOLRAIL_URL", bare)]).await?;
     assert!(other.code == Some(1) && other.stderr.contains("none is not a data folder"), "{}", other.stderr);
+    let bad = run_with(folder.path(), &["list", "--profile", "bad"], std::slice::from_ref(&home)).await?;
+    assert_eq!((bad.code, bad.stderr.matches("unknown field").count()), (Some(1), 1), "{}", bad.stderr);
     let unknown = run_with(folder.path(), &["list", "--profile", "there"], &[home]).await?;
-    assert!(unknown.stderr.contains("known are: here"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("known are: bad, here"), "{}", unknown.stderr);
     Ok(())
 }
 
