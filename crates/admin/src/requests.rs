@@ -11,6 +11,26 @@ use crate::table::{ROUTES, Route, example_of};
 const COLLECTION: &str = "https://schema.getpostman.com/json/collection/v2.1.0/collection.json";
 /// Where a gateway is unless somebody says otherwise.
 const USUAL: &str = "http://127.0.0.1:8080";
+/// What the names of the examples begin with.
+const EXAMPLE: &str = "example.";
+/// What stands for a version in paths and bodies.
+const VERSION: &str = "{version}";
+
+const SCRIPT_ABOUT: &str = "#!/bin/sh
+# Every request of the REST interface of a Toolrail gateway, in an order that works on any store.
+set -eu
+";
+const SCRIPT_BEGIN: &str = r#"# What the names of its tools begin with; they are removed at the end.
+EXAMPLE=${EXAMPLE:-example$$}
+clean() {
+  for tool in "$EXAMPLE.health" "$EXAMPLE.ready"; do
+    curl -sS -o /dev/null -X DELETE "$BASE/admin/tools/$tool?purge=true" || true
+  done
+}
+trap clean EXIT
+"#;
+const SCRIPT_VERSION: &str = r#"VERSION=$(curl -sS "$BASE/admin/tools/$EXAMPLE.health/history?limit=1" | sed 's/.*"version":\([0-9]*\).*/\1/')
+"#;
 
 pub(crate) async fn postman(headers: HeaderMap) -> Response {
     json_answer(StatusCode::OK, &postman_collection(&base_of(&headers)))
@@ -86,26 +106,31 @@ fn variables_of(path: &str) -> impl Iterator<Item = &str> {
 
 /// The body of an example, whose tools call the gateway itself.
 fn body_of(route: &Route, base: &str) -> Option<String> {
-    route.body.map(|body| body.replace(USUAL, base))
+    route.body.map(|body| body.replace(VERSION, example_of("version")).replace(USUAL, base))
 }
 
-/// Every request as a shell script for the gateway at `base`.
+/// Every request as a shell script for the gateway at `base`. Its tools have names that nobody else has, it takes the version
+/// from an answer, and it removes what it registered, however it ends.
 pub fn curl_script(base: &str) -> String {
-    let mut script = format!(
-        "#!/bin/sh\n# Every request of the REST interface of a Toolrail gateway, in an order that works on a new store.\nset -eu\nBASE=${{BASE:-{base}}}\n"
-    );
+    let mut script = format!("{SCRIPT_ABOUT}BASE=${{BASE:-{base}}}\n{SCRIPT_BEGIN}");
     for route in ROUTES {
-        let mut path = route.path.to_owned();
+        let mut path = route.path.replace(VERSION, "$VERSION");
         for name in variables_of(route.path) {
             path = path.replace(&format!("{{{name}}}"), example_of(name));
         }
         let query = if route.query.is_empty() { String::new() } else { format!("?{}", route.query) };
-        let body =
-            body_of(route, base).map(|body| format!(" -H 'content-type: application/json' -d '{body}'"));
+        let target = format!("{path}{query}").replace(EXAMPLE, "$EXAMPLE.");
+        let body = route.body.map(|body| {
+            let body = body.replace(EXAMPLE, r#"'"$EXAMPLE"'."#).replace(VERSION, r#"'"$VERSION"'"#);
+            format!(" -H 'content-type: application/json' -d '{}'", body.replace(USUAL, r#"'"$BASE"'"#))
+        });
         let Route { about, method, .. } = route;
         let body = body.unwrap_or_default();
-        let curl = ["curl -sS --fail-with-body -X ", method, " \"$BASE", &path, &query, "\"", &body].concat();
+        let curl = ["curl -sS --fail-with-body -X ", method, " \"$BASE", &target, "\"", &body].concat();
         script.extend(["\n# ", about, "\n", &curl, "\necho\n"]);
+        if (*method, route.path) == ("POST", "/admin/tools") {
+            script.push_str(SCRIPT_VERSION);
+        }
     }
     script
 }

@@ -19,7 +19,7 @@ pub(crate) struct Route {
     pub(crate) about: &'static str,
     /// What may stand behind the path, as an example.
     pub(crate) query: &'static str,
-    /// A body that works.
+    /// A body that works; `{version}` stands for the first version of the example.
     pub(crate) body: Option<&'static str>,
     /// Carries it out.
     pub(crate) handler: fn() -> MethodRouter<Admin>,
@@ -83,9 +83,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route(ADMIN, ("GET", "/admin/tools/{name}/history"), "The versions of a definition", || get(history::of_tool)).asking("limit=10"),
     route(ADMIN, ("GET", "/admin/tools/{name}/history/{version}"), "One version of a definition", || get(history::one)),
     route(ADMIN, ("GET", "/admin/tools/{name}/diff"), "How two versions of a definition differ", || get(history::diff)),
-    route(ADMIN, ("POST", "/admin/tools/{name}/rollback"), "Go back to a version of a definition", || post(rollback::tool)).sending(r#"{"to":1}"#),
+    route(ADMIN, ("POST", "/admin/tools/{name}/rollback"), "Go back to a version of a definition", || post(rollback::tool)).sending(r#"{"to":{version}}"#),
     route(ADMIN, ("GET", "/admin/history"), "The changes of all definitions", || get(history::all)).asking("limit=10"),
-    route(ADMIN, ("POST", "/admin/rollback"), "Go back with all definitions, here only as a plan", || post(rollback::all)).sending(r#"{"toRevision":1,"dryRun":true}"#),
+    route(ADMIN, ("POST", "/admin/rollback"), "Go back with all definitions, here only as a plan", || post(rollback::all)).sending(r#"{"toRevision":{version},"dryRun":true}"#),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)),
     route(ADMIN, ("GET", "/admin/export"), "All definitions of the store", || get(export::export)),

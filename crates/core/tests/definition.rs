@@ -124,6 +124,24 @@ fn the_split_form_means_the_same() {
 }
 
 #[test]
+fn a_field_in_the_wrong_place_or_of_another_system_is_told_its_own() {
+    check_faults(
+        json!({
+            "name": "a", "desc": "d", "parameters": {},
+            "http": {"url": "http://x", "auth": {"type": "none"}, "inputSchema": {}, "response_mapping": {}, "policy": {}}
+        }),
+        &[
+            ("/desc", "did you mean \"description\"?"),
+            ("/http/auth", "it belongs at the top level, as \"auth\""),
+            ("/http/inputSchema", "it belongs at the top level, as \"inputSchema\""),
+            ("/http/policy", "it belongs at the top level, as \"policy\""),
+            ("/http/response_mapping", "it belongs at the top level, as \"responseMapping\""),
+            ("/parameters", "did you mean \"inputSchema\"?"),
+        ],
+    );
+}
+
+#[test]
 fn the_kind_may_be_left_to_its_block() {
     assert_eq!(definition(json!({"name": "a", "http": {"url": "http://x"}})).kind, "http");
 }
@@ -303,7 +321,8 @@ fn what_is_missing_is_named() {
             ("/responseMapping/type", "is not one of"),
         ],
     );
-    check_faults(json!({"name": "a"}), &[("", "\"type\" is missing")]);
+    let smallest = "add one of the blocks http; the smallest is \"http\": {\"url\": ";
+    check_faults(json!({"name": "a"}), &[("", smallest)]);
     check_faults(json!([]), &[("", "a definition is a JSON object, not an array")]);
     check_faults(
         json!({"name": "a", "http": {"url": "http://x"}, "auth": {"type": "basic"}, "responseMapping": {"type": "jsonPath"}}),

@@ -20,7 +20,7 @@ impl Arguments {
         let left = match call.raw {
             None => Map::new(),
             Some(raw) => serde_json::from_str(raw.get())
-                .map_err(|error| invalid(format!("the arguments cannot be read: {error}")))?,
+                .map_err(|error| invalid(format!("无法解析参数\nthe arguments cannot be read: {error}")))?,
         };
         Ok(Self { left, asked_for: Vec::new() })
     }
@@ -36,7 +36,7 @@ impl Arguments {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(invalid(format!("{name:?} must be a string"))),
+            Some(_) => Err(wrong_type(name, "must be a string")),
         }
     }
 
@@ -62,7 +62,7 @@ impl Arguments {
             Some(Value::String(text)) => text.trim().parse().ok(),
             Some(value) => value.as_i64().or_else(|| whole(value.as_f64()?)),
         };
-        let number: i64 = number.ok_or_else(|| invalid("\"limit\" must be a whole number"))?;
+        let number: i64 = number.ok_or_else(|| wrong_type("limit", "must be a whole number"))?;
         match usize::try_from(number) {
             Ok(limit @ 1..=MOST_TOOLS) => Ok(limit),
             Ok(1..) => Err(invalid(format!(
@@ -74,7 +74,7 @@ impl Arguments {
 
     /// Different texts: a list of them, or several in one with commas.
     pub(crate) fn texts(&mut self, name: &'static str) -> Result<Vec<String>, CallError> {
-        let wrong = || invalid(format!("{name:?} must be a list of strings"));
+        let wrong = || wrong_type(name, "must be a list of strings");
         let texts = match self.take(name) {
             None => Vec::new(),
             Some(Value::String(text)) => {
@@ -107,7 +107,7 @@ impl Arguments {
             Some(Value::String(text)) => text.trim().to_ascii_lowercase().parse().ok(),
             Some(_) => None,
         };
-        read.map(Some).ok_or_else(|| invalid(format!("{name:?} must be true or false")))
+        read.map(Some).ok_or_else(|| wrong_type(name, "must be true or false"))
     }
 
     /// How often something happened, if something is said.
@@ -117,7 +117,7 @@ impl Arguments {
             Some(Value::String(text)) => text.trim().parse().ok(),
             Some(value) => value.as_u64(),
         };
-        read.map(Some).ok_or_else(|| invalid(format!("{name:?} must be a whole number, 0 at least")))
+        read.map(Some).ok_or_else(|| wrong_type(name, "must be a whole number, 0 at least"))
     }
 
     /// Refuses what is left.
@@ -130,12 +130,18 @@ impl Arguments {
             Some(meant) => format!("did you mean {meant:?}?"),
             None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
         };
-        Err(invalid(format!("unknown argument {:?}; {hint}", shortened(stray))))
+        let stray = shortened(stray);
+        Err(invalid(format!("未知参数: {stray}\nunknown argument {stray:?}; {hint}")))
     }
 }
 
+/// An argument that is something else than it must be.
+fn wrong_type(name: &str, must: &str) -> CallError {
+    invalid(format!("参数类型错误: {name}\n{name:?} {must}"))
+}
+
 fn object(name: &str, value: Value) -> Result<Value, CallError> {
-    if value.is_object() { Ok(value) } else { Err(invalid(format!("{name:?} must be an object"))) }
+    if value.is_object() { Ok(value) } else { Err(wrong_type(name, "must be an object")) }
 }
 
 /// The whole number that a number with a point is.

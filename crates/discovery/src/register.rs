@@ -217,10 +217,12 @@ fn whole(
     others: &Others,
 ) -> Result<Proposed, CallError> {
     let Value::Object(mut document) = definition else {
-        return Err(invalid("\"definition\" must be an object"));
+        return Err(invalid("参数类型错误: definition\n\"definition\" must be an object"));
     };
     if let Some(given) = others.given() {
-        return Err(invalid(format!("{given:?} stands beside \"definition\"; put it into that")));
+        return Err(invalid(format!(
+            "参数冲突: {given}\n{given:?} stands beside \"definition\"; put it into that"
+        )));
     }
     for (field, value) in [("name", name), ("description", description)] {
         let Some(value) = value else { continue };
@@ -228,7 +230,7 @@ fn whole(
             Some(inside) if inside == value => {}
             Some(_) => {
                 return Err(invalid(format!(
-                    "{field:?} says something else than \"definition\" does; make them the same, or leave one out"
+                    "参数冲突: {field}\n{field:?} says something else than \"definition\" does; make them the same, or leave one out"
                 )));
             }
             None => {

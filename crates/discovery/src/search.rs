@@ -79,8 +79,11 @@ async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
     let tenant = asked.call.principal.tenant();
     let request =
         SearchRequest { query: &query, method, limit, among, only: Only::default(), tenant, conversation };
-    let found =
-        asked.registry.search(&asked.snapshot, &request).await.map_err(|error| not_searched(&error))?;
+    let found = asked
+        .registry
+        .search(&asked.snapshot, &request)
+        .await
+        .map_err(|error| not_searched(&error, method))?;
     let SearchAnswer { hits, mut notes } = found;
     let shown: Vec<Shown<'_>> = hits.iter().map(|hit| Shown::new(hit, method)).collect();
     if shown.is_empty() {
@@ -128,12 +131,16 @@ fn method_of(word: &str) -> Result<SearchMethod, CallError> {
     })
 }
 
-fn not_searched(error: &SearchError) -> CallError {
-    let code = match error {
-        SearchError::Query(_) | SearchError::Limit(_) => ErrorCode::InvalidArguments,
-        SearchError::Busy => ErrorCode::Timeout,
+fn not_searched(error: &SearchError, method: SearchMethod) -> CallError {
+    let (code, chinese) = match (error, method) {
+        (SearchError::Query(_), SearchMethod::Regex) => (ErrorCode::InvalidArguments, "无效的正则表达式"),
+        (SearchError::Query(_), SearchMethod::Bm25 | SearchMethod::Hybrid) => {
+            (ErrorCode::InvalidArguments, "无效的查询")
+        }
+        (SearchError::Limit(_), _) => (ErrorCode::InvalidArguments, "无效的返回数量"),
+        (SearchError::Busy, _) => (ErrorCode::Timeout, "搜索超时"),
     };
-    CallError::new(code, error.to_string())
+    CallError::new(code, format!("{chinese}\n{error}"))
 }
 
 fn nothing_found(asked: &Asked<'_>, among: Among) -> String {

@@ -85,6 +85,14 @@ impl Services {
                 Shared { name: name.clone(), base_url, headers, auth, timeout_ms, connect_timeout_ms };
             read.insert(name, shared);
         }
+        // Whoever reads on finds these himself; what stops here should be told together.
+        if problems.any_error() {
+            for service in read.values() {
+                if let Some(fault) = Base::fault(&service.base_url) {
+                    problems.error(service.pointer("baseUrl"), fault);
+                }
+            }
+        }
         if problems.any_error() { Err(problems.into_list(None, str::to_owned)) } else { Ok(Self(read)) }
     }
 

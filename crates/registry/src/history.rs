@@ -3,7 +3,7 @@
 use toolrail_core::{Difference, HistoryQuery, Revision, ToolKey, Version, differences};
 
 use crate::registry::Registry;
-use crate::stored_form::form_of_version;
+use crate::stored_form::{form_of_version, named};
 use crate::write_error::WriteError;
 
 /// How many versions are named when one is asked for that is not there.
@@ -98,8 +98,8 @@ impl Registry {
             Some(number) => Some(self.version(key, number).await?),
             None => self.before(key, Some(to.revision)).await?,
         };
-        let differences =
-            differences(from.as_ref().and_then(form_of_version).as_ref(), form_of_version(&to).as_ref());
+        let form = |version: &Version| form_of_version(version).map(|form| named(form, &version.name));
+        let differences = differences(from.as_ref().and_then(form).as_ref(), form(&to).as_ref());
         Ok(Comparison { from, to, differences })
     }
 

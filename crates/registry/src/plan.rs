@@ -10,7 +10,7 @@ use toolrail_core::{
 
 use crate::registry::Registry;
 use crate::rollback::expected;
-use crate::stored_form::{form_of_row, same_but_switch, stored_form};
+use crate::stored_form::{form_of_row, named, same_but_switch, stored_form};
 use crate::write_error::WriteError;
 
 /// The most changes that are written at once.
@@ -208,14 +208,6 @@ impl Plan {
             desired: None,
         });
     }
-}
-
-/// A document in a table need not repeat the name that stands beside it; one in a file must.
-fn named(mut form: Value, name: &str) -> Value {
-    if let Some(members) = form.as_object_mut().filter(|members| !members.contains_key("definition")) {
-        members.entry("name").or_insert_with(|| name.into());
-    }
-    form
 }
 
 /// The column alone can only switch what the document itself does not switch off.

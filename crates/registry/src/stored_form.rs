@@ -28,6 +28,14 @@ pub(crate) fn form_of_version(version: &Version) -> Option<Value> {
     (version.kind != VersionKind::Removed).then(|| stored_form(version.enabled, &version.config_json))
 }
 
+/// A document in a table need not repeat the name that stands beside it; one in a file must.
+pub(crate) fn named(mut form: Value, name: &str) -> Value {
+    if let Some(members) = form.as_object_mut().filter(|members| !members.contains_key("definition")) {
+        members.entry("name").or_insert_with(|| name.into());
+    }
+    form
+}
+
 /// Whether two definitions differ in nothing but the switch.
 pub(crate) fn same_but_switch(one: &Value, other: &Value) -> bool {
     let without = |form: &Value| -> Option<Map<String, Value>> {

@@ -95,7 +95,7 @@ impl Tool {
         let lesson = counts.then(|| self.uses.count(self, principal, caller)).flatten();
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
-        let mut result = executor.execute(&call).await?;
+        let mut result = executor.execute(&call).await.map_err(|error| self.naming(error))?;
         result.notes.extend(self.executor.unused(call.arguments));
         let lesson = lesson.filter(|_| !result.is_error);
         let result = self.check_output(result).await?;
@@ -103,13 +103,22 @@ impl Tool {
         Ok(result)
     }
 
+    /// The error with the name of the tool, where it is about a field of the definition: its reader may not know which tool
+    /// was called, and an operator must find the field.
+    fn naming(&self, mut error: CallError) -> CallError {
+        if matches!(error.code, ErrorCode::SecretMissing | ErrorCode::VarMissing) {
+            error.message = format!("{}: {}", self.name, error.message);
+        }
+        error
+    }
+
     /// What a call would send; sends nothing.
     pub async fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
         let (arguments, _room) = self.arguments(raw).await?;
         let tool = self.name.as_str();
         let arguments = object_of(&arguments);
-        let mut preview =
-            self.executor.get()?.preview(&Call { tool, arguments, raw, principal, caller: &Mute })?;
+        let call = Call { tool, arguments, raw, principal, caller: &Mute };
+        let mut preview = self.executor.get()?.preview(&call).map_err(|error| self.naming(error))?;
         preview.notes.extend(self.executor.unused(arguments));
         Ok(preview)
     }

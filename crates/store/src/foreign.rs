@@ -15,6 +15,8 @@ use texts::{Budget, ReadError, Reader};
 
 /// How much later than its own limit a database that says nothing at all is given up.
 const SILENCE: Duration = Duration::from_secs(5);
+/// The longest time that reading a file may take.
+const FILE_TIME: Duration = Duration::from_secs(10);
 
 /// Columns of `mcp_tool` that hold JSON, as text or as a type of the database.
 const JSON_COLUMNS: &[&str] = &[
@@ -58,13 +60,28 @@ pub struct ForeignLimits {
     pub rows: usize,
     /// The most bytes of all of them.
     pub bytes: usize,
+    /// The most bytes of one value; a larger one is not read at all.
+    pub value_bytes: usize,
     /// The longest time that connecting and reading may take.
     pub time: Duration,
 }
 
 impl Default for ForeignLimits {
     fn default() -> Self {
-        Self { rows: 200_000, bytes: 512 * 1024 * 1024, time: Duration::from_mins(1) }
+        let (bytes, value_bytes) = (512 * 1024 * 1024, 16 * 1024 * 1024);
+        Self { rows: 200_000, bytes, value_bytes, time: Duration::from_mins(1) }
+    }
+}
+
+impl ForeignLimits {
+    /// The limits for that database: a file on this machine is read in seconds, or has no end.
+    fn of(self, url: &StoreUrl) -> Self {
+        match url {
+            StoreUrl::Sqlite(_) | StoreUrl::Json(_) | StoreUrl::Memory => {
+                Self { time: self.time.min(FILE_TIME), ..self }
+            }
+            StoreUrl::Postgres(_) | StoreUrl::Mysql(_) => self,
+        }
     }
 }
 
@@ -139,6 +156,16 @@ pub enum ForeignError {
         /// More than what.
         most: String,
     },
+    /// It has a value that no definition can have.
+    #[error("{place} has a value of more than {} MiB in {table}; make it smaller, or leave its row out with a view", .most / 1024 / 1024)]
+    TooLarge {
+        /// Which database.
+        place: String,
+        /// In which table.
+        table: &'static str,
+        /// More than how many bytes.
+        most: usize,
+    },
 }
 
 /// Reads the tools in that database within those limits. What takes longer is broken off, there too.
@@ -148,6 +175,7 @@ pub async fn read_foreign(
     tell: OnRows<'_>,
 ) -> Result<Foreign, ForeignError> {
     let place = url.to_string();
+    let limits = limits.of(url);
     let began = Instant::now();
     let late = || ForeignError::Unreadable {
         place: place.clone(),
@@ -171,6 +199,9 @@ async fn read(url: &StoreUrl, place: &str, budget: Budget<'_>) -> Result<Foreign
             ForeignError::Unreadable { place: place.to_owned(), fault: texts::told(&error) }
         }
         ReadError::TooMuch(most) => ForeignError::TooMuch { place: place.to_owned(), most },
+        ReadError::TooLarge(table) => {
+            ForeignError::TooLarge { place: place.to_owned(), table, most: budget.limits.value_bytes }
+        }
     };
     if let StoreUrl::Postgres(url) = url
         && let Some(fault) = wrong_parameter(url)

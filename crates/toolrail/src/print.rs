@@ -184,6 +184,9 @@ pub(crate) enum Overlong {
 /// The widest column that is never broken, the last one excepted.
 const WIDEST_UNBROKEN: u16 = 64;
 
+/// The least room for the last column beside the others.
+const LEAST_LAST: u16 = 20;
+
 /// The most characters of a cell. Laying out takes time that grows faster than the text.
 const LONGEST_CELL: usize = 2_000;
 
@@ -224,6 +227,7 @@ fn laid_out<const COLUMNS: usize>(
     if let Some(width) = width.filter(|width| *width > 0) {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         let widths = table.column_max_content_widths();
+        let least = LEAST_LAST.min(widths[COLUMNS - 1]).max(longest_last_word(&table)).saturating_add(2);
         let widths = &widths[..COLUMNS - 1];
         // A time or a name that is broken in two is worse than a line that is too long.
         for (index, _) in widths.iter().enumerate().filter(|(_, width)| **width <= WIDEST_UNBROKEN) {
@@ -232,8 +236,12 @@ fn laid_out<const COLUMNS: usize>(
             }
         }
         let others = widths.iter().fold(0_u16, |sum, width| sum.saturating_add(*width).saturating_add(2));
+        let is_unbroken = widths.iter().all(|width| *width <= WIDEST_UNBROKEN);
+        if is_unbroken && width.saturating_sub(others) < least {
+            return folded(&table, overlong, width);
+        }
         if let Some(last) = table.column_mut(COLUMNS - 1) {
-            let room = width.saturating_sub(others).max(20);
+            let room = width.saturating_sub(others).max(LEAST_LAST);
             last.set_constraint(ColumnConstraint::UpperBoundary(Width::Fixed(room)));
         }
     }
@@ -241,6 +249,49 @@ fn laid_out<const COLUMNS: usize>(
         first.set_padding((0, 1));
     }
     table.trim_fmt()
+}
+
+/// The length of the longest word of the last column, as far as words are kept in one piece.
+fn longest_last_word(table: &Table) -> u16 {
+    let cells = table.row_iter().filter_map(|row| row.cell_iter().last());
+    let longest = |text: String| text.split_whitespace().map(|word| word.chars().count()).max();
+    let longest = cells.filter_map(|cell| longest(cell.content())).max().unwrap_or_default();
+    u16::try_from(longest).map_or(WIDEST_UNBROKEN, |longest| longest.min(WIDEST_UNBROKEN))
+}
+
+/// The table with its last column on lines of its own, where there is no room for it beside the others.
+fn folded(table: &Table, overlong: Overlong, width: u16) -> String {
+    let bare = || {
+        let mut bare = Table::new();
+        bare.load_style(comfy_table::presets::NOTHING).set_truncation_indicator("…");
+        bare
+    };
+    let mut others = bare();
+    others.set_content_arrangement(ContentArrangement::Disabled);
+    let mut last = Vec::new();
+    for row in table.header().into_iter().chain(table.row_iter()) {
+        let mut cells: Vec<String> =
+            row.cell_iter().map(|cell| one_line(&cell.content(), LONGEST_CELL)).collect();
+        last.extend(cells.pop());
+        others.add_row(cells);
+    }
+    if let Some(first) = others.column_mut(0) {
+        first.set_padding((0, 1));
+    }
+    let mut lines = Vec::new();
+    for (line, cell) in others.trim_fmt().lines().zip(last) {
+        lines.push(line.to_owned());
+        let mut below = bare();
+        below.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.max(LEAST_LAST));
+        let mut row = Row::from([cell]);
+        if overlong == Overlong::Cut {
+            row.max_height(1);
+        }
+        below.add_row(row);
+        let text = below.trim_fmt();
+        lines.extend(text.lines().filter(|line| !line.trim().is_empty()).map(|line| format!(" {line}")));
+    }
+    lines.join("\n")
 }
 
 /// One line of `text`, at most `most` characters.
@@ -325,6 +376,24 @@ mod tests {
             let text =
                 laid_out(["REVISION", "WHEN", "WHO", "WHAT"], rows.clone(), Overlong::Cut, Some(width));
             assert!(text.contains(time) && text.contains("somebody"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_last_column_without_room_stands_below_and_in_one_piece() {
+        let header = ["REVISION", "WHEN", "WHO", "VIA", "WHAT", "NAME"];
+        let row = ["12", "2026-11-16T08:54:11.499Z", "somebody", "cli", "created", "some.tool"];
+        // Whatever the width, a name is in one piece.
+        for width in 20..120 {
+            let text = laid_out(header, vec![row.map(str::to_owned)], Overlong::Wrap, Some(width));
+            assert!(text.contains("some.tool") && text.contains("NAME"), "{width}: {text}");
+        }
+        for overlong in [Overlong::Cut, Overlong::Wrap] {
+            let text = laid_out(header, vec![row.map(str::to_owned); 2], overlong, Some(60));
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            assert_eq!(lines.len(), 6, "{text}");
+            assert_eq!((lines[1], lines[3], lines[5]), ("NAME", "some.tool", "some.tool"), "{text}");
+            assert!(lines[0].starts_with("REVISION") && lines[2].ends_with("created"), "{text}");
         }
     }
 

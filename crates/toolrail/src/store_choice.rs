@@ -28,8 +28,24 @@ pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Arc<dyn Store>> 
             )
         })?));
     };
+    look_at_folder(url)?;
     let url = with_password(url.clone(), settings.store_password_file.as_deref())?;
     toolrail_store::open(&url).await.map_err(|error| cannot_open(&url, &error))
+}
+
+/// A file is created where there is none, its folder is not: more likely the path is mistyped, and an empty store would be
+/// served in place of the one that was meant.
+fn look_at_folder(url: &StoreUrl) -> anyhow::Result<()> {
+    let (StoreUrl::Sqlite(file) | StoreUrl::Json(file)) = url else {
+        return Ok(());
+    };
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => Err(anyhow::anyhow!(
+            "the store {url} cannot be opened: there is no folder {}; create it, or correct --store",
+            folder.display()
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The store of a gateway.
@@ -134,6 +150,19 @@ mod tests {
         let told = cannot_open(&url, &error).to_string();
         assert!(told.contains(" cannot be opened: connection refused; see that it runs"), "{told}");
         assert_eq!(told.matches("postgres://").count(), 1, "{told}");
+    }
+
+    #[test]
+    fn a_store_in_a_folder_that_is_not_there_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().display();
+        for kind in ["sqlite", "json"] {
+            let look = |path: &str| look_at_folder(&format!("{kind}:{place}/{path}").parse().unwrap());
+            let told = look("no/such/x").unwrap_err().to_string();
+            assert!(told.contains("no/such; create it, or correct --store"), "{told}");
+            assert!(look("x").is_ok());
+        }
+        assert!(look_at_folder(&"sqlite:x.db".parse().unwrap()).is_ok());
     }
 
     #[test]

@@ -23,6 +23,10 @@ const NOT_YET: &[(&str, &[&str])] = &[
 ];
 const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "script", "native"];
 
+/// Words that other systems have for fields of a definition.
+const OTHER_WORDS: &[(&str, &str)] =
+    &[("desc", "description"), ("params", "inputSchema"), ("parameters", "inputSchema")];
+
 /// The form definitions must have, given the kinds there are.
 pub struct DefinitionForm {
     kinds: Vec<Arc<dyn AnyKind>>,
@@ -93,7 +97,7 @@ impl DefinitionForm {
             unapplied::take_out(members, &self.unapplied, problems);
         }
         if document.get("type").is_none() && !problems.any_error() {
-            problems.error("", "the field \"type\" is missing; add it");
+            problems.error("", self.no_kind(&document));
         }
         let value = self.definition(document, problems).and_then(|(definition, has_block)| {
             let kind = self.kinds.iter().find(|kind| has_block && kind.name() == definition.kind);
@@ -112,6 +116,22 @@ impl DefinitionForm {
         if let (Some(kind), None) = (blocks.next(), blocks.next()) {
             members.insert("type".into(), kind.name().into());
         }
+    }
+
+    /// What to say to a definition that does not tell its kind.
+    fn no_kind(&self, document: &Value) -> String {
+        let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
+        let blocks: Vec<&str> = names.iter().filter(|name| document.get(**name).is_some()).copied().collect();
+        if !blocks.is_empty() {
+            return format!(
+                "has the blocks {}; keep one, or say with \"type\" which counts",
+                blocks.join(", ")
+            );
+        }
+        format!(
+            "does not say what it does: add one of the blocks {}; the smallest is \"http\": {{\"url\": \"https://api.example.com/\"}}",
+            names.join(", ")
+        )
     }
 
     /// Notes what has the wrong form, and returns where: without those parts the rest can still be searched for faults.
@@ -181,10 +201,27 @@ impl DefinitionForm {
         blocks.map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The field of the definition itself that was written into the block of a kind.
+    fn top_level_field(&self, base: &str, field: &str) -> Option<&str> {
+        let is_kind = |name: &str| self.kinds.iter().any(|kind| kind.name() == name);
+        base.strip_prefix('/').filter(|block| is_kind(block))?;
+        let plain = |text: &str| text.replace('_', "").to_ascii_lowercase();
+        let fields = self.checked.get("properties").and_then(Value::as_object)?;
+        let mut fields = fields.keys().filter(|name| !is_kind(name));
+        fields.find(|name| plain(name) == plain(field)).map(String::as_str)
+    }
+
     fn unknown_field(&self, base: &str, field: &str, known: &[String]) -> String {
         let listed = NOT_YET.iter().any(|(place, fields)| *place == base && fields.contains(&field));
         if listed {
             return format!("{field:?} is not supported yet; remove it");
+        }
+        if let Some(home) = self.top_level_field(base, field) {
+            return format!("unknown field {field:?} here; it belongs at the top level, as {home:?}");
+        }
+        let other_word = OTHER_WORDS.iter().find(|(word, _)| base.is_empty() && *word == field);
+        if let Some((_, meant)) = other_word {
+            return format!("unknown field {field:?}; did you mean {meant:?}?");
         }
         let homes = if base.is_empty() { self.homes(field) } else { Vec::new() };
         match closest(field, known.iter().map(String::as_str)) {

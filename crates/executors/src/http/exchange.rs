@@ -51,27 +51,16 @@ impl Exchange {
     ) -> Option<Self> {
         let HttpBlock { settings, place } = *block;
         let answer = Answer::compile(&definition.response_mapping, compiler.problems);
-        let service = match settings.service.as_deref().map(|name| compiler.services.find(name)) {
-            None => None,
-            Some(Ok(service)) => Some(service),
-            Some(Err(fault)) => {
-                compiler.problems.error(format!("/{place}/service"), fault);
-                return None;
-            }
-        };
+        let (service, url) = service_and_url(block, compiler);
         let pointer = format!("/{place}/url");
-        let Some(url) = settings.url.as_deref().or(service.map(|_| "")) else {
-            compiler.problems.error(format!("/{place}"), "the field \"url\" is missing; add it");
-            return None;
-        };
-        let pieces = scan_url(url, &pointer, compiler);
-        let (base, split) = match (service, pieces.as_deref()) {
+        let pieces = url.and_then(|url| Some((url, scan_url(url, &pointer, compiler)?)));
+        let (base, split) = match (service, pieces.as_ref().map(|(url, pieces)| (*url, pieces.as_slice()))) {
             (_, None) => (None, SplitUrl::default()),
-            (None, Some(pieces)) => {
+            (None, Some((url, pieces))) => {
                 let split = split_url(pieces);
                 (Base::compile(&split.base, url, &pointer, compiler), split)
             }
-            (Some(service), Some(pieces)) => {
+            (Some(service), Some((url, pieces))) => {
                 let is_path = path_only(url, &pointer, compiler);
                 (is_path.and_then(|()| service.base(compiler)), split_path(pieces))
             }
@@ -121,6 +110,28 @@ impl Exchange {
     /// What `send` would send.
     pub(crate) fn preview(&self, call: &Call<'_>, runtime: &Runtime) -> Result<Preview, CallError> {
         shown(&self.request, &self.target, call.arguments, &runtime.secrets)
+    }
+}
+
+/// The service and the URL; notes what is missing of them, and leaves the rest of the block to be looked at.
+fn service_and_url<'b, 'c>(
+    block: &HttpBlock<'b>,
+    compiler: &mut Compiler<'c>,
+) -> (Option<&'c Shared>, Option<&'b str>) {
+    let HttpBlock { settings, place } = *block;
+    let services = compiler.services;
+    match settings.service.as_deref().map(|name| services.find(name)).transpose() {
+        Err(fault) => {
+            compiler.problems.error(format!("/{place}/service"), fault);
+            (None, None)
+        }
+        Ok(service) => {
+            let url = settings.url.as_deref().or(service.map(|_| ""));
+            if url.is_none() {
+                compiler.problems.error(format!("/{place}"), "the field \"url\" is missing; add it");
+            }
+            (service, url)
+        }
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) async fn read(
             return Ok((held.keep(joined.into()), cut));
         }
         if joined.len() + frame.len() > held.bytes() {
-            held.resize((2 * held.bytes()).max(joined.len() + frame.len()))?;
+            held.resize((2 * held.bytes()).min(cap).max(joined.len() + frame.len()))?;
         }
         joined.extend_from_slice(&frame);
     }

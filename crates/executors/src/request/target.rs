@@ -110,6 +110,13 @@ impl Base {
         }
     }
 
+    /// What is wrong with a base URL, as far as can be said without variables and secrets.
+    pub(crate) fn fault(text: &str) -> Option<String> {
+        let is_plain = !text.is_empty() && !text.contains("{{") && !text.contains("${");
+        let fault = is_plain.then(|| Origin::parse(text).err()).flatten()?;
+        Some(format!("{:?} {fault}", quotable(text, text)))
+    }
+
     /// The host and port it leads to, as far as they are known.
     pub(crate) fn destination(&self) -> Option<(&str, u16)> {
         match self {

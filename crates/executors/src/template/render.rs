@@ -178,15 +178,18 @@ impl<'a> Rendering<'a> {
             Term::Argument(name, steps) => {
                 Ok(Term::look_up(name, steps, self.arguments).map_or(Evaluated::Absent, Evaluated::Given))
             }
-            Term::Secret(key) => self.secret(key).map(Evaluated::Secret),
+            Term::Secret(key) => self.secret(key, pointer).map(Evaluated::Secret),
             Term::Variable(_, Some(value)) => Ok(Evaluated::Computed(Value::from(value.as_str()))),
             Term::Variable(name, None) => Err(CallError::new(
                 ErrorCode::VarMissing,
-                format!("the variable {name:?} has no value here; {}", Variables::how_to_set(name)),
+                format!(
+                    "{pointer}: the variable {name:?} has no value here; {}",
+                    Variables::how_to_set(name)
+                ),
             )),
             Term::Computed(computed) => {
                 for key in expression.secrets() {
-                    self.secret(key)?;
+                    self.secret(key, pointer)?;
                 }
                 let secrets = self.secrets;
                 let reveal =
@@ -230,8 +233,9 @@ impl<'a> Rendering<'a> {
         }
     }
 
-    fn secret(&mut self, key: &str) -> Result<&'a str, CallError> {
-        let missing = |why: String| CallError::new(ErrorCode::SecretMissing, why);
+    /// The secret that the template at `pointer` names.
+    fn secret(&mut self, key: &str, pointer: &str) -> Result<&'a str, CallError> {
+        let missing = |why: String| CallError::new(ErrorCode::SecretMissing, format!("{pointer}: {why}"));
         let Some(secret) = self.secrets.find(key).map(Secret::reveal) else {
             let how = self.secrets.how_to_set(key);
             return Err(missing(format!("the secret {key:?} has no value here; {how}")));

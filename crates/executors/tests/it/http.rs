@@ -509,6 +509,9 @@ async fn a_secret_too_short_to_be_masked_is_not_sent() {
     assert!(tool.problems.iter().any(|problem| problem.message.contains("fewer than 6 characters")));
     let error = tool.refused(json!({})).await;
     assert_eq!(error.code, ErrorCode::SecretMissing);
-    assert!(error.message.starts_with("the secret \"PIN\" has fewer than 6 characters"), "{error}");
+    assert!(
+        error.message.starts_with("/http/url: the secret \"PIN\" has fewer than 6 characters"),
+        "{error}"
+    );
     assert_eq!(echo.count(), 0);
 }

@@ -51,6 +51,25 @@ fn faults_of_the_url() {
 }
 
 #[test]
+fn an_address_that_is_missing_hides_no_other_fault() {
+    for (block, pointers) in [
+        (
+            json!({"uri": "http://h/x", "method": "FETCH"}),
+            ["/http/uri: ", "/http: the field \"url\"", "/http/method: "],
+        ),
+        (
+            json!({"service": "none", "method": "FETCH", "headers": {"bad name": "x"}}),
+            ["/http/service: ", "/http/method: ", "/http/headers/bad name: "],
+        ),
+    ] {
+        let found = faults(&json!({"http": block}));
+        for pointer in pointers {
+            assert!(found.iter().any(|fault| fault.starts_with(pointer)), "{pointer} is not in {found:#?}");
+        }
+    }
+}
+
+#[test]
 fn faults_of_the_http_block() {
     let cases = [
         (http(json!({"method": "PSOT"})), "/http/method", "did you mean POST"),

@@ -29,6 +29,8 @@ pub(super) enum ReadError {
     Sql(sqlx::Error),
     /// It has more than this.
     TooMuch(String),
+    /// A value in that table is larger than one may be.
+    TooLarge(&'static str),
 }
 
 impl From<sqlx::Error> for ReadError {
@@ -109,10 +111,30 @@ impl Reader {
             Self::Sqlite(_) | Self::Postgres(_) => "TEXT",
             Self::Mysql(_) => "CHAR",
         };
-        let cast: Vec<String> = columns.iter().map(|column| format!("CAST({column} AS {kind})")).collect();
-        let sql =
-            format!("SELECT {} FROM {table} ORDER BY name LIMIT {}", cast.join(", "), budget.limits.rows + 1);
-        let rows = self.rows(sql, columns.len(), budget).await?;
+        let cast = |column: &&str| format!("CAST({column} AS {kind})");
+        let size = match self {
+            // Of a plain column, SQLite knows it without reading the value.
+            Self::Sqlite(_) => |column: &str, _: String| format!("octet_length({column})"),
+            Self::Postgres(_) => |_: &str, cast: String| format!("octet_length({cast})"),
+            Self::Mysql(_) => |_: &str, cast: String| format!("length({cast})"),
+        };
+        // What is too large stays in the database; the last column says that there is such a value.
+        let most = budget.limits.value_bytes;
+        let is_large = |column: &&str| format!("{} > {most}", size(column, cast(column)));
+        let text =
+            |column: &&str| format!("CASE WHEN {} THEN NULL ELSE {} END", is_large(column), cast(column));
+        let texts: Vec<String> = columns.iter().map(text).collect();
+        let any_large: Vec<String> = columns.iter().map(is_large).collect();
+        let sql = format!(
+            "SELECT {}, CASE WHEN {} THEN 'large' ELSE NULL END FROM {table} ORDER BY name LIMIT {}",
+            texts.join(", "),
+            any_large.join(" OR "),
+            budget.limits.rows + 1
+        );
+        let rows = self.rows(sql, columns.len() + 1, budget).await?;
+        if rows.iter().any(|row| row.last().is_some_and(Option::is_some)) {
+            return Err(ReadError::TooLarge(table));
+        }
         let named = |row: Vec<Option<String>>| {
             columns.iter().zip(row).filter_map(|(column, text)| Some((*column, text?))).collect()
         };

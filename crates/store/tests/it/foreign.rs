@@ -154,3 +154,27 @@ async fn more_rows_or_bytes_than_are_read_are_told() {
         assert!(refused.contains(told), "{refused}");
     }
 }
+
+/// No row comes out of it, so that no limit on rows would end it.
+#[tokio::test]
+async fn a_view_that_gives_no_row_is_broken_off_too_and_soon() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("silent.db");
+    let silent = "CREATE VIEW mcp_tool AS WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) \
+                  SELECT x AS id, 1 AS enabled, 'n' || x AS name, '{}' AS config_json FROM c WHERE x < 0";
+    sqlite(&file, silent).await;
+    let began = std::time::Instant::now();
+    let late = read(&format!("sqlite:{}", file.display())).await.unwrap_err().to_string();
+    assert!(late.contains("may have no end"), "{late}");
+    assert!(began.elapsed() < std::time::Duration::from_secs(15), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_cell_that_is_larger_than_all_may_be_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cell.db");
+    let cell = "CREATE VIEW mcp_tool AS SELECT 'a' AS name, hex(zeroblob(9000000)) AS config_json";
+    sqlite(&file, cell).await;
+    let refused = read(&format!("sqlite:{}", file.display())).await.unwrap_err().to_string();
+    assert!(refused.contains("a value of more than 16 MiB in mcp_tool"), "{refused}");
+}

@@ -33,10 +33,11 @@ mod user;
 mod validate;
 mod wording;
 
+use std::ffi::OsString;
 use std::fmt;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 
 use self::tools::Form;
@@ -102,10 +103,15 @@ enum Command {
 /// Runs the command line of this process.
 pub(crate) fn run() -> ExitCode {
     let words = shorthand::written_out(&command(), std::env::args_os());
-    let matches = command().get_matches_from(words);
-    let form = Form::of(wants_json(&matches));
-    let cli = match Cli::from_arg_matches(&matches) {
+    let form = Form::of(wants_json(&words));
+    let parsed = command().try_get_matches_from(words);
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
+        // Help is asked for in the same way, and goes to standard output as it is.
+        Err(error) if form == Form::Json && error.use_stderr() => {
+            tell(&misused(&error), form);
+            return ExitCode::from(MISUSED);
+        }
         Err(error) => error.exit(),
     };
     let serves = matches!(cli.command, Command::Serve(_) | Command::Stdio(_));
@@ -124,15 +130,29 @@ pub(crate) fn run() -> ExitCode {
         Ok(code) => code,
         Err(error) => {
             tell(&error, form);
-            ExitCode::FAILURE
+            let is_misuse = error.downcast_ref::<Hinted>().is_some_and(Hinted::is_misuse);
+            if is_misuse { ExitCode::from(MISUSED) } else { ExitCode::FAILURE }
         }
     }
 }
 
-/// Whether the command was given `--json`.
-fn wants_json(matches: &ArgMatches) -> bool {
-    let here = matches.try_get_one::<bool>("json").is_ok_and(|json| json == Some(&true));
-    here || matches.subcommand().is_some_and(|(_, matches)| wants_json(matches))
+/// Whether `--json` was given, also on a command line that cannot be meant.
+fn wants_json(words: &[OsString]) -> bool {
+    words
+        .iter()
+        .skip(1)
+        .take_while(|word| word.to_str() != Some("--"))
+        .any(|word| word.to_str() == Some("--json"))
+}
+
+/// What the parser of the command line says, as an error of ours.
+fn misused(error: &clap::Error) -> anyhow::Error {
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let (hint, message): (Vec<&str>, Vec<&str>) =
+        lines.partition(|line| line.starts_with("Usage:") || line.starts_with("For more information"));
+    let message = message.join(" ");
+    Hinted::usage(message.strip_prefix("error: ").unwrap_or(&message), hint.join(" "))
 }
 
 /// Tells why a command failed: people on standard error, programs on standard output, where they read everything else.
@@ -215,6 +235,11 @@ fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// The exit code for wrong usage.
+const MISUSED: u8 = 2;
+/// The code of wrong usage for programs.
+const USAGE: &str = "USAGE";
+
 /// A failure with something to try next, or with the code that a gateway gave it.
 #[derive(Debug)]
 struct Hinted {
@@ -228,6 +253,16 @@ impl Hinted {
         anyhow::Error::new(Self { code: None, message: message.into(), hint: Some(hint.into()) })
     }
 
+    /// A command line that cannot be meant.
+    fn usage(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+        let (code, hint) = (Some(USAGE.to_owned()), Some(hint.into()));
+        anyhow::Error::new(Self { code, message: message.into(), hint })
+    }
+
+    fn is_misuse(&self) -> bool {
+        self.code.as_deref() == Some(USAGE)
+    }
+
     /// What a gateway refused.
     fn refusal(code: &str, message: impl Into<String>, hint: Option<String>) -> anyhow::Error {
         anyhow::Error::new(Self { code: Some(code.to_owned()), message: message.into(), hint })
@@ -238,8 +273,9 @@ impl fmt::Display for Hinted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)?;
         match &self.code {
-            Some(code) => write!(formatter, " ({code})"),
-            None => Ok(()),
+            // People know that from the words.
+            Some(code) if code != USAGE => write!(formatter, " ({code})"),
+            Some(_) | None => Ok(()),
         }
     }
 }
@@ -256,6 +292,16 @@ mod tests {
             "cannot open: no such file"
         );
         assert_eq!(super::told(&anyhow::anyhow!("inner").context("outer")), "outer: inner");
+    }
+
+    #[test]
+    fn what_the_parser_says_is_one_message_and_one_hint() {
+        let words = ["toolrail", "tools", "list", "--json", "--state", "nope"];
+        let error = super::command().try_get_matches_from(words).err().map(|error| super::misused(&error));
+        let told = error.as_ref().and_then(|error| error.downcast_ref::<super::Hinted>());
+        assert!(told.is_some_and(|told| told.is_misuse()
+            && told.message.starts_with("invalid value 'nope' for '--state")
+            && told.hint.as_ref().is_some_and(|hint| hint.contains("--help"))));
     }
 
     #[test]

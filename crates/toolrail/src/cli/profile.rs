@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::remote::without_user;
 use super::target::TargetArgs;
@@ -25,10 +26,11 @@ pub(super) struct Named {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profiles {
-    profiles: BTreeMap<String, Profile>,
+    /// Each is read only when it is used, so that one that is not right spoils no other.
+    profiles: BTreeMap<String, Value>,
 }
 
-#[derive(Clone, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Profile {
     /// Where the server is.
@@ -81,15 +83,28 @@ fn by_profile(name: &str) -> anyhow::Result<Named> {
             format!("write it like this, or use --url:\n{example}"),
         )
     })?;
-    let Profiles { profiles } = serde_saphyr::from_str(&text)
-        .with_context(|| format!("{} is not a file of profiles", file.display()))?;
-    let Some(Profile { url, tenant }) = profiles.get(name).cloned() else {
+    let Profiles { mut profiles } = serde_saphyr::from_str(&text).map_err(|error| {
+        // The parser goes on with a picture of the place.
+        let fault = error.to_string();
+        let fault = fault.lines().next().unwrap_or_default().to_owned();
+        Hinted::error(
+            format!("{} is not a file of profiles: {fault}", file.display()),
+            format!("write it like this, or use --url:\n{example}"),
+        )
+    })?;
+    let Some(profile) = profiles.remove(name) else {
         let known: Vec<&str> = profiles.keys().map(String::as_str).collect();
         return Err(Hinted::error(
             format!("there is no profile {name:?} in {}", file.display()),
             format!("known are: {}", known.join(", ")),
         ));
     };
+    let Profile { url, tenant } = serde_json::from_value(profile).map_err(|error| {
+        Hinted::error(
+            format!("the profile {name:?} in {} is not right: {error}", file.display()),
+            format!("write it like this:\n{example}"),
+        )
+    })?;
     Ok(Named { url, tenant, flags: format!(" --profile {}", shell_word(name)) })
 }
 

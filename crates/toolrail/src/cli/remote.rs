@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde_json::Value;
+use toolrail_core::ErrorCode;
 use toolrail_executors::outbound::{
     Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
 };
@@ -15,11 +16,15 @@ use super::Hinted;
 use crate::http::TENANT;
 use crate::identity;
 
+/// How long a request may take: longer than any call.
+pub(super) const LONGEST: Duration = Duration::from_mins(11);
+/// How much of an answer is read.
+const MOST_MEGABYTES: usize = 64;
+
 const LIMITS: SendLimits = SendLimits {
     connect: Duration::from_secs(5),
-    // Longer than any call may take.
-    total: Duration::from_mins(11),
-    max_response_bytes: 256 * 1024 * 1024,
+    total: LONGEST,
+    max_response_bytes: MOST_MEGABYTES * 1024 * 1024,
     redirects: 0,
 };
 
@@ -89,7 +94,7 @@ impl Remote {
         let request = self.request(method, path, headers, body)?;
         let answer = self.client.send(request).await.map_err(|failure| self.told(failure))?;
         if answer.cut.is_some() {
-            bail!("the answer of {} is too large to read", self.shown());
+            return Err(self.too_large());
         }
         Ok((answer.status, answer.body))
     }
@@ -110,7 +115,21 @@ impl Remote {
         Ok(Outgoing { method, uri, headers, body, secret_body, limits: LIMITS, sensitive, bound })
     }
 
+    fn too_large(&self) -> anyhow::Error {
+        Hinted::error(
+            format!(
+                "the answer of {} is larger than {MOST_MEGABYTES} MB; is it a Toolrail gateway?",
+                self.shown()
+            ),
+            "name one with --url, such as http://127.0.0.1:8080, or ask for less at once",
+        )
+    }
+
     fn told(&self, failure: OutboundError) -> anyhow::Error {
+        // No answer of a gateway uses up the room that a command has.
+        if failure.error.code == ErrorCode::Overloaded {
+            return self.too_large();
+        }
         if failure.connected {
             return anyhow::Error::new(failure);
         }

@@ -2,6 +2,7 @@
 //! same words, those of the REST face.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -25,6 +26,8 @@ use crate::{identity, print};
 /// Where a server listens unless told otherwise.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 const DEFAULT_DATA: &str = "data";
+/// How long a server may take to answer unless a command says otherwise.
+const USUAL_TIME: Duration = Duration::from_mins(5);
 /// By what way changes come unless a command says otherwise.
 const VIA: &str = "cli";
 /// The database file by which a data folder is known.
@@ -88,6 +91,8 @@ pub(super) struct Ask<'a> {
     pub(super) answer: &'static str,
     /// By what way a change is recorded to come.
     pub(super) via: &'static str,
+    /// How long the whole of its answer may take.
+    pub(super) within: Duration,
 }
 
 /// An answer of the REST face.
@@ -98,21 +103,26 @@ pub(super) struct Reply {
 
 impl<'a> Ask<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
-        Self { method: Method::GET, path, body: None, answer, via: VIA }
+        Self { method: Method::GET, path, body: None, answer, via: VIA, within: USUAL_TIME }
     }
 
     pub(super) fn post(path: &'a str, body: &'a Value, answer: &'static str) -> Self {
-        Self { method: Method::POST, path, body: Some(body), answer, via: VIA }
+        Self { method: Method::POST, path, body: Some(body), answer, via: VIA, within: USUAL_TIME }
     }
 
     /// The same without a body.
     pub(super) fn plain(method: Method, path: &'a str, answer: &'static str) -> Self {
-        Self { method, path, body: None, answer, via: VIA }
+        Self { method, path, body: None, answer, via: VIA, within: USUAL_TIME }
     }
 
     /// The same, recorded as coming by another way.
     pub(super) fn by(self, via: &'static str) -> Self {
         Self { via, ..self }
+    }
+
+    /// The same where the answer may take longer.
+    pub(super) fn within(self, within: Duration) -> Self {
+        Self { within, ..self }
     }
 
     fn headers(&self) -> HeaderMap {
@@ -183,7 +193,10 @@ impl Target {
         let body = ask.body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
         let method = ask.method.clone();
         let (status, bytes) = match &self.place {
-            Place::Server(remote) => remote.send(method, ask.path, ask.headers(), body).await?,
+            Place::Server(remote) => {
+                let answer = remote.send(method, ask.path, ask.headers(), body);
+                tokio::time::timeout(ask.within, answer).await.unwrap_or_else(|_| Err(self.late(ask)))?
+            }
             Place::Store { routes, .. } => {
                 let request = http::Request::builder().method(method).uri(ask.path);
                 let mut request = request.extension(self.principal.clone()).body(Body::from(body))?;
@@ -191,7 +204,13 @@ impl Target {
                 ask_here(routes, request).await?
             }
         };
-        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        // A gateway gives no hints; programs find the member in every error.
+        if !status.is_success()
+            && let Some(Value::Object(error)) = body.get_mut("error")
+        {
+            error.entry("hint").or_insert(Value::Null);
+        }
         let ours = if status.is_success() {
             body.get(ask.answer).is_some()
         } else {
@@ -207,6 +226,18 @@ impl Target {
             ));
         }
         Ok(Reply { status, body })
+    }
+
+    fn late(&self, ask: &Ask<'_>) -> anyhow::Error {
+        Hinted::error(
+            format!(
+                "{self} did not answer {} {} in full within {} seconds",
+                ask.method,
+                ask.path,
+                ask.within.as_secs()
+            ),
+            "look whether it is a Toolrail gateway and what it is busy with",
+        )
     }
 
     /// Sends a request that must succeed.

@@ -17,6 +17,7 @@ pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
             ("search", Value::Object(members)) => {
                 faults.extend(of_search(members));
             }
+            ("vars" | "secrets", Value::Object(entries)) => faults.extend(of_entries(key, entries)),
             _ => faults.extend(of_key(key, value)),
         }
     }
@@ -38,12 +39,25 @@ fn of_search(members: &Map<String, Value>) -> Vec<String> {
     faults
 }
 
+/// Everything that is wrong with the entries of a mapping of names, each tried on its own.
+fn of_entries(key: &str, entries: &Map<String, Value>) -> Vec<String> {
+    let fault = |(name, value): (&String, &Value)| {
+        let error = serde_json::from_value::<ConfigFile>(alone(key, &alone(name, value))).err()?.to_string();
+        // The place says the name.
+        let fault = error
+            .strip_prefix(name.as_str())
+            .map_or(error.as_str(), |rest| rest.trim_start_matches([':', ' ']));
+        Some(format!("/{key}/{}: {}", step(name), in_plain_words(fault)))
+    };
+    entries.iter().filter_map(fault).collect()
+}
+
 fn of_key(key: &str, value: &Value) -> Option<String> {
     if let Some(fault) = unknown(key, KEYS) {
         return Some(format!("/{key}: {fault}"));
     }
     match serde_json::from_value::<ConfigFile>(alone(key, value)) {
-        Err(error) => Some(format!("/{key}: {error}")),
+        Err(error) => Some(format!("/{key}: {}", in_plain_words(&error.to_string()))),
         Ok(file) => file.out_of_range().map(|fault| format!("/{key}: {fault}")),
     }
 }
@@ -55,11 +69,42 @@ pub(super) fn of_members<T: DeserializeOwned>(
     keys: &[&str],
 ) -> Vec<String> {
     let fault = |(key, value): (&String, &Value)| {
-        let alone = || serde_json::from_value::<T>(alone(key, value)).err().map(|error| error.to_string());
+        let alone = || serde_json::from_value::<T>(alone(key, value)).err();
+        let alone = || alone().map(|error| in_plain_words(&error.to_string()));
         let fault = unknown(key, keys).or_else(alone)?;
         Some(format!("{place}/{}: {fault}", step(key)))
     };
     members.iter().filter_map(fault).collect()
+}
+
+/// What the parser says, in words that are not its own.
+fn in_plain_words(error: &str) -> String {
+    let variant = error.strip_prefix("unknown variant `").and_then(|rest| rest.split_once("`, expected "));
+    if let Some((word, known)) = variant {
+        let known = known.trim_start_matches("one of ").replace(" or ", ", ").replace('`', "");
+        return format!("{word:?} is not known; known are {known}");
+    }
+    let rest = error.strip_prefix("invalid type: ").or_else(|| error.strip_prefix("invalid value: "));
+    let Some((found, expected)) = rest.and_then(|rest| rest.split_once(", expected ")) else {
+        return error.to_owned();
+    };
+    let expected = match expected {
+        "a sequence" => "a list",
+        "a string" | "path string" => "a text",
+        "a boolean" => "true or false",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 at least",
+        "a map" => "a mapping",
+        other if other.starts_with("struct ") => "a mapping",
+        other => other,
+    };
+    let found = match found.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some((_, value)) => value.trim_start_matches("point ").replace('`', ""),
+        None if found == "sequence" => "a list".to_owned(),
+        None if found == "map" => "a mapping".to_owned(),
+        None => found.to_owned(),
+    };
+    format!("must be {expected}, not {found}")
 }
 
 fn alone(key: &str, value: &Value) -> Value {

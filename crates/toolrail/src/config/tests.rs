@@ -40,6 +40,34 @@ fn a_port_alone_may_be_a_number() {
 }
 
 #[test]
+fn a_place_leads_to_the_entry_and_the_words_are_plain() {
+    let text = "vars: {A: [1], B: fine, C: {}}\nsecrets: {K: {host: [x]}}\ngroups: {g: {tags: weather}}\nlanguage: fr\n\
+                allowCommands: 3\npageSize: many\n";
+    let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+    for part in [
+        "/vars/A: must be a text, a number or a boolean",
+        "/vars/C: must be a text",
+        "/secrets/K: unknown key \"host\"; did you mean \"hosts\"?",
+        "/groups/g/tags: must be a list, not the text \"weather\"",
+        "/language: \"fr\" is not known; known are en, zh",
+        "/allowCommands: must be true or false, not 3",
+        "/pageSize: must be a whole number, 0 at least, not the text \"many\"",
+    ] {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+    assert!(!error.contains("/vars/B"), "{error}");
+}
+
+#[test]
+fn a_wrong_credential_of_a_service_does_not_hide_its_wrong_address() {
+    let text = "services:\n  up: {baseUrl: '127.0.0.1:9', auth: {type: bearr, token: x}}\n";
+    let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+    for part in ["/services/up/auth", "/services/up/baseUrl: \"127.0.0.1:9\" has no scheme"] {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+}
+
+#[test]
 fn every_problem_of_the_file_is_told_with_its_place() {
     let text = "listenn: 1\npollMs: 5\ntools: yes\nlisten: nowhere\nstore: 'oracle://u:hidden@h'\n\
                 tenant: a b\nrefreshWindowMs: 5001\nhistoryDays: 0\nhistoryVersions: 0\n";

@@ -115,7 +115,7 @@ async fn add_tells_problems_with_their_place_in_the_file() -> Result<()> {
     assert_eq!(refused.code, Some(1));
     assert_eq!(refused.stdout, "refused bad\n");
     let column = std::fs::read_to_string(&file)?.find("\"GET\"").unwrap() + 1;
-    let place = format!("error: {path}:1:{column} /tools/1/http/methd: ");
+    let place = format!("error: {path}:1:{column} /tools/1/http/methd (bad): ");
     assert!(refused.stderr.contains(&place), "{place} is not in {}", refused.stderr);
     assert!(
         refused.stderr.contains("1 of 2 definitions has errors") && refused.stderr.contains("pass --each"),

@@ -20,7 +20,10 @@ async fn a_gateway_is_found_by_variable_by_profile_and_without_a_scheme() -> Res
     let bare = gateway.url().trim_start_matches("http://").to_owned();
     let config = folder.path().join("toolrail");
     std::fs::create_dir(&config)?;
-    std::fs::write(config.join("profiles.yaml"), format!("profiles:\n  here: {{url: \"{bare}\"}}\n"))?;
+    std::fs::write(
+        config.join("profiles.yaml"),
+        format!("profiles:\n  here: {{url: \"{bare}\"}}\n  bad: {{ulr: x}}\n"),
+    )?;
     let home = ("XDG_CONFIG_HOME", folder.path().to_string_lossy().into_owned());
     for (arguments, variables) in [
         (vec!["list"], vec![("TOOLRAIL_URL", bare.clone())]),
@@ -36,8 +39,10 @@ async fn a_gateway_is_found_by_variable_by_profile_and_without_a_scheme() -> Res
     let other =
         run_with(folder.path(), &["tools", "list", "--data", "none"], &[("TOOLRAIL_URL", bare)]).await?;
     assert!(other.code == Some(1) && other.stderr.contains("none is not a data folder"), "{}", other.stderr);
+    let bad = run_with(folder.path(), &["list", "--profile", "bad"], std::slice::from_ref(&home)).await?;
+    assert_eq!((bad.code, bad.stderr.matches("unknown field").count()), (Some(1), 1), "{}", bad.stderr);
     let unknown = run_with(folder.path(), &["list", "--profile", "there"], &[home]).await?;
-    assert!(unknown.stderr.contains("known are: here"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("known are: bad, here"), "{}", unknown.stderr);
     Ok(())
 }
 
@@ -158,6 +163,10 @@ async fn a_result_is_written_to_a_file() -> Result<()> {
 async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<()> {
     let gateway = gateway().start().await?;
     let folder = tempfile::tempdir()?;
+    // Not a new store: version 1 is another tool's, and so is the name.
+    let mut other = definition("http://127.0.0.1:9/x");
+    other["name"] = "example.health".into();
+    gateway.post_json("/admin/tools", &other).await?;
     let script = run_in(folder.path(), &["requests", "--form", "curl", "--url", gateway.url()]).await?;
     std::fs::write(folder.path().join("requests.sh"), &script.stdout)?;
     let ran =
@@ -165,6 +174,9 @@ async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<
     let told = String::from_utf8_lossy(&ran.stderr).into_owned() + &String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{told}");
     assert!(told.contains(r#""result":{"status":"ok""#), "{told}");
+    let left = gateway.get("/admin/tools").await?.json()?;
+    assert_eq!(left["tools"].as_array().map(Vec::len), Some(1), "what it registered is gone: {left}");
+    assert_eq!(left["tools"][0]["state"], "live", "{left}");
     let collection = gateway.get("/admin/postman.json").await?.json()?;
     let folders = collection["item"].as_array().cloned().unwrap_or_default();
     let items: Vec<&Value> =
@@ -179,6 +191,27 @@ async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<
         }
     }
     assert_eq!(collection["variable"][0]["value"], gateway.url());
+    Ok(())
+}
+
+/// Programs read standard output, also of a command line that cannot be meant.
+#[tokio::test]
+async fn wrong_usage_is_json_where_json_is_asked_for_and_exits_with_2() -> Result<()> {
+    let gateway = gateway().start().await?;
+    gateway.post_json("/admin/tools", &definition("http://127.0.0.1:9/x")).await?;
+    let folder = tempfile::tempdir()?;
+    for (arguments, code) in [
+        (vec!["list", "--json", "--state", "nope"], "USAGE"),
+        (vec!["call", "one", "--json", "--arg", "foo"], "USAGE"),
+        (vec!["call", "one", "--json", "--args", "{bad"], "USAGE"),
+        (vec!["call", "none", "--json"], "NOT_FOUND"),
+    ] {
+        let told = run_with(folder.path(), &arguments, &[("TOOLRAIL_URL", gateway.url().to_owned())]).await?;
+        let said: Value = serde_json::from_str(&told.stdout)?;
+        assert_eq!((&said["ok"], &said["error"]["code"]), (&json!(false), &json!(code)), "{said}");
+        assert!(said["error"].get("hint").is_some(), "{said}");
+        assert_eq!(told.code, Some(if code == "USAGE" { 2 } else { 1 }), "{arguments:?}");
+    }
     Ok(())
 }
 

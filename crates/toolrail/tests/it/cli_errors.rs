@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
 
 use crate::support::run_in;
 use toolrail_testkit::{Canned, Upstream};
@@ -175,5 +176,30 @@ async fn every_problem_of_the_configuration_is_told() -> Result<()> {
         "{}",
         ran.stderr
     );
+    Ok(())
+}
+
+/// A server that is no gateway may answer for ever.
+#[tokio::test]
+async fn an_answer_without_an_end_is_given_up_and_told() -> Result<()> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}", listener.local_addr()?);
+    let endless = async {
+        loop {
+            let (mut client, _) = listener.accept().await?;
+            client.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await?;
+            let chunk = [b"10000\r\n".as_slice(), &[b' '; 0x10000], b"\r\n"].concat();
+            while client.write_all(&chunk).await.is_ok() {}
+        }
+    };
+    let folder = tempfile::tempdir()?;
+    let arguments = ["tools", "list", "--url", &url];
+    let told = tokio::select! {
+        told = run_in(folder.path(), &arguments) => told?,
+        failed = endless => return failed,
+    };
+    assert_eq!(told.code, Some(1));
+    let expected = format!("the answer of {url} is larger than 64 MB; is it a Toolrail gateway?");
+    assert!(told.stderr.contains(&expected), "{}", told.stderr);
     Ok(())
 }

@@ -138,6 +138,17 @@ async fn the_language_that_is_set_comes_first() -> Result<()> {
         let refused = tool(&gateway, "get_tool_definition", json!({"tool_name": "nope"})).await?;
         let told = failure(&refused);
         assert!(told.starts_with(first) && told.contains("工具不存在: nope"), "{told}");
+        for (name, arguments, line) in [
+            ("search_tools", json!({"query": "(", "search_method": "regex"}), "无效的正则表达式"),
+            ("search_tools", json!({"query": "x", "foo": 1}), "未知参数: foo"),
+            ("search_tools", json!({"query": 1}), "参数类型错误: query"),
+            ("register_tool", json!({"nam": "x"}), "未知参数: nam"),
+        ] {
+            let refused = tool(&gateway, name, arguments).await?;
+            let told = failure(&refused);
+            assert!(told.lines().any(|told| told == line), "{told}");
+            assert_eq!(told.starts_with(line), language == "zh", "{told}");
+        }
     }
     Ok(())
 }

@@ -334,3 +334,23 @@ async fn the_command_line_goes_back_but_not_with_everything_unasked() -> Result<
     }
     Ok(())
 }
+
+/// A row that another program wrote need not repeat its name.
+#[tokio::test]
+async fn a_version_without_a_name_of_its_own_is_compared_by_the_one_beside_it() -> Result<()> {
+    let (gateway, upstream) = gateway_and_upstream().await?;
+    let mut row = echo_tool("t", &upstream);
+    row.as_object_mut().unwrap().shift_remove("name");
+    let statement = "INSERT INTO mcp_tool (name, enabled, config_json) VALUES ('t', TRUE, ?)";
+    sqlx::query(statement).bind(row.to_string()).execute(&mut database(&gateway).await?).await?;
+    wait_until("the row to be served", Duration::from_secs(5), async || {
+        (listed(&gateway).await.ok()? == ["t"]).then_some(())
+    })
+    .await?;
+    let mut tool = echo_tool("t", &upstream);
+    tool["description"] = json!("Says it again");
+    register(&gateway, &tool).await;
+    let compared = get(&gateway, "/admin/tools/t/diff?from=2&to=1").await?;
+    assert_eq!(column(&compared, "differences", "pointer"), ["/description"], "{compared}");
+    Ok(())
+}

@@ -215,6 +215,7 @@ async fn r91_every_failure_of_a_call_has_its_code_and_status() -> Result<()> {
         ("gone", json!({}), 502, "UPSTREAM_UNREACHABLE", "127.0.0.1"),
         ("slow", json!({}), 504, "TIMEOUT", "50"),
         ("secret", json!({}), 500, "SECRET_MISSING", "TOOLRAIL_SECRET_NOBODY_SET_THIS"),
+        ("secret", json!({}), 500, "SECRET_MISSING", "secret: /http/headers/X-Key: the secret"),
     ] {
         let reply = call(&gateway, tool, arguments).await?;
         assert_failed(&reply, status, code, part);

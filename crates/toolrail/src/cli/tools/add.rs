@@ -67,6 +67,7 @@ fn place_in_files(body: &mut Value, found: &[Found]) {
 fn for_people(body: &Value) {
     for result in body["results"].as_array().into_iter().flatten() {
         let text = |field: &str| result[field].as_str().unwrap_or("-");
+        let name = text("name");
         match (text("status"), &result["note"]) {
             ("heldBack", _) => {}
             (status, Value::Null) => print::line(format!("{status} {}", text("name"))),
@@ -75,7 +76,8 @@ fn for_people(body: &Value) {
         }
         for problem in result["problems"].as_array().into_iter().flatten() {
             let text = |field: &str| problem[field].as_str().unwrap_or_default();
-            print::note(format!("  {}: {}: {}", text("severity"), place_of(problem), text("message")));
+            let place = place_of(problem);
+            print::note(format!("  {}: {place} ({name}): {}", text("severity"), text("message")));
         }
     }
     if let Some(message) = body["error"]["message"].as_str() {

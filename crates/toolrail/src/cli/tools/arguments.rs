@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde_json::{Map, Value};
 
 use crate::cli::Hinted;
@@ -16,7 +16,7 @@ pub(super) fn collect(
     let mut arguments = whole.map(read_whole).transpose()?.unwrap_or_default();
     for word in single {
         let Some((name, text)) = word.split_once('=') else {
-            return Err(Hinted::error(
+            return Err(Hinted::usage(
                 format!("--arg {word} has no value"),
                 format!("write it like --arg {word}=VALUE"),
             ));
@@ -37,9 +37,11 @@ fn read_whole(word: &str) -> anyhow::Result<Map<String, Value>> {
     } else {
         word.to_owned()
     };
-    match serde_json::from_str(&text).context("--args is not valid JSON")? {
-        Value::Object(arguments) => Ok(arguments),
-        _ => bail!("--args must be a JSON object, such as '{{\"city\": \"Paris\"}}'"),
+    let misused = |fault: String| Hinted::usage(fault, "write it like --args '{\"city\": \"Paris\"}'");
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err(misused("--args must be a JSON object".to_owned())),
+        Err(error) => Err(misused(format!("--args is not valid JSON: {error}"))),
     }
 }
 

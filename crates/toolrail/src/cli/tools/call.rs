@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Form, arguments, output};
+use crate::cli::remote::LONGEST;
 use crate::cli::target::{Ask, Target, path_step};
 use crate::print::{self, Overlong};
 
@@ -36,7 +37,7 @@ pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow:
         return preview(target, &args.name, arguments.into(), form).await;
     }
     let request = json!({"tool": args.name, "arguments": arguments});
-    let reply = target.ask(&Ask::post("/mcp/tools/call", &request, "result")).await?;
+    let reply = target.ask(&Ask::post("/mcp/tools/call", &request, "result").within(LONGEST)).await?;
     if form == Form::Json && (args.output.is_none() || !reply.status.is_success()) {
         print::json(&reply.body);
         return Ok(if reply.status.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
