@@ -1,14 +1,14 @@
 //! What was switched off or removed since the last good definitions were written, in a file beside them. A line is durable
 //! before the change is acknowledged: a gateway that starts without its store must not serve what was refused. Where it
-//! cannot be written, the change holds all the same, since the store has it; then the line waits, readiness says so, and
-//! writing is tried again and again.
+//! cannot be written, the change holds all the same, since the store has it; then the line waits, readiness says so, writing is
+//! tried again and again, and the last good definitions go: none are better than what was refused.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -18,9 +18,14 @@ use crate::layer::Layer;
 use crate::registry::Registry;
 use crate::write_health::WriteFailure;
 
+/// Between two attempts: each may write all definitions.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// The lines, and what they say.
 pub(crate) struct Journal {
     file: PathBuf,
+    /// The last good definitions, beside which it is.
+    definitions: PathBuf,
     state: Mutex<State>,
     /// Rings when lines begin to wait.
     bell: Notify,
@@ -67,7 +72,8 @@ impl Journal {
     pub(crate) fn beside(file: &Path) -> Self {
         let mut name = file.file_name().unwrap_or_default().to_owned();
         name.push(".off");
-        Self { file: file.with_file_name(name), state: Mutex::default(), bell: Notify::new() }
+        let definitions = file.to_owned();
+        Self { file: file.with_file_name(name), definitions, state: Mutex::default(), bell: Notify::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -125,6 +131,10 @@ impl Journal {
                         file = %self.file.display(), %error,
                         "what was switched off could not be kept for a start without the store; it is tried again and again"
                     );
+                }
+                if state.waiting.iter().any(|line| line.way != Way::On) {
+                    // They are written anew once there is room. Gone already is as good.
+                    let _ = std::fs::remove_file(&self.definitions);
                 }
                 state.failure = Some(WriteFailure::going_on(state.failure.take(), error.to_string()));
                 self.bell.notify_one();
@@ -191,7 +201,10 @@ impl Registry {
         loop {
             journal.bell.notified().await;
             while self.journal_failure().is_some() {
-                tokio::time::sleep(self.limits.poll).await;
+                tokio::time::sleep(self.limits.poll.max(SHORTEST_PAUSE)).await;
+                // With the definitions as they are now, no line has to wait.
+                last_good.note();
+                self.keep_last_good().await;
                 tokio::task::block_in_place(|| {
                     let mut state = journal.state();
                     if state.failure.is_some() {
