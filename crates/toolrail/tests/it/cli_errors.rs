@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::support::run_in;
 use toolrail_testkit::{Canned, Upstream};
@@ -187,6 +187,7 @@ async fn an_answer_without_an_end_is_given_up_and_told() -> Result<()> {
     let endless = async {
         loop {
             let (mut client, _) = listener.accept().await?;
+            client.read(&mut [0; 4096]).await?;
             client.write_all(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n").await?;
             let chunk = [b"10000\r\n".as_slice(), &[b' '; 0x10000], b"\r\n"].concat();
             while client.write_all(&chunk).await.is_ok() {}
