@@ -126,32 +126,33 @@ impl Hub {
         caller: &dyn Caller,
     ) -> Result<Lease, CallError> {
         let shared = self.connection().await?;
-        let Some((key, how)) = self.whose(&shared, principal, caller) else {
-            return Ok(Lease::shared(shared));
-        };
-        let era = key.era;
-        match self.session(key, how).await {
-            Ok((session, seat, is_used)) => Ok(Lease::own(&session, seat, is_used)),
-            Err(error) if shared.era != era => {
-                tracing::debug!(server = self.name, reason = %error, "knows no older revision");
-                shared.may_know_legacy.store(false, Ordering::Relaxed);
-                Ok(Lease::shared(shared))
+        loop {
+            let Some((key, how)) = self.whose(&shared, principal, caller) else {
+                return Ok(Lease::shared(shared));
+            };
+            let seat = self.seat(key, how).await?;
+            let is_used = seat.cell.initialized();
+            match self.session_of(&seat).await {
+                Ok(session) => return Ok(Lease::own(&session, seat, is_used)),
+                Err(error) if shared.era != seat.key.era => {
+                    tracing::debug!(server = self.name, reason = %error, "knows no older revision");
+                    // And so it is not tried again.
+                    shared.may_know_legacy.store(false, Ordering::Relaxed);
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
     }
 
-    /// The session of that key, a seat in it, and whether it was there before.
-    pub(super) async fn session(
-        self: &Arc<Self>,
-        key: Key,
-        how: Use,
-    ) -> Result<(Arc<Session>, Seat, bool), CallError> {
+    /// A seat in the session of that key.
+    pub(super) async fn seat(&self, key: Key, how: Use) -> Result<Seat, CallError> {
         // A client that answers by calling again may never do so; whoever calls now goes before.
-        let seat = self.sessions.seat(key, how, || self.parked.end_oldest()).await?;
-        let is_used = seat.cell.initialized();
-        let session = Arc::clone(seat.cell.get_or_try_init(|| self.open(&seat.key)).await?);
-        Ok((session, seat, is_used))
+        self.sessions.seat(key, how, || self.parked.end_oldest()).await
+    }
+
+    /// The session of a seat, opened if it is not.
+    pub(super) async fn session_of(self: &Arc<Self>, seat: &Seat) -> Result<Arc<Session>, CallError> {
+        Ok(Arc::clone(seat.cell.get_or_try_init(|| self.open(&seat.key)).await?))
     }
 
     /// The session of that client's conversation, in which it alone is told; none where all are told together.

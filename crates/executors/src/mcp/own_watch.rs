@@ -61,7 +61,8 @@ struct Subscription {
 impl Watch {
     /// Nothing if the server cannot be asked for it.
     async fn begin(hub: &Arc<Hub>, key: Key, uri: &str) -> Result<Option<Self>, CallError> {
-        let (session, seat, _) = hub.session(key, Use::Watching).await?;
+        let seat = hub.seat(key, Use::Watching).await?;
+        let session = hub.session_of(&seat).await?;
         if !session.connection.can("/resources/subscribe") {
             return Ok(None);
         }

@@ -208,7 +208,7 @@ impl McpSettings {
         SessionLimits {
             most: usize::try_from(self.max_sessions.unwrap_or(usual)).unwrap_or(usize::MAX),
             idle: Duration::from_millis(self.session_idle_ms.unwrap_or(SESSION_IDLE_MS)),
-            wait: self.limits().answer,
+            wait: self.limits().connect.max(self.limits().answer / 2),
         }
     }
 

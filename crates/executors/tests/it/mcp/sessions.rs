@@ -178,7 +178,9 @@ async fn the_session_that_nobody_has_used_for_longest_makes_room() {
 
 #[tokio::test]
 async fn when_all_sessions_are_in_use_the_error_says_so() {
-    let (http, server) = over_http(Eras::Legacy, &json!({"maxSessions": 1, "connectTimeoutMs": 1500})).await;
+    let (http, server) =
+        over_http(Eras::Legacy, &json!({"maxSessions": 1, "timeoutMs": 6000, "connectTimeoutMs": 1500}))
+            .await;
     let (busy, late) = (Client::session("busy"), Client::session("late"));
     {
         let running = server.call("up_slow", "{}", &busy);
@@ -249,7 +251,9 @@ async fn a_client_of_an_older_revision_is_asked_by_a_server_of_both_eras() {
     let result = server.result("up_ask", "{}", &client).await;
     assert!(result["content"][0]["text"].as_str().unwrap().contains("accept"), "{result}");
     server.result("up_echo", "{}", &Client::session("cannot be asked")).await;
-    assert_eq!(http.script.of("initialize").len(), 1, "only who can be asked needs a session");
+    assert_eq!(http.script.of("initialize").len(), 2, "the server may remember things, too");
+    server.result("up_echo", "{}", &Mute).await;
+    assert_eq!(http.script.of("initialize").len(), 2, "nobody remembers who has no conversation");
     let server = child(Eras::Both, &json!({})).await;
     let result = server.result("up_ask", "{}", &client).await;
     assert!(result["content"][0]["text"].as_str().unwrap().contains("accept"), "{result}");
