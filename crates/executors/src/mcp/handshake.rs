@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 use toolrail_core::{CallError, ErrorCode, Json};
 
@@ -64,6 +65,9 @@ struct Discovered {
 /// The most characters that are kept of what a server says about its use; clients get fewer.
 const MOST_INSTRUCTIONS: usize = 8_000;
 
+/// Programs that start at the same time: more would hold each other up until none is ready in time.
+static STARTS: Semaphore = Semaphore::const_new(4);
+
 type Made = (Connection, Unsolicited);
 /// Capabilities and instructions.
 type Said = (Value, Value);
@@ -121,11 +125,24 @@ impl Connector {
 
     /// A new connection in that era, which the server is known to speak, for a client that has those capabilities.
     pub(super) async fn connect_as(&self, era: Era, capabilities: &Value) -> Result<Made, CallError> {
+        let _turn = match &self.way {
+            Way::Http(_) => None,
+            Way::Stdio(_) => Some(self.turn().await?),
+        };
         let made = match era {
             Era::Modern => self.modern(Claims::Nothing).await,
             Era::Legacy => self.legacy(capabilities).await,
         };
         made.map_err(Failure::into_error)
+    }
+
+    /// Waits until a program may be started.
+    async fn turn(&self) -> Result<SemaphorePermit<'static>, CallError> {
+        let turn = tokio::time::timeout(self.limits.answer, STARTS.acquire()).await;
+        turn.ok().and_then(Result::ok).ok_or_else(|| {
+            let message = format!("too many programs are starting, so {} was not; try again", self.place());
+            CallError::new(ErrorCode::Timeout, message)
+        })
     }
 
     fn wire(&self, session: HttpSession) -> Arc<Wire> {
