@@ -159,10 +159,9 @@ impl fmt::Debug for Stepped {
 /// About how many states a pattern will have.
 fn weight(hir: &Hir) -> u64 {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => 1,
+        HirKind::Empty | HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Literal(literal) => literal.0.len() as u64,
         HirKind::Class(Class::Unicode(class)) => 1 + class.ranges().len() as u64,
-        HirKind::Class(Class::Bytes(_)) => 1,
         HirKind::Repetition(repetition) => {
             let times = u64::from(repetition.max.unwrap_or(repetition.min).max(1));
             times.saturating_mul(weight(&repetition.sub).saturating_add(1)).saturating_add(1)

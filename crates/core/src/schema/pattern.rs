@@ -33,7 +33,7 @@ pub(super) struct Pattern {
 
 #[derive(Debug)]
 enum Matcher {
-    Stepped(Stepped),
+    Stepped(Box<Stepped>),
     Tried(fancy_regex::Regex),
 }
 
@@ -111,7 +111,7 @@ impl Patterns {
         match Stepped::new(translated, self.weight) {
             Ok((pattern, weight)) => {
                 self.weight -= weight;
-                Ok(Matcher::Stepped(pattern))
+                Ok(Matcher::Stepped(Box::new(pattern)))
             }
             Err(Unusable::Large) => Err(too_large()),
             Err(Unusable::Syntax) => {

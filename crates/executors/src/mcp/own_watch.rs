@@ -18,7 +18,7 @@ use super::wire::Exchange;
 
 /// The pauses before what ended is begun again: each is twice the last.
 const AGAIN: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Watches a resource on behalf of a client as long as what comes back lives.
 pub(super) async fn watch(

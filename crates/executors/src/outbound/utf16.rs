@@ -21,11 +21,10 @@ impl Order {
         let mut parameters = declared.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
         let charset = parameters.find(|(name, _)| name.trim() == "charset").map(|(_, value)| value.trim());
         let by_charset = match charset.map(|charset| charset.trim_matches('"')) {
-            Some("utf-16le" | "utf16le") => Some(Self::Little),
             Some("utf-16be" | "utf16be") => Some(Self::Big),
             // Without a mark most write the lower byte first, whatever RFC 2781 says.
             Some("utf-16" | "utf16" | "ucs-2") if body.first() == Some(&0) => Some(Self::Big),
-            Some("utf-16" | "utf16" | "ucs-2") => Some(Self::Little),
+            Some("utf-16le" | "utf16le" | "utf-16" | "utf16" | "ucs-2") => Some(Self::Little),
             _ => None,
         };
         let by_mark = match body {
