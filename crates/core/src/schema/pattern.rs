@@ -141,7 +141,8 @@ mod tests {
         let mut patterns = Patterns::default();
         let refused = patterns.compile(r"(\p{L}{1,500}){1,500}").unwrap_err();
         assert!(refused.contains("too large"), "{refused}");
-        let made = (0..).take_while(|at| patterns.compile(&format!("^{at}[a-z]{{20000}}$")).is_ok()).count();
+        let made =
+            (0..1_000).take_while(|at| patterns.compile(&format!("^{at}[a-z]{{20000}}$")).is_ok()).count();
         assert!((2..20).contains(&made), "{made}");
         patterns.compile("^0[a-z]{20000}$").unwrap();
         assert!(patterns.compile(&"a".repeat(5_000)).unwrap_err().contains("longer than"));

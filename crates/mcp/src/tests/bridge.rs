@@ -187,7 +187,7 @@ async fn every_request_of_a_batch_gets_one_answer_whatever_comes_back() {
         (streams(&[answer(1)]), 1, Some(-32000)),
         (streams(&[answer(1), answer(1), json!("<html>"), answer(2), answer(2)]), 2, None),
         (streams(&[json!([answer(2), "<html>"])]), 1, Some(-32000)),
-        (streams(&[refusal.clone()]), 0, Some(-32600)),
+        (streams(std::slice::from_ref(&refusal)), 0, Some(-32600)),
         (streams(&[]), 0, Some(-32000)),
         (Scene::Breaks(200, EVENTS, event(&answer(1))), 1, Some(-32000)),
         (Scene::Stalls(200, EVENTS, event(&answer(1))), 1, Some(-32000)),
