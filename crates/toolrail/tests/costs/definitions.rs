@@ -95,6 +95,9 @@ fn pattern() -> impl Strategy<Value = &'static str> {
         "(?<=a)b",
         "(x+x+)+y",
         "([a-z]+[0-9]?)*$",
+        "(a?){20000}b",
+        "[ab]*a[ab]{300}c",
+        r"(?i)\p{L}{200}",
     ])
 }
 
