@@ -32,7 +32,7 @@ pub(super) async fn initialise(data: &Path) -> Result<()> {
     let program = find("mariadb-install-db", DEBIAN_PROGRAMS).context("mariadb-install-db is missing")?;
     let mut command = Command::new(program);
     command.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
-    command.arg(format!("--datadir={}", data.display())).args(STORAGE).args(run_as());
+    command.arg(format!("--datadir={}", data.display())).args(STORAGE).args(run_as()).arg(own_tmpdir(data));
     run(command).await?;
     Ok(std::fs::write(start_file(data), MAKE_USER)?)
 }
@@ -48,7 +48,7 @@ pub(super) fn server(setup: &Setup, data: &Path, options: ServerOptions, port: u
     let mut command = setup.command("mariadbd");
     command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-log-bin", "--skip-name-resolve"]);
     command.args(STORAGE).args(run_as());
-    command.arg(format!("--datadir={}", data.display()));
+    command.arg(format!("--datadir={}", data.display())).arg(own_tmpdir(data));
     command.arg(format!("--init-file={}", start_file(data).display()));
     command.arg(format!("--socket={}", data.join("socket").display()));
     command.arg(format!("--pid-file={}", data.join("pid").display()));
@@ -68,6 +68,11 @@ pub(super) fn url(port: u16) -> String {
 
 fn start_file(data: &Path) -> PathBuf {
     data.with_extension("sql")
+}
+
+/// A server removes what others have left in its folder of temporary tables when it starts, even if they still use it.
+fn own_tmpdir(data: &Path) -> String {
+    format!("--tmpdir={}", data.parent().unwrap_or(data).display())
 }
 
 /// The server refuses to be root unless told to.
