@@ -204,8 +204,8 @@ async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_
     before.keep_last_good().await;
     // Root may write what is forbidden to others, but nobody writes lines into a folder; nor the definitions, which would
     // make the lines needless.
-    fs::create_dir(&journal).unwrap();
-    fs::create_dir(folder.path().join(format!("last-good.jsonl.{}", std::process::id()))).unwrap();
+    let in_the_way = [folder.path().join(format!("last-good.jsonl.{}", std::process::id())), journal];
+    in_the_way.iter().for_each(|path| fs::create_dir(path).unwrap());
     assert_eq!(before.journal_failure(), None);
     before.set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
     let first = before.journal_failure().unwrap();
@@ -214,12 +214,13 @@ async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_
     before.set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
     assert_eq!(names(&before), ["back", "stays"], "the store has it");
     assert_eq!(before.journal_failure().unwrap().since, first.since);
+    assert!(!file.exists(), "rather nothing than what was refused");
 
     let following = tokio::spawn({
         let before = Arc::clone(&before);
         async move { before.follow().await }
     });
-    fs::remove_dir(&journal).unwrap();
+    in_the_way.iter().for_each(|path| fs::remove_dir(path).unwrap());
     let written = async {
         while before.journal_failure().is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
