@@ -205,7 +205,9 @@ async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_
     // Root may write what is forbidden to others, but nobody writes lines into a folder; nor the definitions, which would
     // make the lines needless.
     let in_the_way = [folder.path().join(format!("last-good.jsonl.{}", std::process::id())), journal];
-    in_the_way.iter().for_each(|path| fs::create_dir(path).unwrap());
+    for path in &in_the_way {
+        fs::create_dir(path).unwrap();
+    }
     assert_eq!(before.journal_failure(), None);
     before.set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
     let first = before.journal_failure().unwrap();
@@ -220,7 +222,9 @@ async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_
         let before = Arc::clone(&before);
         async move { before.follow().await }
     });
-    in_the_way.iter().for_each(|path| fs::remove_dir(path).unwrap());
+    for path in &in_the_way {
+        fs::remove_dir(path).unwrap();
+    }
     let written = async {
         while before.journal_failure().is_some() {
             tokio::time::sleep(Duration::from_millis(5)).await;
