@@ -19,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::HOST;
 use http::uri::Scheme;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming as Streaming;
 use toolrail_core::{CallError, ErrorCode, HOP_HEADER};
@@ -33,6 +33,9 @@ pub use bound::Bound;
 pub(crate) use link_local::is_link_local_host;
 pub use sensitive::Sensitive;
 pub use streamed::Streamed;
+
+/// Says that a tool made a request.
+const HOP: HeaderName = HeaderName::from_static(HOP_HEADER);
 
 /// What holds for all requests of a client.
 #[derive(Clone, Debug)]
@@ -249,7 +252,7 @@ impl Client {
     fn request(&self, hop: &Hop) -> Request<Full<Bytes>> {
         let mut request = hop.request();
         if self.marks {
-            request.headers_mut().insert(HOP_HEADER, HeaderValue::from_static("1"));
+            request.headers_mut().insert(HOP, HeaderValue::from_static("1"));
         }
         request
     }

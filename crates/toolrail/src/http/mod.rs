@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, ORIGIN};
-use ::http::{HeaderMap, HeaderValue, Method, Request, Response};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
@@ -47,6 +47,9 @@ use revision::Named;
 pub(crate) use starting::answer_while;
 pub(crate) use tenant::{TENANT, Tenants};
 use watched::{Activity, Watched};
+
+/// Says that a tool made a request.
+const HOP: HeaderName = HeaderName::from_static(HOP_HEADER);
 
 /// How long a client may at least take over its request line and headers, and how long it may keep an idle connection
 /// or take nothing of an answer; at most twice that. One clock per connection, as a timer per request would cost more than all else the listener does.
@@ -276,7 +279,7 @@ impl Guarded {
         if !guest.plane.has(request.uri().path()) {
             return plane::elsewhere().map(Either::Right);
         }
-        if request.headers().contains_key(HOP_HEADER) && plane::is_administration(request.uri().path()) {
+        if plane::is_administration(request.uri().path()) && request.headers().contains_key(HOP) {
             return refused(Refusal::Hop, request.uri().path());
         }
         let share = match self.tenants.principal(request.headers()) {
@@ -295,7 +298,7 @@ impl Guarded {
 
     async fn route(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
         let is_foreign = |headers: &HeaderMap| {
-            headers.contains_key(HOP_HEADER)
+            headers.contains_key(HOP)
                 || (headers.contains_key(ORIGIN) && self.guard.check_change(headers).is_err())
         };
         if is_foreign(request.headers()) {
