@@ -7,9 +7,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 use toolrail_core::{Outcome, Revision, Severity};
 use toolrail_search::Method;
 
-use crate::entry::SourceId;
-use crate::snapshot::Snapshot;
-use crate::tally::STATES;
+use crate::catalog::{STATES, Snapshot, SourceId};
 
 const REFRESHES: &str = "toolrail_refresh_count";
 const VERSION: &str = "toolrail_last_refresh_version";

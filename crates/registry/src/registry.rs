@@ -9,27 +9,15 @@ use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore};
 use toolrail_core::{Problem, Store, Upstream};
 
-use crate::built_in::BuiltIns;
-use crate::compile::Compiler;
-use crate::endpoint::{Endpoint, Endpoints};
-use crate::entry::SourceId;
+use crate::catalog::{BuiltIns, Endpoint, Endpoints, Feed, Snapshot, SourceId};
 use crate::entry_key::EntryKey;
-use crate::feed::Feed;
+use crate::find::{Meaning, SearchMethod, pattern};
 use crate::gauges;
-use crate::good_version::OnBroken;
-use crate::last_good::LastGood;
-use crate::layer::Layer;
-use crate::meaning::Meaning;
-use crate::merge::State;
-use crate::publish::{self, OffersBell};
-use crate::refresh::OnProgress;
-use crate::search::SearchMethod;
-use crate::search_pattern;
-use crate::snapshot::Snapshot;
-use crate::source::Source;
-use crate::tracked::Tracked;
-use crate::upstreams::{Offerer, Upstreams};
-use crate::write_health::WriteHealth;
+use crate::intake::{
+    Compiler, LastGood, Layer, Offerer, OffersBell, OnBroken, OnProgress, Source, State, Tracked, Upstreams,
+    publish,
+};
+use crate::store::WriteHealth;
 
 /// Limits of a registry.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +117,7 @@ impl Registry {
             endpoints: Endpoints::default(),
             default_method: SearchMethod::default(),
             meaning: Meaning::Absent,
-            patterns: Semaphore::new(search_pattern::AT_ONCE),
+            patterns: Semaphore::new(pattern::AT_ONCE),
             keys: Mutex::default(),
         }
     }

@@ -1,0 +1,23 @@
+//! Changing what is in the store: registering, switching and removing (`write.rs`), plans (`plan.rs`, `sync.rs`), the history
+//! and the way back (`history.rs`, `rollback.rs`), and the audit record (`audit.rs`, `contradictions.rs`).
+
+mod audit;
+mod contradictions;
+mod error;
+mod history;
+mod plan;
+mod retention;
+mod rollback;
+mod stored_form;
+mod sync;
+mod write;
+
+pub use audit::{AuditReport, Noted, Stray};
+pub use contradictions::{Contradiction, HistoryFault};
+pub use error::{Conflict, WriteError};
+pub use history::Comparison;
+pub use plan::{Applied, Covers, Desired, Plan, PlanMode, Step, StepKind};
+pub use rollback::{RollbackOutcome, RolledBack};
+pub use stored_form::{document_of, stored_form};
+pub use sync::{Refusal, SyncPlan};
+pub use write::{BatchMode, Done, Registered, Which, Written};
