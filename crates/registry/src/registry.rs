@@ -7,16 +7,17 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore};
-use toolrail_core::{Problem, Store, Upstream};
+use toolrail_core::{Offer, Problem, Store, Upstream};
 
-use crate::catalog::{BuiltIns, Endpoint, Endpoints, Feed, Snapshot, SourceId};
+use crate::catalog::{BuiltIns, Endpoint, Endpoints, Feed, Published, Snapshot};
 use crate::entry_key::EntryKey;
 use crate::find::{Meaning, SearchMethod, pattern};
 use crate::gauges;
 use crate::intake::{
     Compiler, LastGood, Layer, Offerer, OffersBell, OnBroken, OnProgress, Source, State, Tracked, Upstreams,
-    publish,
+    built_ins, publish,
 };
+use crate::source_id::SourceId;
 use crate::store::WriteHealth;
 
 /// Limits of a registry.
@@ -146,6 +147,17 @@ impl Registry {
     #[must_use]
     pub fn with_endpoints(mut self, endpoints: Endpoints) -> Self {
         self.endpoints = endpoints;
+        self
+    }
+
+    /// The same with what the gateway has by itself. To be said after [`Registry::with_endpoints`].
+    #[must_use]
+    pub fn with_built_ins(mut self, offer: &Offer) -> Self {
+        self.built_ins = Arc::new(built_ins(offer));
+        let discovery = self.endpoints().main().discovery;
+        let built_ins = Arc::clone(&self.built_ins);
+        let nothing = Published { built_ins, discovery, ..Published::default() };
+        self.current.store(Arc::new(Snapshot::shared(Arc::new(nothing))));
         self
     }
 

@@ -4,21 +4,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use toolrail_core::{Offer, Offered, OfferedTool, Problems, ToolName};
+use toolrail_core::ToolName;
 
 use super::endpoint::Discovery;
-use super::offered::Resource;
-use super::shelf::{Made, Shelf, Shelves};
-use super::snapshot::{Published, Snapshot};
+use super::shelf::Shelves;
 use super::tools::Tool;
-use crate::intake::{Owner, tool_of};
-use crate::registry::Registry;
-use crate::usage::UseLog;
 
 /// The kind of the discovery tools.
 pub const DISCOVERY: &str = "discovery";
 
-/// The discovery tool that calls another. It is never carried out: see [`Registry::resolve`].
+/// The discovery tool that calls another. It is never carried out: see [`crate::Registry::resolve`].
 pub const CALL_TOOL: &str = "call_tool";
 
 /// The discovery tool that registers another.
@@ -59,13 +54,19 @@ pub(crate) struct Kept {
     /// In the order in which they are listed.
     tools: Vec<Arc<Tool>>,
     by_name: HashMap<String, Arc<Tool>>,
-    pub(crate) shelves: Shelves,
+    pub(crate) shelves: Arc<Shelves>,
 }
 
 impl BuiltIns {
-    fn new(offer: &Offer) -> Self {
-        let reading = |tool: &OfferedTool| !CHANGING.contains(&tool.name.as_str());
-        Self { all: Kept::of(offer, |_| true), reading: Kept::of(offer, reading), none: Kept::default() }
+    /// These tools, and what else there is.
+    pub(crate) fn new(tools: Vec<Arc<Tool>>, shelves: Arc<Shelves>) -> Self {
+        let is_reading = |tool: &&Arc<Tool>| !CHANGING.contains(&tool.name.as_str());
+        let reading = tools.iter().filter(is_reading).cloned().collect();
+        Self {
+            reading: Kept::new(reading, Arc::clone(&shelves)),
+            all: Kept::new(tools, shelves),
+            none: Kept::default(),
+        }
     }
 
     /// What there is of it where so much is served.
@@ -79,26 +80,8 @@ impl BuiltIns {
 }
 
 impl Kept {
-    fn of(offer: &Offer, wanted: impl Fn(&OfferedTool) -> bool) -> Self {
-        // Calls of them are no use of a tool, so nobody hears of them.
-        let uses = Arc::<UseLog>::default();
-        let owner = Owner { kind: DISCOVERY, tenant: None, uses: &uses };
-        let mut tools = Vec::new();
-        for offered in offer.tools.iter().filter(|tool| wanted(tool)) {
-            let mut problems = Problems::default();
-            let tool = tool_of(offered, &owner, offered.entry.text(), &mut problems);
-            if let Some(tool) = tool.filter(|_| !problems.any_error()) {
-                tools.push(Arc::new(tool));
-            } else {
-                tracing::error!(tool = %offered.name, ?problems, "built-in tool left out");
-            }
-        }
+    fn new(tools: Vec<Arc<Tool>>, shelves: Arc<Shelves>) -> Self {
         let by_name = tools.iter().map(|tool| (tool.name.folded(), Arc::clone(tool))).collect();
-        let shelves = Shelves {
-            resources: shelf(&offer.resources, Resource::new),
-            templates: shelf(&offer.templates, Resource::template),
-            ..Shelves::default()
-        };
         Self { tools, by_name, shelves }
     }
 
@@ -111,25 +94,5 @@ impl Kept {
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
         // Most gateways that look here look for nothing that could be there.
         if self.tools.is_empty() { None } else { self.by_name.get(&ToolName::fold(name)) }
-    }
-}
-
-fn shelf(offered: &[Offered], make: fn(&Offered) -> Resource) -> Shelf<Resource> {
-    let mut things: Vec<Made<Resource>> =
-        offered.iter().map(|offered| (Arc::new(make(offered)), Arc::from(""))).collect();
-    things.sort_by(|(one, _), (another, _)| one.key.cmp(&another.key));
-    Shelf::new(things)
-}
-
-impl Registry {
-    /// The same with what the gateway has by itself. To be said after [`Registry::with_endpoints`].
-    #[must_use]
-    pub fn with_built_ins(mut self, offer: &Offer) -> Self {
-        self.built_ins = Arc::new(BuiltIns::new(offer));
-        let discovery = self.endpoints().main().discovery;
-        let built_ins = Arc::clone(&self.built_ins);
-        let nothing = Published { built_ins, discovery, ..Published::default() };
-        self.current.store(Arc::new(Snapshot::shared(Arc::new(nothing))));
-        self
     }
 }

@@ -3,52 +3,12 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
 use toolrail_core::{Problem, Revision, Severity};
 
 use super::item::Item;
 use super::tools::Tool;
-use crate::intake::Serving;
-
-/// Which source a definition came from. Where two have the same name, the smaller one wins (R117).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SourceId {
-    /// The database.
-    Store,
-    /// A folder of files.
-    Files,
-    /// Tools in this program.
-    Native,
-    /// The built-in demonstration.
-    Demo,
-    /// What another server offers.
-    Upstream,
-}
-
-impl SourceId {
-    /// All of them, the winner first.
-    pub const ALL: [Self; 5] = [Self::Store, Self::Files, Self::Native, Self::Demo, Self::Upstream];
-
-    /// What it calls the text of a definition.
-    pub(crate) const fn field(self) -> &'static str {
-        match self {
-            Self::Store => "config_json",
-            Self::Files | Self::Native | Self::Demo | Self::Upstream => "the definition",
-        }
-    }
-
-    /// Its name for people.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Store => "store",
-            Self::Files => "files",
-            Self::Native => "native",
-            Self::Demo => "demo",
-            Self::Upstream => "upstream",
-        }
-    }
-}
+use crate::entry_key::EntryKey;
+use crate::source_id::SourceId;
 
 /// One definition.
 #[derive(Clone)]
@@ -80,6 +40,17 @@ pub struct Entry {
     pub updated_at: Option<String>,
     /// Who changed it last, in the store.
     pub updated_by: Option<String>,
+}
+
+/// The version that is served instead of the newest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// Its number.
+    pub version: Revision,
+    /// The definition as JSON text.
+    pub document: Arc<str>,
+    /// Since when the newest version is broken, RFC 3339 in UTC.
+    pub since: String,
 }
 
 impl Entry {
@@ -126,6 +97,22 @@ impl Entry {
     /// Whether anything keeps it, as it is written now, from going live.
     pub fn has_errors(&self) -> bool {
         self.problems.iter().any(|problem| problem.severity == Severity::Error)
+    }
+
+    /// Hands the count of its calls on to the entry that replaces it.
+    pub(crate) fn hand_on_uses(&self, after: &Self) {
+        if let (Some(before), Some(after)) = (self.tool(), after.tool())
+            && !Arc::ptr_eq(before, after)
+        {
+            before.uses.hand_on(&after.uses);
+        }
+    }
+
+    /// A definition that was removed from the store takes along what is known of its use: another of its name begins anew.
+    pub(crate) fn let_go_of_uses(&self, key: &EntryKey) {
+        if let Some(tool) = self.tool().filter(|_| self.source == SourceId::Store) {
+            tool.uses.let_go(key);
+        }
     }
 }
 

@@ -9,9 +9,10 @@ use serde::Deserialize;
 use toolrail_search::semantic::meaning_text;
 use toolrail_search::{Document, Index, Parameter, ReadEntry, Reading, read_entry};
 
-use super::entry::{Entry, SourceId};
+use super::entry::Entry;
 use super::item::Item;
 use super::tools::Tool;
+use crate::source_id::SourceId;
 
 /// How many tools are read at once; what was read of them is held until they are in the index.
 const BATCH: usize = 4_096;

@@ -10,7 +10,7 @@ use super::built_in::{BuiltIns, Kept};
 use super::categories::Categories;
 use super::choice::Choice;
 use super::endpoint::{Discovery, Endpoint};
-use super::entry::{Entry, SourceId};
+use super::entry::Entry;
 use super::item::Item;
 use super::listed::Shown;
 use super::listing::PageLimits;
@@ -24,6 +24,7 @@ use super::tool_pages::ToolPages;
 use super::tools::Tool;
 use super::views::Views;
 use crate::entry_key::EntryKey;
+use crate::source_id::SourceId;
 
 /// The most bytes of pages that are kept for everybody, for a group, and for one tenant, who can have them made again.
 const MOST_PAGES: [usize; 3] = [64 * 1024 * 1024, 1024 * 1024, 256 * 1024];

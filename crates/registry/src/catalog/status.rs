@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use toolrail_core::UpstreamState;
 
-use super::entry::SourceId;
+use crate::source_id::SourceId;
 
 /// How a source is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

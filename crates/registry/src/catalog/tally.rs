@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use toolrail_core::Severity;
 
-use super::entry::{Entry, SourceId};
+use super::entry::Entry;
 use super::item::Item;
 use super::listed::is_callable;
 use super::tools::Tool;
+use crate::source_id::SourceId;
 
 /// The states of entries, as [`Entry::state`] names them.
 pub(crate) const STATES: [&str; 3] = ["live", "disabled", "broken"];

@@ -12,9 +12,9 @@ use super::error::WriteError;
 use super::plan::{Covers, Desired, Plan, PlanMode, Step};
 use super::stored_form::{document_of, form_of_row, form_of_version};
 use super::write::{Done, Which};
-use crate::catalog::SourceId;
 use crate::intake::with_name;
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// Up to how many versions are compared with the audit record by themselves; for more, the whole history is.
 const ONE_BY_ONE: usize = 200;

@@ -8,9 +8,9 @@ use toolrail_core::{Expected, Problem, Severity, ToolKey, ToolName};
 
 use super::error::WriteError;
 use super::plan::{Covers, Desired, Plan, PlanMode, Step};
-use crate::catalog::SourceId;
 use crate::intake::{Registration, error_at};
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// A definition that cannot be taken over.
 #[derive(Clone, Debug)]

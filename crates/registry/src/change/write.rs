@@ -10,9 +10,10 @@ use toolrail_core::{
 };
 
 use super::error::{Conflict, WriteError};
-use crate::catalog::{Entry, Snapshot, SourceId};
+use crate::catalog::{Entry, Snapshot};
 use crate::intake::{Registration, error_at};
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// What becomes of a batch in which some definitions have errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
+use toolrail_core::{LearntLimits, ToolName};
 use toolrail_search::{Extras, Index, Meaning, Parameters, Query};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
@@ -164,6 +165,20 @@ impl Registry {
         self.note_search(request, text, &hits);
         notes.extend(unread);
         Ok(SearchAnswer { hits, notes })
+    }
+
+    /// Remembers what was found, for the calls that may follow in the same conversation. Patterns say nothing about what
+    /// somebody wants.
+    fn note_search(&self, request: &SearchRequest<'_>, query: &str, hits: &[Hit<Arc<Tool>>]) {
+        let lessons = &self.compiler.uses.lessons;
+        let Some(conversation) = request.conversation.filter(|_| lessons.are_on()) else {
+            return;
+        };
+        if request.method == SearchMethod::Regex || query.chars().nth(LearntLimits::ALL.longest).is_some() {
+            return;
+        }
+        let names: Vec<String> = hits.iter().map(|hit| ToolName::fold(hit.value.name.as_str())).collect();
+        lessons.note_search((request.tenant, conversation), query, names.iter().map(String::as_str));
     }
 }
 

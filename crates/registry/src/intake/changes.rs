@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use toolrail_core::Revision;
 
-use crate::catalog::{Entry, SourceId};
+use crate::catalog::Entry;
+use crate::source_id::SourceId;
 
 /// The most definitions that one reload names.
 const MOST_NAMED: usize = 20;

@@ -12,11 +12,12 @@ use toolrail_core::{
 };
 
 use super::{lint, schema_lint};
+use crate::calls::{UseCount, UseLog};
 use crate::catalog::{
-    Arguments, Described, Item, LazyExecutor, LazyValidator, Prompt, Resource, Running, SourceId, Tool,
+    Arguments, Described, Item, LazyExecutor, LazyValidator, MakeExecutor, Prompt, Resource, Running, Tool,
     ToolExecutor, defaults_of, header_params, listing,
 };
-use crate::usage::{UseCount, UseLog};
+use crate::source_id::SourceId;
 
 /// Wraps an executor in the policies of its definition.
 pub type Wrap = Box<dyn Fn(&Definition, Arc<dyn Executor>) -> Arc<dyn Executor> + Send + Sync>;
@@ -85,8 +86,9 @@ impl Compiler {
         let item = match compiled.as_ref().map(|compiled| &compiled.made) {
             // What has faults is looked through as a tool, which most definitions are.
             None | Some(Made::Tool(_)) => {
-                let executor = LazyExecutor::new(Arc::clone(self), Arc::clone(text));
-                let tool = tool_of(definition, compiled.as_ref(), executor, problems)?;
+                let executor = LazyExecutor::new(Arc::<Self>::clone(self), Arc::clone(text));
+                let uses = UseCount::new(Arc::clone(&self.uses));
+                let tool = tool_of(definition, compiled.as_ref(), (executor, uses), problems)?;
                 return Some(Item::Tool(Arc::new(tool)));
             }
             Some(Made::Prompt(offered)) => Item::Prompt(Arc::new(Prompt::new(offered))),
@@ -132,10 +134,11 @@ impl Compiler {
     pub fn check(self: &Arc<Self>, document: &Value, source: SourceId) -> Vec<Problem> {
         self.compile(document, &Arc::from(""), source).1
     }
+}
 
-    /// The executor of a document, with its policies, if it compiles. Only for what [`Self::compile`] let pass: what it may
-    /// do is not looked at again.
-    pub(crate) fn executor(&self, text: &str) -> Option<Running> {
+impl MakeExecutor for Compiler {
+    /// Only for what [`Self::compile`] let pass: what it may do is not looked at again.
+    fn executor(&self, text: &str) -> Option<Running> {
         let document = serde_json::from_str(text).ok()?;
         let compiled = self.form.check(&document, |definition, compiled, _| {
             let compiled = compiled?;
@@ -183,7 +186,7 @@ fn refuse_tool_fields(definition: &Definition, item: &Item, problems: &mut Probl
 fn tool_of(
     definition: Definition,
     compiled: Option<&Compiled>,
-    executor: LazyExecutor,
+    (executor, uses): (LazyExecutor, UseCount),
     problems: &mut Problems,
 ) -> Option<Tool> {
     if compiled.is_some() || definition.input_schema.is_some() {
@@ -227,7 +230,7 @@ fn tool_of(
             Some(validator) => Some(validator?),
             None => None,
         },
-        uses: UseCount::new(executor.uses()),
+        uses,
         executor: ToolExecutor::Lazy(executor),
         tenant: None,
         tasks: TaskSupport::Never,

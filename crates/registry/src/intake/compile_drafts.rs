@@ -7,11 +7,11 @@ use serde_json::Value;
 use toolrail_core::{Problem, Severity};
 
 use super::compile::Compiler;
-use super::good_version::Serving;
 use super::source::{Draft, Source};
-use crate::catalog::{Entry, Item, SourceId, says_disabled};
+use crate::catalog::{Entry, Item, Serving, says_disabled};
 use crate::entry_key::EntryKey;
 use crate::gauges;
+use crate::source_id::SourceId;
 
 /// Fewer than these are not worth a thread.
 pub(crate) const FEW: usize = 64;

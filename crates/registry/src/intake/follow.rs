@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::tracked::Tracked;
-use crate::catalog::SourceId;
 use crate::join::join_all;
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use toolrail_core::{Problem, Revision, Severity};
 
 use super::source::Source;
-use crate::catalog::{Entry, SourceId};
+use crate::catalog::Entry;
 use crate::entry_key::EntryKey;
+use crate::source_id::SourceId;
 
 /// Everything of one reading.
 #[derive(Default)]

@@ -4,14 +4,15 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use toolrail_core::{HistoryQuery, Problem, Revision, Severity, Version, VersionKind};
+use toolrail_core::{HistoryQuery, Problem, Severity, Version, VersionKind};
 
 use super::compile_drafts::compile_one;
 use super::source::Draft;
 use super::tracked::Tracked;
-use crate::catalog::{Entry, SourceId};
+use crate::catalog::{Entry, Serving};
 use crate::entry_key::EntryKey;
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// How many versions are looked through for a good one.
 const MOST_VERSIONS: u32 = 20;
@@ -40,17 +41,6 @@ impl OnBroken {
             Self::Refuse => "refuse",
         }
     }
-}
-
-/// The version that is served instead of the newest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Serving {
-    /// Its number.
-    pub version: Revision,
-    /// The definition as JSON text.
-    pub document: Arc<str>,
-    /// Since when the newest version is broken, RFC 3339 in UTC.
-    pub since: String,
 }
 
 impl Registry {

@@ -14,12 +14,12 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use toolrail_core::{Revision, Row};
 
-use super::good_version::Serving;
 use super::last_good_journal::{Journal, Way};
 use super::source::{Draft, Loaded, Tenants, draft_of};
-use crate::catalog::{Entry, SourceId};
+use crate::catalog::{Entry, Serving};
 use crate::entry_key::EntryKey;
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// How long after one writing the next may begin.
 const REST: Duration = Duration::from_secs(10);

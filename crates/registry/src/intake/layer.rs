@@ -9,9 +9,9 @@ use toolrail_core::{Problem, Revision, published_revision};
 use super::changes;
 use super::gathered::Gathered;
 use super::withdrawn::Withdrawn;
-use crate::catalog::{Entry, SourceId, SourceStatus};
+use crate::catalog::{Entry, SourceStatus};
 use crate::entry_key::EntryKey;
-use crate::usage::counts;
+use crate::source_id::SourceId;
 
 /// The entries of a source.
 pub(crate) struct Layer {
@@ -79,7 +79,7 @@ impl Layer {
             changed.extend(gone.into_iter().map(|key| {
                 let before = self.entries.remove(&key);
                 if let Some(before) = &before {
-                    counts::let_go(&key, before);
+                    before.let_go_of_uses(&key);
                 }
                 (key, before)
             }));
@@ -96,8 +96,8 @@ impl Layer {
             };
             if !is_same {
                 match (&before, &entry) {
-                    (Some(before), Some(entry)) => counts::carry_over(before, entry),
-                    (Some(before), None) => counts::let_go(&key, before),
+                    (Some(before), Some(entry)) => before.hand_on_uses(entry),
+                    (Some(before), None) => before.let_go_of_uses(&key),
                     (None, _) => {}
                 }
                 changed.push((key, before));

@@ -10,8 +10,9 @@ use super::compile::Compiler;
 use super::layer::Layer;
 use super::overlay::{Overlay, TenantShelves};
 use super::upstreams::Upstreams;
-use crate::catalog::{Entry, Item, PageLimits, Published, Resource, Shelves, SourceId, Spaces};
+use crate::catalog::{Entry, Item, PageLimits, Published, Resource, Shelves, Spaces};
 use crate::entry_key::EntryKey;
+use crate::source_id::SourceId;
 
 /// What a snapshot is made from.
 pub(crate) struct State {

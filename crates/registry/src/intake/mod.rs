@@ -4,6 +4,7 @@
 //! A source that cannot be read keeps what it gave: `last_good.rs` has that across restarts, `good_version.rs` does the same
 //! for one row.
 
+mod built_in;
 mod changes;
 mod compile;
 mod compile_drafts;
@@ -27,13 +28,13 @@ mod tracked;
 mod upstreams;
 mod withdrawn;
 
+pub(crate) use built_in::built_ins;
 pub use compile::{Compiler, Wrap};
 pub(crate) use compile_drafts::with_name;
-pub use good_version::{OnBroken, Serving};
+pub use good_version::OnBroken;
 pub(crate) use last_good::LastGood;
 pub(crate) use layer::Layer;
 pub(crate) use merge::State;
-pub(crate) use offered_tool::{Owner, tool_of};
 pub(crate) use publish::OffersBell;
 pub use refresh::{LoadProgress, OnProgress};
 pub use registration::Registration;

@@ -9,8 +9,8 @@ use toolrail_core::{ArgumentCheck, OfferedTool, Problems};
 
 use super::compile::{checked, checked_arguments};
 use super::upstreams::Offerer;
+use crate::calls::{UseCount, UseLog};
 use crate::catalog::{Arguments, Entry, Item, LazyValidator, Tool, ToolExecutor, header_params, listing};
-use crate::usage::{UseCount, UseLog};
 
 /// Whose an offered tool is.
 pub(crate) struct Owner<'a> {

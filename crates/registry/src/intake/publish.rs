@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use toolrail_core::{Changed, UpstreamState};
+use toolrail_core::{Changed, Severity, UpstreamState};
 
 use super::merge::{Offers, State};
 use super::upstreams::Listener;
-use crate::catalog::{Feed, Snapshot, Updated};
+use crate::catalog::{Feed, STATES, Snapshot, Updated};
 use crate::gauges;
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// Says that an upstream offers something else than what is published.
 #[derive(Default)]
@@ -84,7 +85,7 @@ impl Registry {
         published.built_ins = Arc::clone(&self.built_ins);
         published.discovery = self.endpoints().main().discovery;
         let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
-        gauges::published(&snapshot);
+        measure(&snapshot);
         let revision = snapshot.revision;
         self.current.store(snapshot);
         // Afterwards: whoever sees this revision finds the snapshot that has it.
@@ -95,4 +96,19 @@ impl Registry {
             self.feed.tell(Updated { uri: uri.into(), of: Some(of), conversation: None });
         }
     }
+}
+
+/// Sets the gauges to what is published now.
+fn measure(snapshot: &Snapshot) {
+    gauges::serves(snapshot.revision);
+    let tally = snapshot.tally();
+    for source in SourceId::ALL {
+        for state in STATES {
+            gauges::tools(source, state, tally.entries(source, state));
+        }
+    }
+    let of_sources =
+        |severity| snapshot.source_problems().filter(move |one| one.severity == severity).count();
+    gauges::problems(Severity::Error, tally.errors + of_sources(Severity::Error));
+    gauges::problems(Severity::Warning, tally.warnings + of_sources(Severity::Warning));
 }

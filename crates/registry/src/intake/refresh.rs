@@ -13,11 +13,11 @@ use super::gathered::Gathered;
 use super::layer::Layer;
 use super::source::{Draft, Loaded, SourceError};
 use super::tracked::{Failure, Reading, Tracked, Turn};
-use crate::catalog::SourceId;
 use crate::entry_key::EntryKey;
 use crate::gauges;
 use crate::join::join_all;
 use crate::registry::Registry;
+use crate::source_id::SourceId;
 
 /// How far a long reading is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

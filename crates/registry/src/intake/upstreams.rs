@@ -7,9 +7,10 @@ use std::sync::Arc;
 use toolrail_core::{Changed, Offer, Problem, Severity, Upstream, UpstreamState};
 
 use super::offered_tool;
-use crate::catalog::{Entry, Prompt, Resource, SourceId, UpstreamStatus};
+use crate::calls::UseLog;
+use crate::catalog::{Entry, Prompt, Resource, UpstreamStatus};
 use crate::entry_key::EntryKey;
-use crate::usage::{UseLog, counts};
+use crate::source_id::SourceId;
 
 /// Hears of changes, and of the definition whose upstream has changed; natives have none.
 pub(crate) type Listener = Arc<dyn Fn(Option<&EntryKey>, Changed) + Send + Sync>;
@@ -134,7 +135,7 @@ impl Followed {
             let known = before.get(&key);
             let entry = offered_tool::entry_of(offered, &self.by, known);
             if let Some(known) = known {
-                counts::carry_over(known, &entry);
+                known.hand_on_uses(&entry);
             }
             self.tools.push((key, entry));
         }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use toolrail_core::{Action, Change, Revision};
 
 use super::layer::Layer;
-use crate::catalog::{Entry, SourceId};
+use crate::catalog::Entry;
 use crate::entry_key::EntryKey;
 use crate::registry::Registry;
-use crate::usage::counts;
+use crate::source_id::SourceId;
 
 /// What was written and not read yet.
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl Layer {
             match way {
                 Way::Gone => {
                     if let Some(before) = self.entries.remove(key) {
-                        counts::let_go(key, &before);
+                        before.let_go_of_uses(key);
                         changed.push(key.clone());
                     }
                 }

@@ -1,13 +1,9 @@
-//! How tools are used: calls are counted (`counts.rs`), what other replicas counted is read (`board.rs`), and a call that
-//! follows a search teaches what the query meant (`learning.rs`). `temperature.rs` says what all that makes of a tool.
+//! How tools are used: what calls left behind (`calls/`) is written to the store and read back from every replica (`counts.rs`,
+//! `learning.rs`). `temperature.rs` says what all that makes of a tool.
 
-mod board;
-pub(crate) mod counts;
+mod counts;
 mod learning;
-mod memory;
 mod temperature;
 
-pub(crate) use counts::{UseCount, UseLog};
 pub use learning::Learning;
-pub(crate) use learning::Lesson;
 pub use temperature::{Temperature, ToolUse};

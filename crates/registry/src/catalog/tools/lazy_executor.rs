@@ -6,9 +6,6 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 use toolrail_core::{CallError, ErrorCode, Executor, closest, shortened};
 
-use crate::intake::Compiler;
-use crate::usage::UseLog;
-
 /// Carries out a tool.
 pub(crate) enum ToolExecutor {
     /// That of a definition.
@@ -58,22 +55,23 @@ fn unused(stray: &str, known: &[Box<str>]) -> String {
     format!("the argument {:?} was not used; {hint}", shortened(stray))
 }
 
+/// Makes the executors of definitions.
+pub(crate) trait MakeExecutor: Send + Sync {
+    /// The executor of a document, with its policies, if it compiles.
+    fn executor(&self, document: &str) -> Option<Running>;
+}
+
 /// An executor that is known to compile.
 pub(crate) struct LazyExecutor {
-    compiler: Arc<Compiler>,
+    compiler: Arc<dyn MakeExecutor>,
     document: Arc<str>,
     ready: OnceLock<Option<Running>>,
 }
 
 impl LazyExecutor {
     /// The executor of a document that `compiler` has just compiled.
-    pub(crate) fn new(compiler: Arc<Compiler>, document: Arc<str>) -> Self {
+    pub(crate) fn new(compiler: Arc<dyn MakeExecutor>, document: Arc<str>) -> Self {
         Self { compiler, document, ready: OnceLock::new() }
-    }
-
-    /// Who hears that the tool is called.
-    pub(crate) fn uses(&self) -> Arc<UseLog> {
-        Arc::clone(&self.compiler.uses)
     }
 
     fn unused(&self, arguments: &Map<String, Value>) -> Vec<String> {

@@ -10,7 +10,7 @@ mod validator;
 
 pub use described::Described;
 pub use header_params::HeaderParam;
-pub(crate) use lazy_executor::{LazyExecutor, Running, ToolExecutor};
+pub(crate) use lazy_executor::{LazyExecutor, MakeExecutor, Running, ToolExecutor};
 pub(crate) use tool::Arguments;
 pub use tool::Tool;
 pub(crate) use validator::{LazyValidator, defaults_of};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -16,8 +17,8 @@ use super::described::Described;
 use super::header_params::HeaderParam;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
+use crate::calls::{Lesson, UseCount};
 use crate::gauges::MeasuredCall;
-use crate::usage::{Lesson, UseCount};
 
 /// Who looks at the arguments of a tool.
 pub(crate) enum Arguments {
@@ -91,7 +92,7 @@ impl Tool {
         let executor = self.executor.get()?;
         // What is only described cannot be used here, however often somebody tries.
         let counts = self.described.is_none();
-        let lesson = counts.then(|| self.uses.count(self, principal, caller)).flatten();
+        let lesson = counts.then(|| self.uses.count(self.named(), principal, caller)).flatten();
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
         let mut result = executor.execute(&call).await?;
@@ -195,6 +196,16 @@ impl Tool {
             let message = format!("the answer cannot be checked by the output schema of {name}: {error}");
             CallError::new(ErrorCode::UpstreamInvalid, message)
         })
+    }
+
+    /// How often it was called here and on every other replica, and when last.
+    pub(crate) fn counted_uses(&self) -> (u64, Option<SystemTime>) {
+        let used = self.uses.all(self.named());
+        (used.count, used.last_used())
+    }
+
+    fn named(&self) -> (Option<&Arc<str>>, &str) {
+        (self.tenant.as_ref(), self.name.as_str())
     }
 
     /// Whether the tool promises structured content.

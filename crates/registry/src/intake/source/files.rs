@@ -16,8 +16,8 @@ use toolrail_core::{Problem, Revision, Severity, Spot};
 
 use super::half_written::{HOLD, Verdict, judge};
 use super::{Draft, FileFault, Loaded, Places, Source, SourceError, read_documents};
-use crate::catalog::SourceId;
 use crate::intake::Registration;
+use crate::source_id::SourceId;
 
 /// The largest file that is read.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;

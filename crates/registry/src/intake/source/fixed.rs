@@ -5,7 +5,7 @@ use serde_json::Value;
 use toolrail_core::Revision;
 
 use super::{Draft, Loaded, Source, SourceError};
-use crate::catalog::SourceId;
+use crate::source_id::SourceId;
 
 /// Definitions that do not change.
 pub struct FixedSource {

@@ -23,8 +23,8 @@ pub use registry_tools::definition as registry_tools_definition;
 pub use store::StoreSource;
 pub(crate) use store::{Tenants, draft_of};
 
-use crate::catalog::SourceId;
-use crate::intake::Serving;
+use crate::catalog::Serving;
+use crate::source_id::SourceId;
 
 /// A definition as a source holds it, not yet looked into.
 #[derive(Clone, Debug)]

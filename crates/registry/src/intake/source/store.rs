@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use toolrail_core::{HistoryQuery, Revision, Row, Store, StoreError};
 
 use super::{Draft, Loaded, Source, SourceError};
-use crate::catalog::SourceId;
+use crate::source_id::SourceId;
 
 /// Definitions kept in a store.
 pub struct StoreSource {

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 use toolrail_core::{LearntLimits, Store, StoreError, Usage, moment_of};
 
+use super::log::UseLog;
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 
 /// How often what was forgotten meanwhile may make one reading begin anew.
 const MOST_BEGINNINGS: u32 = 3;
@@ -85,46 +85,38 @@ impl UseBoard {
     }
 }
 
-impl Registry {
-    /// Sees to it that use counts and what was learnt were read from the store once, where nothing follows it: a command
-    /// that ends soon, or the first moments of a gateway.
-    pub async fn ready_uses(&self) {
-        let board = &self.compiler.uses.board;
-        if let Some(store) = self.store.as_ref().filter(|_| !board.begun.load(Ordering::Relaxed))
-            && let Err(error) = self.read_uses(&**store).await
-        {
-            tracing::debug!(%error, "use counts cannot be read");
-        }
+impl UseLog {
+    /// Sees to it that the store was read once.
+    pub(crate) async fn read_once(&self, store: &dyn Store) -> Result<(), StoreError> {
+        if self.board.begun.load(Ordering::Relaxed) { Ok(()) } else { self.read(store).await }
     }
 
-    /// Reads what changed in the store since the last time.
-    pub(crate) async fn read_uses(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let board = &self.compiler.uses.board;
-        let mut position = board.position.lock().await;
+    /// Reads what changed in the store since the last time: counts, and what was learnt.
+    pub(crate) async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let mut position = self.board.position.lock().await;
         let read = self.read_on(store, &mut position).await;
-        board.begun.store(true, Ordering::Relaxed);
+        self.board.begun.store(true, Ordering::Relaxed);
         read
     }
 
     async fn read_on(&self, store: &dyn Store, position: &mut Position) -> Result<(), StoreError> {
-        let log = &self.compiler.uses;
         let newest = store.learnt_number().await?;
         if newest < position.uses {
             // Another database, or an older state of it.
             *position = Position::default();
-            log.board.change(HashMap::clear);
-            log.lessons.clear();
+            self.board.change(HashMap::clear);
+            self.lessons.clear();
         }
         while position.uses < newest {
             let page = store.usage_after(position.uses).await?;
             let last = page.last().map_or(newest, |last| last.number);
             let is_last = page.len() < LearntLimits::ALL.counts_at_once as usize;
             if !page.is_empty() {
-                log.board.put(&page);
+                self.board.put(&page);
             }
             position.uses = if is_last { last.max(newest) } else { last };
         }
-        if log.lessons.are_on() { self.read_queries(store, newest, position).await } else { Ok(()) }
+        if self.lessons.are_on() { self.read_queries(store, newest, position).await } else { Ok(()) }
     }
 
     async fn read_queries(
@@ -133,7 +125,7 @@ impl Registry {
         newest: i64,
         position: &mut Position,
     ) -> Result<(), StoreError> {
-        let lessons = &self.compiler.uses.lessons;
+        let lessons = &self.lessons;
         let mut beginnings = 0;
         while position.queries < newest {
             let page = store.queries_after(position.queries).await?;
