@@ -32,7 +32,7 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
     let mut body = json!({"status": word});
     merge(&mut body, seen.summary());
     body["store"] = store(snapshot, writes.as_ref());
-    if let Some(semantic) = admin.registry.semantic_state() {
+    if let Some(semantic) = admin.registry.finder().semantic_state() {
         // No part of readiness: without it tools are found by their words.
         let told = semantic.map_or_else(|why| format!("degraded: {why}"), |()| "ok".to_owned());
         body["search"] = json!({"semantic": told});

@@ -46,7 +46,7 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
         });
     }
     let which = Which { tenant: asked.tenant(), name: name.to_owned(), expected: Expected::Anything };
-    match asked.registry.purge(&which, &author(asked.call.caller)).await {
+    match asked.registry.changes().purge(&which, &author(asked.call.caller)).await {
         Ok(done) => good(&json!({
             "success": true, "tool_name": done.name, "message": format!("工具 '{}' 已成功注销", done.name),
             "note": format!("the tool {:?} is removed; its name is free again", done.name),

@@ -13,7 +13,7 @@ use super::tools::Tool;
 /// The kind of the discovery tools.
 pub const DISCOVERY: &str = "discovery";
 
-/// The discovery tool that calls another. It is never carried out: see [`crate::Registry::resolve`].
+/// The discovery tool that calls another. It is never carried out: see [`crate::Finder::resolve`].
 pub const CALL_TOOL: &str = "call_tool";
 
 /// The discovery tool that registers another.

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Revision, ToolKey, ToolName};
 
+use super::Changes;
 use super::contradictions::{Contradiction, key_of};
 use super::error::WriteError;
 use super::stored_form::{form_of_row, form_of_version};
-use crate::registry::Registry;
 
 /// How many entries are read at once.
 const PAGE: u32 = 1_000;
@@ -61,7 +61,7 @@ impl AuditReport {
     }
 }
 
-impl Registry {
+impl Changes {
     /// Entries of the audit record after that number, oldest first, only those of one tenant if one is named; and after
     /// which to go on if there may be more.
     pub async fn audit(

@@ -11,8 +11,8 @@ use toolrail_core::{
     audit_changes,
 };
 
+use super::Changes;
 use super::error::WriteError;
-use crate::registry::Registry;
 
 /// How many versions, or entries, are read at once.
 const PAGE: u32 = 1_000;
@@ -73,7 +73,7 @@ enum Verdict {
     NotSo,
 }
 
-impl Registry {
+impl Changes {
     /// Every version that contradicts the first `entries` entries of the record, which must be whole.
     pub(crate) async fn contradictions(&self, entries: i64) -> Result<Vec<Contradiction>, WriteError> {
         let store = self.store()?;

@@ -2,9 +2,9 @@
 
 use toolrail_core::{Difference, HistoryQuery, Revision, ToolKey, Version, differences};
 
+use super::Changes;
 use super::error::WriteError;
 use super::stored_form::form_of_version;
-use crate::registry::Registry;
 
 /// How many versions are named when one is asked for that is not there.
 const NAMED: u32 = 5;
@@ -24,7 +24,7 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
 }
 
-impl Registry {
+impl Changes {
     /// Versions of one definition, the newest first.
     pub async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, WriteError> {
         Ok(self.store()?.history(query).await?)

@@ -21,3 +21,34 @@ pub use rollback::{RollbackOutcome, RolledBack};
 pub use stored_form::{document_of, stored_form};
 pub use sync::{Refusal, SyncPlan};
 pub use write::{BatchMode, Done, Registered, Which, Written};
+
+use std::sync::Arc;
+
+use toolrail_core::Store;
+
+use crate::catalog::Catalog;
+use crate::intake::Intake;
+use crate::store::WriteHealth;
+
+/// Changes what is in the store, and publishes that before it answers.
+pub struct Changes {
+    catalog: Arc<Catalog>,
+    intake: Arc<Intake>,
+    store: Option<Arc<dyn Store>>,
+    writes: Arc<WriteHealth>,
+}
+
+impl Changes {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        intake: Arc<Intake>,
+        store: Option<Arc<dyn Store>>,
+        writes: Arc<WriteHealth>,
+    ) -> Self {
+        Self { catalog, intake, store, writes }
+    }
+
+    fn store(&self) -> Result<&Arc<dyn Store>, WriteError> {
+        self.store.as_ref().ok_or(WriteError::NoStore)
+    }
+}

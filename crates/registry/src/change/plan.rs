@@ -8,10 +8,10 @@ use toolrail_core::{
     Action, Author, Change, Difference, Expected, Revision, Row, ToolKey, ToolName, differences,
 };
 
+use super::Changes;
 use super::error::WriteError;
 use super::rollback::expected;
 use super::stored_form::{form_of_row, same_but_switch, stored_form};
-use crate::registry::Registry;
 
 /// The most changes that are written at once.
 const PORTION: usize = 1_000;
@@ -245,7 +245,7 @@ pub struct Applied {
     pub failure: Option<WriteError>,
 }
 
-impl Registry {
+impl Changes {
     /// Every row of the store, at the revision it has them at.
     pub async fn rows(&self) -> Result<(Revision, BTreeMap<ToolKey, Row>), WriteError> {
         let store = self.store()?;
@@ -306,7 +306,7 @@ impl Registry {
     ) -> Result<Applied, WriteError> {
         let store = self.store()?;
         let changes: Vec<Change> = plan.changes().cloned().collect();
-        let mut applied = Applied { written: 0, revision: self.snapshot().revision, failure: None };
+        let mut applied = Applied { written: 0, revision: self.catalog.snapshot().revision, failure: None };
         for portion in changes.chunks(PORTION) {
             match store.write(portion, author).await {
                 Ok(revision) => {
@@ -321,8 +321,8 @@ impl Registry {
             }
         }
         if applied.written > 0 {
-            self.refresh_store().await;
-            self.withdraw_unread(&changes[..applied.written], applied.revision);
+            self.intake.refresh_store().await;
+            self.intake.withdraw_unread(&changes[..applied.written], applied.revision);
         }
         Ok(applied)
     }

@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
+use super::Changes;
 use toolrail_core::Retention;
-
-use crate::registry::Registry;
 
 /// How often history is looked through.
 const EVERY: Duration = Duration::from_hours(1);
 
-impl Registry {
+impl Changes {
     /// Forgets old versions every hour until the future is dropped; does nothing if all are to be kept. Every replica
     /// may do that: what one has forgotten, another does not find.
     pub async fn keep_history(&self, retention: Retention) {

@@ -7,13 +7,13 @@ use toolrail_core::{
     VersionKind,
 };
 
+use super::Changes;
 use super::contradictions::{Contradiction, HistoryFault, key_of};
 use super::error::WriteError;
 use super::plan::{Covers, Desired, Plan, PlanMode, Step};
 use super::stored_form::{document_of, form_of_row, form_of_version};
 use super::write::{Done, Which};
 use crate::intake::with_name;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// Up to how many versions are compared with the audit record by themselves; for more, the whole history is.
@@ -43,7 +43,7 @@ pub enum RollbackOutcome {
     Unchanged,
 }
 
-impl Registry {
+impl Changes {
     /// Makes a definition what it was at one of its versions: its text and its switch, or removed if it was. Each way
     /// back is a version of its own, so that it can be undone as well.
     pub async fn roll_back(
@@ -90,7 +90,8 @@ impl Registry {
     fn check_restored(&self, version: &Version) -> Result<Vec<Problem>, WriteError> {
         // A row's document may leave the name out: the column has it. What is restored is the text as it was.
         let document = with_name(document_of(&version.config_json), &version.name);
-        let problems = tokio::task::block_in_place(|| self.compiler.check(&document, SourceId::Store));
+        let problems =
+            tokio::task::block_in_place(|| self.intake.compiler().check(&document, SourceId::Store));
         if problems.iter().any(|problem| problem.severity == Severity::Error) {
             return Err(WriteError::Refused(problems));
         }

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use toolrail_core::{Expected, Problem, Severity, ToolKey, ToolName};
 
+use super::Changes;
 use super::error::WriteError;
 use super::plan::{Covers, Desired, Plan, PlanMode, Step};
 use crate::intake::{Registration, error_at};
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// A definition that cannot be taken over.
@@ -53,7 +53,7 @@ struct Sorted {
     refused: Vec<Refusal>,
 }
 
-impl Registry {
+impl Changes {
     /// What it takes for the store to have the definitions sent. What is read as no definition at all comes as its
     /// problems. While anything is refused, nothing is removed: what is missing may be what could not be read.
     pub async fn plan_sync(
@@ -81,7 +81,7 @@ impl Registry {
         let check = |step: &Step| {
             let document: Value = serde_json::from_str(step.document()?).ok()?;
             let (index, base) = bases.get(&key_of(step))?;
-            let mut problems = self.compiler.check(&document, SourceId::Store);
+            let mut problems = self.intake.compiler().check(&document, SourceId::Store);
             problems.retain(|problem| problem.severity == Severity::Error);
             for problem in &mut problems {
                 problem.pointer = format!("{base}{}", problem.pointer);

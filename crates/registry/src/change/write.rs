@@ -9,10 +9,10 @@ use toolrail_core::{
     Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, StoreError, ToolKey, ToolName,
 };
 
+use super::Changes;
 use super::error::{Conflict, WriteError};
 use crate::catalog::{Entry, Snapshot};
 use crate::intake::{Registration, error_at};
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// What becomes of a batch in which some definitions have errors.
@@ -111,7 +111,7 @@ struct Batch {
     changes: Vec<(usize, Change)>,
 }
 
-impl Registry {
+impl Changes {
     /// Registers definitions. A result comes back for each, in order; the second is the revision they led to, if
     /// anything was written.
     pub async fn register(
@@ -121,7 +121,7 @@ impl Registry {
         author: &Author,
     ) -> Result<(Vec<Registered>, Revision), WriteError> {
         let is_current = self.be_current(self.store()?).await;
-        let snapshot = self.snapshot();
+        let snapshot = self.catalog.snapshot();
         let mut batch = Batch { snapshot, is_current, seen: HashSet::new(), changes: Vec::new() };
         let mut results = tokio::task::block_in_place(|| {
             let check = |(index, registration)| self.check_registration(index, registration, &mut batch);
@@ -148,10 +148,10 @@ impl Registry {
         let Ok(revision) = store.revision().await else {
             return false;
         };
-        if self.snapshot().revision != revision {
-            self.refresh_store().await;
+        if self.catalog.snapshot().revision != revision {
+            self.intake.refresh_store().await;
         }
-        self.snapshot().revision >= revision
+        self.catalog.snapshot().revision >= revision
     }
 
     async fn write_batch(
@@ -160,7 +160,7 @@ impl Registry {
         author: &Author,
     ) -> Result<Revision, WriteError> {
         if changes.is_empty() {
-            return Ok(self.snapshot().revision);
+            return Ok(self.catalog.snapshot().revision);
         }
         let changes: Vec<Change> = changes.iter().map(|(_, change)| change.clone()).collect();
         self.write(&changes, author).await
@@ -200,7 +200,7 @@ impl Registry {
     ) -> Registered {
         let mut problems: Vec<Problem> = registration.settle_name().into_iter().collect();
         let (compiled, found) =
-            self.compiler.compile(&registration.document, &Arc::from(""), SourceId::Store);
+            self.intake.compiler().compile(&registration.document, &Arc::from(""), SourceId::Store);
         problems.extend(found);
         let name = registration.document.get("name").and_then(Value::as_str).map(str::to_owned);
         let tenant = registration.tenant.clone();
@@ -277,7 +277,7 @@ impl Registry {
             return Err(which.conflict(Some(row)));
         }
         // Another replica may have made it so just now.
-        self.refresh_store().await;
+        self.intake.refresh_store().await;
         if !row.enabled {
             let change = Change {
                 tenant: row.tenant,
@@ -285,26 +285,22 @@ impl Registry {
                 expected: Expected::Anything,
                 action: Action::SetEnabled(false),
             };
-            self.withdraw_unread(&[change], row.version);
+            self.intake.withdraw_unread(&[change], row.version);
         }
-        let revision = self.snapshot().revision.max(row.version);
+        let revision = self.catalog.snapshot().revision.max(row.version);
         Ok(Done { name: row.name, revision, version: Some(row.version) })
     }
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
         let written = self.store()?.write(changes, author).await;
         if matches!(written, Err(StoreError::Unknown { .. })) {
-            self.refresh_store().await;
+            self.intake.refresh_store().await;
         }
         self.writes.note(&written);
         let revision = written.map_err(|error| WriteError::of_write(error, changes))?;
-        self.refresh_store().await;
-        self.withdraw_unread(changes, revision);
+        self.intake.refresh_store().await;
+        self.intake.withdraw_unread(changes, revision);
         Ok(revision)
-    }
-
-    pub(crate) fn store(&self) -> Result<&Arc<dyn Store>, WriteError> {
-        self.store.as_ref().ok_or(WriteError::NoStore)
     }
 
     /// The row of a definition, as the store has it now.
@@ -314,7 +310,7 @@ impl Registry {
         if let Some(row) = self.store()?.find(tenant, name).await? {
             return Ok(row);
         }
-        Err(match (self.catalogue(tenant).entry(name), tenant) {
+        Err(match (self.catalog.seen_by(tenant).entry(name), tenant) {
             (Some(entry), _) if entry.source != SourceId::Store => {
                 WriteError::Elsewhere { name: entry.name.clone(), origin: entry.origin.clone() }
             }

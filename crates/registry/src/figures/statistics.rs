@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::catalog::Snapshot;
-use crate::registry::Registry;
+use crate::usage::Usage;
 
 /// How many of the tools used most are told.
 const MOST_USED: usize = 10;
@@ -32,15 +32,15 @@ pub struct MostUsed {
     pub use_count: u64,
 }
 
-impl Registry {
+impl Statistics {
     /// Figures about the tools of a snapshot.
-    pub fn statistics(&self, snapshot: &Snapshot) -> Statistics {
-        let most_used = self.most_used(snapshot, MOST_USED).into_iter().map(|(tool, used)| MostUsed {
+    pub fn of(snapshot: &Snapshot, usage: &Usage) -> Self {
+        let most_used = usage.most_used(snapshot, MOST_USED).into_iter().map(|(tool, used)| MostUsed {
             name: tool.name.to_string(),
             description: tool.description.as_deref().unwrap_or_default().to_owned(),
             use_count: used.count,
         });
-        Statistics {
+        Self {
             total_tools: snapshot.tool_count(),
             total_categories: snapshot.category_count(),
             categories: snapshot.categories().into_iter().map(str::to_owned).collect(),

@@ -12,11 +12,12 @@ use toolrail_search::semantic::{Closeness, Vectors};
 
 use crate::catalog::{Snapshot, Tool};
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 
 /// The semantic tier of a registry.
+#[derive(Default)]
 pub(crate) enum Meaning {
     /// There is none.
+    #[default]
     Absent,
     /// It is configured, but cannot be used; why.
     Broken(String),
@@ -56,35 +57,33 @@ pub(crate) struct Near<'m> {
 /// The vector of a tool, if it has one.
 pub(crate) type Pinned = (EntryKey, Option<(Embedding, Arc<Tool>)>);
 
-impl Registry {
-    /// The same with a semantic tier, or with the reason why the configured one cannot be used.
-    #[must_use]
-    pub fn with_embedder(mut self, embedder: Result<Arc<dyn Embedder>, String>) -> Self {
-        self.meaning = match embedder {
-            Ok(embedder) => Meaning::Present(Box::new(Meanings::new(embedder))),
-            Err(why) => Meaning::Broken(why),
-        };
-        self
+impl Meaning {
+    /// A semantic tier, or the reason why the configured one cannot be used.
+    pub(crate) fn new(embedder: Result<Arc<dyn Embedder>, String>) -> Self {
+        match embedder {
+            Ok(embedder) => Self::Present(Box::new(Meanings::new(embedder))),
+            Err(why) => Self::Broken(why),
+        }
     }
 
     /// Why the semantic tier does not work as it should at the moment, `Ok` while it does; nothing if there is none.
-    pub fn semantic_state(&self) -> Option<Result<(), String>> {
-        match &self.meaning {
-            Meaning::Absent => None,
-            Meaning::Broken(why) => Some(Err(why.clone())),
-            Meaning::Present(meanings) => Some(meanings.embedder.failing().map_or(Ok(()), Err)),
+    pub(crate) fn state(&self) -> Option<Result<(), String>> {
+        match self {
+            Self::Absent => None,
+            Self::Broken(why) => Some(Err(why.clone())),
+            Self::Present(meanings) => Some(meanings.embedder.failing().map_or(Ok(()), Err)),
         }
     }
 
     /// What a query means; nothing, perhaps with notes for whoever asked, where only words can be looked for.
     pub(crate) async fn meant(&self, query: &str) -> (Option<Meant>, Vec<String>) {
         let only_words = |why: &str| vec![format!("{why}; the words alone were looked for")];
-        let meanings = match &self.meaning {
-            Meaning::Absent => return (None, only_words("no semantic search is configured")),
-            Meaning::Broken(why) => {
+        let meanings = match self {
+            Self::Absent => return (None, only_words("no semantic search is configured")),
+            Self::Broken(why) => {
                 return (None, only_words(&format!("semantic search is not available: {why}")));
             }
-            Meaning::Present(meanings) => meanings,
+            Self::Present(meanings) => meanings,
         };
         // An English table has nothing to say about a Chinese query; that is as it should be.
         if !meanings.embedder.reach().covers(query) {
@@ -104,8 +103,8 @@ impl Registry {
     }
 
     /// Says that those tools have changed.
-    pub(crate) fn note_meanings(&self, changed: Vec<EntryKey>) {
-        if let Meaning::Present(meanings) = &self.meaning
+    pub(crate) fn note_changed(&self, changed: Vec<EntryKey>) {
+        if let Self::Present(meanings) = self
             && !changed.is_empty()
         {
             meanings.waiting().extend(changed);

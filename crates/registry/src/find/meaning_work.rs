@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use toolrail_core::EmbedError;
 
+use super::Finder;
 use super::meaning::{Meaning, Meanings, Pinned};
 use crate::catalog::{Tool, meaning_of};
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 
 /// An embedder that fails is not asked again sooner than this.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 
-impl Registry {
+impl Finder {
     /// Makes the vectors of tools that have none, but no longer than `within`. For commands, which have no background; who
     /// follows the registry need not.
     pub async fn await_meanings(&self, within: Duration) {
-        if let Meaning::Present(meanings) = &self.meaning {
+        if let Meaning::Present(meanings) = &*self.meaning {
             // What is missing after that is told by the search.
             let _ = tokio::time::timeout(within, self.catch_up(meanings)).await;
         }
@@ -25,7 +25,7 @@ impl Registry {
 
     /// Makes vectors whenever tools change, until the future is dropped.
     pub(crate) async fn follow_meanings(&self) {
-        let Meaning::Present(meanings) = &self.meaning else {
+        let Meaning::Present(meanings) = &*self.meaning else {
             return;
         };
         loop {
@@ -53,7 +53,7 @@ impl Registry {
     }
 
     async fn embedded(&self, meanings: &Meanings, keys: &[EntryKey]) -> Result<Vec<Pinned>, EmbedError> {
-        let snapshot = self.snapshot();
+        let snapshot = self.catalog.snapshot();
         let reach = meanings.embedder.reach();
         let texts = keys.iter().map(|key| {
             let told = snapshot.definition(key).and_then(|entry| meaning_of(entry));

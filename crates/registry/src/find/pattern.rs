@@ -8,9 +8,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::SemaphorePermit;
 use toolrail_search::{Hit, Pattern, PatternQuery, PatternSearch, Progress, Texts};
 
+use super::Finder;
 use super::search::{Search, SearchError};
 use crate::catalog::Tool;
-use crate::registry::Registry;
 
 /// How many may be looked for at once.
 pub(crate) const AT_ONCE: usize = 2;
@@ -21,7 +21,7 @@ const LONGEST: Duration = Duration::from_millis(200);
 /// How long one works before it lets others on.
 const STEP: Duration = Duration::from_millis(5);
 
-impl Registry {
+impl Finder {
     /// The right to look for a pattern.
     async fn pattern_turn(&self) -> Result<SemaphorePermit<'_>, SearchError> {
         let turn = tokio::time::timeout(PATIENCE, self.patterns.acquire()).await;
@@ -32,7 +32,7 @@ impl Registry {
 impl Search<'_> {
     /// The hits of a pattern, and what is to be said about them. Whoever stops waiting stops the search.
     pub(crate) async fn by_pattern(&self) -> Result<(Vec<Hit<Arc<Tool>>>, Vec<String>), SearchError> {
-        let _turn = self.registry.pattern_turn().await?;
+        let _turn = self.finder.pattern_turn().await?;
         let pattern = let_others_on(|| Pattern::new(self.text));
         let pattern = pattern.map_err(|error| SearchError::Query(error.to_string()))?;
         let query = PatternQuery {
@@ -81,8 +81,7 @@ mod tests {
 
     use super::*;
     use crate::find::{Among, Only, SearchMethod, SearchRequest};
-    use crate::intake::Compiler;
-    use crate::registry::RegistryLimits;
+    use crate::{Compiler, Registry, RegistryLimits};
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_patterns_are_looked_for_at_once() {
@@ -98,8 +97,9 @@ mod tests {
             conversation: None,
         };
         let snapshot = registry.snapshot();
-        let search = async || registry.search(&snapshot, &request).await.map(|answer| answer.hits.len());
-        let others = registry.patterns.acquire_many(u32::try_from(AT_ONCE).unwrap()).await.unwrap();
+        let search =
+            async || registry.finder().search(&snapshot, &request).await.map(|answer| answer.hits.len());
+        let others = registry.finder().patterns.acquire_many(u32::try_from(AT_ONCE).unwrap()).await.unwrap();
         assert_eq!(search().await, Err(SearchError::Busy));
         drop(others);
         assert_eq!(search().await, Ok(0));

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use toolrail_core::{CallError, ErrorCode, closest, shortened};
 
+use super::Finder;
 use super::search::{Among, Only, SearchMethod, SearchRequest};
 use crate::catalog::{CALL_TOOL, DISCOVERY, Item, Snapshot, Tool};
-use crate::registry::Registry;
 
 /// A call whose tool is known.
 pub struct Resolved<'a> {
@@ -40,7 +40,7 @@ pub enum Unresolved {
     Failed(CallError),
 }
 
-impl Registry {
+impl Finder {
     /// The tool that a call of that name with those arguments means.
     pub async fn resolve<'a>(
         &self,

@@ -8,10 +8,10 @@ use toolrail_core::{LearntLimits, ToolName};
 use toolrail_search::{Extras, Index, Meaning, Parameters, Query};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
+use super::Finder;
 use super::meaning::Meant;
 use crate::catalog::{Snapshot, Tool};
 use crate::gauges;
-use crate::registry::Registry;
 use crate::usage::Temperature;
 
 /// The most characters of a query: agents paste whole tasks.
@@ -130,7 +130,7 @@ impl SearchRequest<'_> {
     }
 }
 
-impl Registry {
+impl Finder {
     /// Looks for tools among those of the snapshot. Whatever is hidden in it is never found.
     pub async fn search(
         &self,
@@ -151,14 +151,14 @@ impl Registry {
     ) -> Result<SearchAnswer, SearchError> {
         let (read, unread) = read_of(request.checked()?);
         let text = &*read;
-        self.ready_uses().await;
+        self.usage.ready_uses().await;
         let wanted = Wanted::new(&request.only);
-        let search = Search { registry: self, snapshot, request, wanted, text, now: SystemTime::now() };
+        let search = Search { finder: self, snapshot, request, wanted, text, now: SystemTime::now() };
         let (hits, mut notes) = match request.method {
             SearchMethod::Bm25 => (search.by_words(None), Vec::new()),
             SearchMethod::Regex => search.by_pattern().await?,
             SearchMethod::Hybrid => {
-                let (meant, notes) = self.meant(text).await;
+                let (meant, notes) = self.meaning.meant(text).await;
                 (search.by_words(meant.as_ref()), notes)
             }
         };
@@ -170,7 +170,7 @@ impl Registry {
     /// Remembers what was found, for the calls that may follow in the same conversation. Patterns say nothing about what
     /// somebody wants.
     fn note_search(&self, request: &SearchRequest<'_>, query: &str, hits: &[Hit<Arc<Tool>>]) {
-        let lessons = &self.compiler.uses.lessons;
+        let lessons = &self.usage.log.lessons;
         let Some(conversation) = request.conversation.filter(|_| lessons.are_on()) else {
             return;
         };
@@ -199,7 +199,7 @@ fn read_of(query: &str) -> (Cow<'_, str>, Option<String>) {
 
 /// One search.
 pub(crate) struct Search<'a> {
-    pub(crate) registry: &'a Registry,
+    pub(crate) finder: &'a Finder,
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) request: &'a SearchRequest<'a>,
     wanted: Wanted,
@@ -211,13 +211,13 @@ pub(crate) struct Search<'a> {
 impl<'a> Search<'a> {
     /// By words, and by how near a tool is to what is meant, where that is known.
     fn by_words(&self, meant: Option<&Meant>) -> Vec<Hit<Arc<Tool>>> {
-        let learnt = self.registry.learnt_of(self.request.tenant);
+        let learnt = self.finder.usage.learnt_of(self.request.tenant);
         let accept = |tool: &Arc<Tool>| self.accepts(tool);
         let query = Query {
             text: self.text,
             limit: self.request.limit,
             accept: &accept,
-            prior: &|tool| self.registry.use_at(tool, self.now).prior(self.now),
+            prior: &|tool| self.finder.usage.use_at(tool, self.now).prior(self.now),
             learnt: learnt.as_ref(),
         };
         let near = meant.map(|meant| meant.near(self.snapshot, &accept));
@@ -234,7 +234,7 @@ impl<'a> Search<'a> {
     pub(crate) fn accepts(&self, tool: &Arc<Tool>) -> bool {
         let is_wanted = || match self.request.among {
             Among::All => true,
-            Among::InUse => self.registry.use_at(tool, self.now).temperature > Temperature::Cold,
+            Among::InUse => self.finder.usage.use_at(tool, self.now).temperature > Temperature::Cold,
         };
         self.wanted.fits(tool) && self.snapshot.shows(tool) && is_wanted()
     }

@@ -5,24 +5,18 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Intake;
 use super::tracked::Tracked;
 use crate::join::join_all;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
 
-impl Registry {
+impl Intake {
     /// Follows the sources and the upstreams until the future is dropped.
-    pub async fn follow(&self) {
-        let mut following: Vec<Following<'_>> = vec![
-            Box::pin(self.follow_offers()),
-            Box::pin(self.keep_counts()),
-            Box::pin(self.keep_learnt()),
-            Box::pin(self.follow_last_good()),
-            Box::pin(self.follow_writes()),
-            Box::pin(self.follow_meanings()),
-        ];
+    pub(crate) async fn follow(&self) {
+        let mut following: Vec<Following<'_>> =
+            vec![Box::pin(self.follow_offers()), Box::pin(self.follow_last_good())];
         following.extend(
             self.sources.iter().map(|tracked| -> Following<'_> { Box::pin(self.follow_source(tracked)) }),
         );
@@ -34,17 +28,17 @@ impl Registry {
             let begun = Instant::now();
             // Asked for each time: a store that was opened late has none before.
             if let Some(bell) = tracked.source.bell() {
-                let poll = begun + self.limits.poll;
+                let poll = begun + self.settings.limits.poll;
                 let rung = tokio::time::timeout_at(poll, bell.notified()).await.is_ok();
                 if rung && tracked.source.id() == SourceId::Files {
-                    tokio::time::sleep(self.limits.settle).await;
+                    tokio::time::sleep(self.settings.limits.settle).await;
                 }
             } else {
                 let is_store = tracked.source.id() == SourceId::Store;
-                let every = if is_store { self.limits.look } else { self.limits.poll };
+                let every = if is_store { self.settings.limits.look } else { self.settings.limits.poll };
                 tokio::time::sleep_until(begun + every).await;
             }
-            tokio::time::sleep_until(tracked.next_look(self.limits.window)).await;
+            tokio::time::sleep_until(tracked.next_look(self.settings.limits.window)).await;
             self.refresh_source(tracked).await;
         }
     }
@@ -56,13 +50,6 @@ impl Registry {
             self.offers.bell.notified().await;
             tokio::time::sleep(SETTLE_OFFERS).await;
             self.refresh_offers();
-        }
-    }
-
-    async fn keep_counts(&self) {
-        loop {
-            self.record_uses().await;
-            tokio::time::sleep(self.limits.poll).await;
         }
     }
 }

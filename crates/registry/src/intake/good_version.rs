@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use toolrail_core::{HistoryQuery, Problem, Severity, Version, VersionKind};
 
+use super::Intake;
 use super::compile_drafts::compile_one;
 use super::source::Draft;
 use super::tracked::Tracked;
 use crate::catalog::{Entry, Serving};
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// How many versions are looked through for a good one.
@@ -43,21 +43,14 @@ impl OnBroken {
     }
 }
 
-impl Registry {
-    /// The same, with that to be done about stored definitions whose newest version has errors.
-    #[must_use]
-    pub fn with_on_broken(mut self, on_broken: OnBroken) -> Self {
-        self.on_broken = on_broken;
-        self
-    }
-
+impl Intake {
     /// The same entries, those of the store that are broken with their last good versions.
     pub(crate) async fn with_good_versions(
         &self,
         tracked: &Tracked,
         mut compiled: Vec<(EntryKey, Arc<Entry>)>,
     ) -> Vec<(EntryKey, Arc<Entry>)> {
-        if tracked.source.id() != SourceId::Store || self.on_broken == OnBroken::Refuse {
+        if tracked.source.id() != SourceId::Store || self.settings.on_broken == OnBroken::Refuse {
             return compiled;
         }
         let broken = compiled.iter_mut().filter(|(_, entry)| entry.item.is_none() && entry.may_be_served());
@@ -86,7 +79,8 @@ impl Registry {
     /// The versions before the newest, the newest first; nothing if they cannot be read now.
     async fn versions_before(&self, key: &EntryKey, entry: &Entry) -> Option<Vec<Version>> {
         let query = HistoryQuery { of: Some(key.to_tool_key()), before: entry.version, most: MOST_VERSIONS };
-        let asked = tokio::time::timeout(self.limits.patience, self.store.as_ref()?.history(&query)).await;
+        let asked =
+            tokio::time::timeout(self.settings.limits.patience, self.store.as_ref()?.history(&query)).await;
         match asked {
             Ok(Ok(versions)) => Some(versions),
             Ok(Err(error)) => {

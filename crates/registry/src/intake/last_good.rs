@@ -14,11 +14,11 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use toolrail_core::{Revision, Row};
 
+use super::Intake;
 use super::last_good_journal::{Journal, Way};
 use super::source::{Draft, Loaded, Tenants, draft_of};
 use crate::catalog::{Entry, Serving};
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// How long after one writing the next may begin.
@@ -121,18 +121,10 @@ impl LastGood {
     }
 }
 
-impl Registry {
-    /// The same, keeping the last good definitions of the store in that file, and serving them when the store cannot be
-    /// read at the start.
-    #[must_use]
-    pub fn with_fallback(mut self, file: impl Into<PathBuf>) -> Self {
-        self.last_good = Some(LastGood::new(file.into()));
-        self
-    }
-
+impl Intake {
     /// Writes the last good definitions of the store to their file, if they changed since the last time.
     pub async fn keep_last_good(&self) {
-        let Some(last_good) = &self.last_good else {
+        let Some(last_good) = &self.settings.last_good else {
             return;
         };
         let _writing = last_good.writing.lock().await;
@@ -156,7 +148,7 @@ impl Registry {
 
     /// Keeps the file up to date until the future is dropped.
     pub(crate) async fn follow_last_good(&self) {
-        let Some(last_good) = &self.last_good else {
+        let Some(last_good) = &self.settings.last_good else {
             return;
         };
         loop {
@@ -173,7 +165,7 @@ impl Registry {
         let state = self.state();
         let layer = &state.layers[store.index];
         let entries: Vec<_> = layer.entries.values().cloned().collect();
-        let at = self.last_good.as_ref()?.journal.now();
+        let at = self.settings.last_good.as_ref()?.journal.now();
         let head =
             Head { store: store.source.describe(), revision: layer.revision?, rows: entries.len(), at };
         Some((head, entries))

@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolrail_core::{Changed, Severity, UpstreamState};
 
+use super::Intake;
 use super::merge::{Offers, State};
 use super::upstreams::Listener;
 use crate::catalog::{Feed, STATES, Snapshot, Updated};
 use crate::gauges;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// Says that an upstream offers something else than what is published.
@@ -55,12 +55,12 @@ pub(crate) fn listener(offers: &Arc<OffersBell>, feed: &Arc<Feed>) -> Listener {
     })
 }
 
-impl Registry {
+impl Intake {
     /// Waits until every upstream has offered something or failed, and publishes that, but no longer than `within`. For
-    /// the start: [`Registry::follow`] must not run yet, as both listen to the same bell.
+    /// the start: [`crate::Registry::follow`] must not run yet, as both listen to the same bell.
     pub async fn await_upstreams(&self, within: Duration) {
         let deadline = Instant::now() + within;
-        while self.snapshot().upstreams_that_are(UpstreamState::Connecting) > 0
+        while self.catalog.snapshot().upstreams_that_are(UpstreamState::Connecting) > 0
             && tokio::time::timeout_at(deadline, self.offers.bell.notified()).await.is_ok()
         {
             self.refresh_offers();
@@ -81,19 +81,20 @@ impl Registry {
         }
         let offers = if self.offers.take() { Offers::Changed } else { Offers::Same };
         let differences = state.merge(&self.compiler, offers);
-        let mut published = state.published((self.limits.page_tools, self.limits.page_bytes));
-        published.built_ins = Arc::clone(&self.built_ins);
-        published.discovery = self.endpoints().main().discovery;
-        let snapshot = Arc::new(Snapshot::shared(Arc::new(published)));
+        let limits = &self.settings.limits;
+        let snapshot = self.catalog.snapshot_of(state.published((limits.page_tools, limits.page_bytes)));
         measure(&snapshot);
         let revision = snapshot.revision;
-        self.current.store(snapshot);
+        self.catalog.swap(snapshot);
         // Afterwards: whoever sees this revision finds the snapshot that has it.
         toolrail_core::publish_revision(revision);
-        self.note_meanings(differences.found);
-        self.feed.lists_changed(differences.tools, differences.prompts, differences.resources);
+        if let Some(tell) = &self.settings.on_found {
+            tell(differences.found);
+        }
+        let feed = self.catalog.feed();
+        feed.lists_changed(differences.tools, differences.prompts, differences.resources);
         for (uri, of) in differences.updated {
-            self.feed.tell(Updated { uri: uri.into(), of: Some(of), conversation: None });
+            feed.tell(Updated { uri: uri.into(), of: Some(of), conversation: None });
         }
     }
 }

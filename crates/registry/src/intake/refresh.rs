@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use toolrail_core::Revision;
 
+use super::Intake;
 use super::compile_drafts::{FEW, Work, compile_all};
 use super::gathered::Gathered;
 use super::layer::Layer;
@@ -16,7 +17,6 @@ use super::tracked::{Failure, Reading, Tracked, Turn};
 use crate::entry_key::EntryKey;
 use crate::gauges;
 use crate::join::join_all;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// How far a long reading is.
@@ -47,7 +47,7 @@ struct Ended {
     error: Option<SourceError>,
 }
 
-impl Registry {
+impl Intake {
     /// Looks at every source and publishes what changed. A source that fails keeps its last good definitions. Whatever was
     /// there when this was called is published when it returns.
     pub async fn refresh(&self) {
@@ -101,8 +101,8 @@ impl Registry {
         let reconciled = self.ask(tracked, tracked.source.reconcile()).await;
         reading.unreconciled = reconciled.err().map(|error| chain(&error));
         let rest = match &reading.unreconciled {
-            None => self.limits.recount.max(begun.elapsed() * REST_AFTER_RECONCILING),
-            Some(_) => self.limits.recount.min(RECONCILE_AGAIN),
+            None => self.settings.limits.recount.max(begun.elapsed() * REST_AFTER_RECONCILING),
+            Some(_) => self.settings.limits.recount.min(RECONCILE_AGAIN),
         };
         reading.reconcile_at = Instant::now() + rest;
     }
@@ -117,7 +117,7 @@ impl Registry {
         let source = &tracked.source;
         reading.recounted = None;
         let mut page = self.ask(tracked, source.load(reading.since())).await?;
-        if page.is_none() && reading.counted.elapsed() >= self.limits.recount {
+        if page.is_none() && reading.counted.elapsed() >= self.settings.limits.recount {
             page = self.recount(tracked, reading).await?;
         }
         let Some(mut page) = page else {
@@ -130,7 +130,7 @@ impl Registry {
             reading.anew |= page.complete;
             done += page.drafts.len() as u64;
             let next = self.gather(tracked, page, gathered).await?;
-            if let (Some(tell), Some(total)) = (&self.progress, total) {
+            if let (Some(tell), Some(total)) = (&self.settings.progress, total) {
                 tell(LoadProgress { source: source.id(), done, total: total.max(done) });
             }
             match next {
@@ -163,7 +163,7 @@ impl Registry {
     }
 
     async fn total_of(&self, tracked: &Tracked, page: &Loaded) -> Option<u64> {
-        if self.progress.is_none() || !page.more {
+        if self.settings.progress.is_none() || !page.more {
             return None;
         }
         self.ask(tracked, tracked.source.count()).await.ok().flatten()
@@ -175,7 +175,7 @@ impl Registry {
         tracked: &Tracked,
         answer: impl Future<Output = Result<T, SourceError>>,
     ) -> Result<T, SourceError> {
-        let within = self.limits.patience;
+        let within = self.settings.limits.patience;
         let slow = |_| SourceError::Slow { source_words: tracked.source.describe(), within };
         tokio::time::timeout(within, answer).await.map_err(slow)?
     }
@@ -216,7 +216,7 @@ impl Registry {
     async fn fall_back(&self, tracked: &Tracked, reading: &mut Reading) {
         let is_start = reading.revision.is_none() && reading.failure.is_none();
         let last_good =
-            self.last_good.as_ref().filter(|_| is_start && tracked.source.id() == SourceId::Store);
+            self.settings.last_good.as_ref().filter(|_| is_start && tracked.source.id() == SourceId::Store);
         let describe = tracked.source.describe();
         let kept = last_good.and_then(|kept| tokio::task::block_in_place(|| kept.read(&describe)));
         let mut gathered = Gathered::default();
@@ -263,7 +263,7 @@ impl Registry {
             published_change = Some((age, read_at));
             reading.fallen_back = None;
             if let Some(last_good) =
-                self.last_good.as_ref().filter(|_| tracked.source.id() == SourceId::Store)
+                self.settings.last_good.as_ref().filter(|_| tracked.source.id() == SourceId::Store)
             {
                 last_good.note();
             }
@@ -279,14 +279,14 @@ impl Registry {
             }
         }
         layer.status = Some(tracked.status(reading, layer.entries.len()));
-        if let Some(last_good) = self.last_good.as_ref().filter(|_| layer.id == SourceId::Store) {
+        if let Some(last_good) = self.settings.last_good.as_ref().filter(|_| layer.id == SourceId::Store) {
             journal = last_good.journal.lines(layer, &changed);
         }
         state.note(changed);
         self.publish(&mut state);
         drop(state);
         // Before whoever made the change is told that it holds.
-        if let Some(last_good) = &self.last_good {
+        if let Some(last_good) = &self.settings.last_good {
             last_good.journal.append(&journal);
         }
         if let Some((age, read_at)) = published_change {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use toolrail_core::{Action, Change, Revision};
 
+use super::Intake;
 use super::layer::Layer;
 use crate::catalog::Entry;
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 use crate::source_id::SourceId;
 
 /// What was written and not read yet.
@@ -22,7 +22,7 @@ enum Way {
     Gone,
 }
 
-impl Registry {
+impl Intake {
     /// Takes off what those changes, which led to that revision, took off, unless they were read back.
     pub(crate) fn withdraw_unread(&self, changes: &[Change], revision: Revision) {
         let mut state = self.state();
@@ -34,7 +34,7 @@ impl Registry {
         tracing::warn!(revision, "what was written to the store could not be read back yet");
         layer.withdrawn.note(changes, revision);
         let changed = layer.withdraw();
-        let journal = self.last_good.as_ref().map(|last_good| &last_good.journal);
+        let journal = self.settings.last_good.as_ref().map(|last_good| &last_good.journal);
         let lines = journal.map(|journal| journal.lines(layer, &changed)).unwrap_or_default();
         state.note(changed);
         self.publish(&mut state);

@@ -2,12 +2,10 @@
 //! tells the truth without anybody asking for a change.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
-use toolrail_core::{Forget, StoreError, rfc3339};
-
-use crate::registry::Registry;
+use toolrail_core::{Forget, Store, StoreError, rfc3339};
 
 /// Since when and why the store takes no writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,29 +46,20 @@ impl WriteHealth {
         }
     }
 
-    fn failure(&self) -> Option<WriteFailure> {
+    /// Since when and why the store takes no writes, if the last one failed.
+    pub(crate) fn failure(&self) -> Option<WriteFailure> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
 
-impl Registry {
-    /// Since when and why the store takes no writes, if the last one failed.
-    pub fn write_failure(&self) -> Option<WriteFailure> {
-        self.writes.failure()
-    }
-
-    /// Tries to write while writing fails, until the future is dropped.
-    pub(crate) async fn follow_writes(&self) {
-        let Some(store) = &self.store else {
-            return;
-        };
+    /// Tries to write while writing fails, so often, until the future is dropped.
+    pub(crate) async fn follow(&self, store: &dyn Store, every: Duration) {
         loop {
-            self.writes.bell.notified().await;
-            while self.write_failure().is_some() {
-                tokio::time::sleep(self.limits.poll).await;
+            self.bell.notified().await;
+            while self.failure().is_some() {
+                tokio::time::sleep(every).await;
                 // Forgets nothing, in a transaction that is written all the same.
                 let tried = store.forget_queries(&Forget::Tools(Vec::new())).await;
-                self.writes.note(&tried);
+                self.note(&tried);
             }
         }
     }

@@ -2,10 +2,10 @@
 //! replicas share through it.
 
 mod health;
-mod keys;
 mod late;
-mod mail;
+mod replicas;
 
 pub use health::WriteFailure;
 pub(crate) use health::WriteHealth;
 pub use late::{LateStore, OpenStore, OpeningStore};
+pub use replicas::Replicas;

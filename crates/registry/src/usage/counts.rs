@@ -2,13 +2,13 @@
 //! counted is on the board (`calls/board.rs`).
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use toolrail_core::{Store, StoreError, Uses};
 
+use super::Usage;
 use crate::catalog::{Entry, Tool};
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 
 /// Calls that are being written.
 struct Counted {
@@ -17,11 +17,11 @@ struct Counted {
     calls: u32,
 }
 
-impl Registry {
+impl Usage {
     /// Writes the calls counted since the last time to the store, with what was learnt from them, and reads what other
     /// replicas wrote. What cannot be written is kept.
     pub async fn record_uses(&self) {
-        let log = &self.compiler.uses;
+        let log = &self.log;
         let counted = self.take_counted();
         let Some(store) = &self.store else {
             log.lessons.keep_here();
@@ -54,31 +54,39 @@ impl Registry {
     /// that ends soon, or the first moments of a gateway.
     pub async fn ready_uses(&self) {
         if let Some(store) = &self.store
-            && let Err(error) = self.compiler.uses.read_once(&**store).await
+            && let Err(error) = self.log.read_once(&**store).await
         {
             tracing::debug!(%error, "use counts cannot be read");
         }
     }
 
+    /// Writes and reads counts so often, until the future is dropped.
+    pub(crate) async fn keep_counts(&self, every: Duration) {
+        loop {
+            self.record_uses().await;
+            tokio::time::sleep(every).await;
+        }
+    }
+
     fn take_counted(&self) -> Vec<Counted> {
-        let snapshot = self.snapshot();
+        let snapshot = self.catalog.snapshot();
         let counted = |key: EntryKey| {
             let entry = snapshot.entry_of(key.tenant.as_deref(), &key.name)?;
             let tool = Arc::clone(entry.tool()?);
             let calls = tool.uses.take();
             (calls > 0).then_some(Counted { key, tool, calls })
         };
-        self.compiler.uses.take().into_iter().filter_map(counted).collect()
+        self.log.take().into_iter().filter_map(counted).collect()
     }
 
     /// Keeps calls that could not be written, with whatever their definitions are now.
     fn keep(&self, counted: &[Counted]) {
-        let snapshot = self.snapshot();
+        let snapshot = self.catalog.snapshot();
         for Counted { key, calls, .. } in counted {
             let entry = snapshot.entry_of(key.tenant.as_deref(), &key.name);
             if let Some(tool) = entry.and_then(|entry| entry.tool()) {
                 tool.uses.give_back(*calls);
-                self.compiler.uses.note(key.clone());
+                self.log.note(key.clone());
             }
         }
     }
@@ -89,7 +97,7 @@ impl Registry {
             let used = self.use_of(tool);
             return (used.count, used.last_used);
         }
-        let used = self.compiler.uses.board.of(&EntryKey::new(entry.tenant.clone(), &entry.name));
+        let used = self.log.board.of(&EntryKey::new(entry.tenant.clone(), &entry.name));
         (used.count, used.last_used())
     }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use toolrail_core::{Forget, LearntLimits, LearntQuery, Store, StoreError, ToolKey};
 use toolrail_search::Learnt;
 
+use super::Usage;
 use crate::calls::Pair;
 use crate::entry_key::EntryKey;
-use crate::registry::Registry;
 
 /// The most that are written, or forgotten, at once.
 const AT_ONCE: usize = 500;
@@ -26,22 +26,15 @@ pub enum Learning {
     Off,
 }
 
-impl Registry {
-    /// The same, learning from use or not; it does unless this is said.
-    #[must_use]
-    pub fn with_learning(self, learning: Learning) -> Self {
-        self.compiler.uses.lessons.switch(learning == Learning::On);
-        self
-    }
-
+impl Usage {
     /// What was learnt from the use of a tenant, or of those without one. A copy costs nothing.
     pub(crate) fn learnt_of(&self, tenant: Option<&str>) -> Option<Learnt> {
-        self.compiler.uses.lessons.of(tenant)
+        self.log.lessons.of(tenant)
     }
 
     /// Whether it learns from use.
     pub fn learns(&self) -> bool {
-        self.compiler.uses.lessons.are_on()
+        self.log.lessons.are_on()
     }
 
     /// What was learnt from the use of a tenant, or of those without one: the queries by tool, each with the number of
@@ -52,24 +45,24 @@ impl Registry {
         tool: Option<&str>,
         most: usize,
     ) -> Vec<(String, Vec<(String, u32)>)> {
-        self.compiler.uses.lessons.about(tenant, tool, most)
+        self.log.lessons.about(tenant, tool, most)
     }
 
     /// Forgets queries that were learnt, here and on every replica, and returns about how many tools there were some.
     pub async fn forget_learnt(&self, what: &Forget) -> Result<u64, StoreError> {
-        let lessons = &self.compiler.uses.lessons;
+        let lessons = &self.log.lessons;
         lessons.drop_waiting(what);
         let Some(store) = &self.store else {
             return Ok(lessons.forget_here(what));
         };
         let forgotten = store.forget_queries(what).await?;
-        self.compiler.uses.read(&**store).await?;
+        self.log.read(&**store).await?;
         Ok(forgotten)
     }
 
     /// Writes what was learnt since the last time, and forgets what was learnt about definitions that are gone.
     pub(crate) async fn write_lessons(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let log = &self.compiler.uses;
+        let log = &self.log;
         let gone = log.take_gone();
         // First: a tool may be taught and removed between two writes.
         let lost = if gone.is_empty() { Vec::new() } else { self.lose(&gone) };
@@ -84,16 +77,16 @@ impl Registry {
 
     /// Lets go of what was learnt about definitions that are gone, and returns about which of them the store has more.
     fn lose(&self, gone: &HashSet<EntryKey>) -> Vec<ToolKey> {
-        let snapshot = self.snapshot();
+        let snapshot = self.catalog.snapshot();
         let has_own = |tenant: Option<&str>, name: &str| snapshot.entry_of(tenant, name).is_some();
-        self.compiler.uses.lessons.lose(gone, &has_own)
+        self.log.lessons.lose(gone, &has_own)
     }
 
     async fn write_waiting(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let lessons = &self.compiler.uses.lessons;
+        let lessons = &self.log.lessons;
         let waiting = lessons.take_waiting();
         // A call may have ended after its tool was gone.
-        let is_there = |pair: &Pair| self.catalogue(pair.tenant.as_deref()).find(&pair.name).is_some();
+        let is_there = |pair: &Pair| self.catalog.seen_by(pair.tenant.as_deref()).find(&pair.name).is_some();
         let mut waiting: Vec<(Pair, u32)> = waiting.into_iter().filter(|(pair, _)| is_there(pair)).collect();
         while !waiting.is_empty() {
             let rest = waiting.split_off(AT_ONCE.min(waiting.len()));

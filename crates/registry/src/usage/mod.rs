@@ -7,3 +7,31 @@ mod temperature;
 
 pub use learning::Learning;
 pub use temperature::{Temperature, ToolUse};
+
+use std::sync::Arc;
+
+use toolrail_core::Store;
+
+use crate::calls::UseLog;
+use crate::catalog::Catalog;
+use crate::store::WriteHealth;
+
+/// How the tools of a catalog are used, here and on every replica.
+pub struct Usage {
+    catalog: Arc<Catalog>,
+    /// What calls leave behind.
+    pub(crate) log: Arc<UseLog>,
+    store: Option<Arc<dyn Store>>,
+    writes: Arc<WriteHealth>,
+}
+
+impl Usage {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        log: Arc<UseLog>,
+        store: Option<Arc<dyn Store>>,
+        writes: Arc<WriteHealth>,
+    ) -> Self {
+        Self { catalog, log, store, writes }
+    }
+}

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 use toolrail_core::rfc3339;
 
+use super::Usage;
 use crate::catalog::{Snapshot, Tool};
-use crate::registry::Registry;
 
 /// The fewest calls of a hot tool, and of a warm one.
 const HOT: u64 = 10;
@@ -104,7 +104,7 @@ impl ToolUse {
     }
 }
 
-impl Registry {
+impl Usage {
     /// How a tool has been used.
     pub fn use_of(&self, tool: &Tool) -> ToolUse {
         self.use_at(tool, SystemTime::now())
