@@ -6,13 +6,9 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Mutex;
-use toolrail_core::{LearntLimits, Store, StoreError, Usage, moment_of};
+use toolrail_core::{Usage, moment_of};
 
-use super::log::UseLog;
 use crate::entry_key::EntryKey;
-
-/// How often what was forgotten meanwhile may make one reading begin anew.
-const MOST_BEGINNINGS: u32 = 3;
 
 /// The counts of the store.
 #[derive(Default)]
@@ -21,9 +17,9 @@ pub(crate) struct UseBoard {
     /// Which state of the counts this is, so that whoever has looked one up knows whether to look again.
     generation: AtomicU32,
     /// How far the store was read; held while it is.
-    position: Mutex<Position>,
+    pub(crate) position: Mutex<Position>,
     /// Whether it was read, or tried to be, at all.
-    begun: AtomicBool,
+    pub(crate) begun: AtomicBool,
 }
 
 /// How much a tool was used.
@@ -41,12 +37,13 @@ impl Used {
     }
 }
 
+/// How far the store was read.
 #[derive(Default)]
-struct Position {
-    uses: i64,
-    queries: i64,
+pub(crate) struct Position {
+    pub(crate) uses: i64,
+    pub(crate) queries: i64,
     /// The number of the last great forgetting that was heeded.
-    forgotten: i64,
+    pub(crate) forgotten: i64,
 }
 
 impl UseBoard {
@@ -65,7 +62,8 @@ impl UseBoard {
         });
     }
 
-    fn put(&self, usage: &[Usage]) {
+    /// Takes over what the store has counted.
+    pub(crate) fn put(&self, usage: &[Usage]) {
         self.change(|counts| {
             for Usage { tool, count, last_used, .. } in usage {
                 let key = EntryKey {
@@ -79,70 +77,13 @@ impl UseBoard {
         });
     }
 
+    /// Forgets all counts; they are in the store.
+    pub(crate) fn clear(&self) {
+        self.change(HashMap::clear);
+    }
+
     fn change(&self, change: impl FnOnce(&mut HashMap<EntryKey, Used>)) {
         change(&mut self.counts.write().unwrap_or_else(PoisonError::into_inner));
         self.generation.fetch_add(1, Ordering::AcqRel);
-    }
-}
-
-impl UseLog {
-    /// Sees to it that the store was read once.
-    pub(crate) async fn read_once(&self, store: &dyn Store) -> Result<(), StoreError> {
-        if self.board.begun.load(Ordering::Relaxed) { Ok(()) } else { self.read(store).await }
-    }
-
-    /// Reads what changed in the store since the last time: counts, and what was learnt.
-    pub(crate) async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
-        let mut position = self.board.position.lock().await;
-        let read = self.read_on(store, &mut position).await;
-        self.board.begun.store(true, Ordering::Relaxed);
-        read
-    }
-
-    async fn read_on(&self, store: &dyn Store, position: &mut Position) -> Result<(), StoreError> {
-        let newest = store.learnt_number().await?;
-        if newest < position.uses {
-            // Another database, or an older state of it.
-            *position = Position::default();
-            self.board.change(HashMap::clear);
-            self.lessons.clear();
-        }
-        while position.uses < newest {
-            let page = store.usage_after(position.uses).await?;
-            let last = page.last().map_or(newest, |last| last.number);
-            let is_last = page.len() < LearntLimits::ALL.counts_at_once as usize;
-            if !page.is_empty() {
-                self.board.put(&page);
-            }
-            position.uses = if is_last { last.max(newest) } else { last };
-        }
-        if self.lessons.are_on() { self.read_queries(store, newest, position).await } else { Ok(()) }
-    }
-
-    async fn read_queries(
-        &self,
-        store: &dyn Store,
-        newest: i64,
-        position: &mut Position,
-    ) -> Result<(), StoreError> {
-        let lessons = &self.lessons;
-        let mut beginnings = 0;
-        while position.queries < newest {
-            let page = store.queries_after(position.queries).await?;
-            if page.forgotten != position.forgotten {
-                lessons.clear();
-                (position.queries, position.forgotten) = (0, page.forgotten);
-                beginnings += 1;
-                if beginnings > MOST_BEGINNINGS {
-                    break;
-                }
-                continue;
-            }
-            let last = page.tools.last().map_or(newest, |last| last.number);
-            let is_last = page.tools.len() < LearntLimits::ALL.tools_at_once as usize;
-            lessons.put(&page.tools);
-            position.queries = if is_last { last.max(newest) } else { last };
-        }
-        Ok(())
     }
 }

@@ -2,13 +2,14 @@
 //! known here by their keys only; writing it to the store and reading it back is left to `usage/`.
 //!
 //! A tool holds its own count and, through it, the one log (`log.rs`) of a registry; what all replicas counted is on its board
-//! (`board.rs`).
+//! (`board.rs`), read from the store by `reading.rs`.
 
 mod board;
 mod count;
 mod lessons;
 mod log;
 mod memory;
+mod reading;
 
 pub(crate) use count::UseCount;
 pub(crate) use lessons::{Lesson, Pair};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::snapshot::Snapshot;
 use super::tools::Tool;
 
 /// Tools by the category they are in, each by its place among the tools of the snapshot.
@@ -30,32 +29,30 @@ impl Categories {
         }
         Self(by_category)
     }
-}
 
-impl Snapshot {
-    /// The categories there are, sorted without regard to case.
-    pub fn categories(&self) -> Vec<&str> {
-        let first = |places: &Vec<u32>| places.first().and_then(|place| self.tool_at(*place));
-        self.by_category().0.values().filter_map(first).filter_map(|tool| category_of(tool)).collect()
+    /// How they are written, sorted without regard to case. `tools` are those they were made of, here and below.
+    pub(crate) fn names<'s>(&self, tools: &'s [Arc<Tool>]) -> Vec<&'s str> {
+        let first = |places: &Vec<u32>| places.first().and_then(|place| tool_at(tools, *place));
+        self.0.values().filter_map(first).filter_map(|tool| category_of(tool)).collect()
     }
 
-    /// How many categories there are.
-    pub fn category_count(&self) -> usize {
-        self.by_category().0.len()
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// The category of that name, in any case, with at most so many of its tools.
-    pub fn tools_in_category(&self, name: &str, most: usize) -> Option<Category<'_>> {
-        let places = self.by_category().0.get(&folded(name.trim()))?;
+    pub(crate) fn find<'s>(&self, name: &str, most: usize, tools: &'s [Arc<Tool>]) -> Option<Category<'s>> {
+        let places = self.0.get(&folded(name.trim()))?;
         let tools: Vec<_> =
-            places.iter().take(most.max(1)).filter_map(|place| self.tool_at(*place)).collect();
+            places.iter().take(most.max(1)).filter_map(|place| tool_at(tools, *place)).collect();
         let name = tools.first().and_then(|tool| category_of(tool))?;
         Some(Category { name, count: places.len(), tools: tools.into_iter().take(most).collect() })
     }
+}
 
-    fn tool_at(&self, place: u32) -> Option<&Arc<Tool>> {
-        self.tools().get(usize::try_from(place).ok()?)
-    }
+fn tool_at(tools: &[Arc<Tool>], place: u32) -> Option<&Arc<Tool>> {
+    tools.get(usize::try_from(place).ok()?)
 }
 
 fn category_of(tool: &Tool) -> Option<&str> {

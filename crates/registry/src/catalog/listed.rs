@@ -7,95 +7,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolrail_core::METADATA;
 
 use super::built_in::{CALL_TOOL, REGISTER_TOOL};
 use super::endpoint::{Endpoint, ListingMode};
 use super::listing::{Cut, Era, List, Page};
 use super::shelf::Listed;
+use super::shown::{Listing, Shown};
 use super::snapshot::{Snapshot, live_tool};
-use super::tally::Tally;
 use super::tools::Tool;
 
 /// What the cursor of a built-in tool begins with: no name has it.
 const BUILT_IN: char = '\n';
-
-/// How many tools an endpoint has, and how many of them it lists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Listing {
-    /// Tools that may be called.
-    pub total: usize,
-    /// Those of them that are listed.
-    pub listed: usize,
-    /// Tools that are only described: found, never listed, and not counted otherwise.
-    pub described: usize,
-    /// How the endpoint lists its tools.
-    pub mode: ListingMode,
-    /// What that comes to now: `full` or `search`.
-    pub effective: ListingMode,
-}
-
-impl Listing {
-    /// How many may be called without being listed.
-    pub const fn hidden(&self) -> usize {
-        self.total.saturating_sub(self.listed)
-    }
-}
-
-/// Which tools are listed beside the pinned ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
-    /// All.
-    All,
-    /// Those that do not say `deferLoading: true`.
-    NotDeferred,
-    /// Those that say `deferLoading: false`.
-    Eager,
-}
-
-/// What an endpoint lists, worked out when first asked for.
-pub(crate) struct Shown {
-    listing: Listing,
-    rule: Rule,
-    /// Whether any tool is listed that is not pinned.
-    beyond_pinned: bool,
-}
-
-impl Shown {
-    fn new(endpoint: &Endpoint, tally: &Tally, snapshot: &Snapshot) -> Self {
-        let pinned = || snapshot.pinned(endpoint, Bound::Unbounded);
-        let total = tally.tools.saturating_sub(tally.described);
-        let not_deferred = total.saturating_sub(tally.deferred)
-            + pinned().filter(|tool| tool.defer_loading == Some(true)).count();
-        let eager = tally.eager + pinned().filter(|tool| tool.defer_loading != Some(false)).count();
-        let (rule, listed) = match endpoint.mode {
-            ListingMode::Full => (Rule::All, total),
-            ListingMode::Auto if not_deferred <= endpoint.threshold => (Rule::NotDeferred, not_deferred),
-            ListingMode::Search | ListingMode::Auto => (Rule::Eager, eager),
-        };
-        let effective = match rule {
-            Rule::All | Rule::NotDeferred => ListingMode::Full,
-            Rule::Eager => ListingMode::Search,
-        };
-        let (described, mode) = (tally.described, endpoint.mode);
-        let listing = Listing { total, listed, described, mode, effective };
-        Self { listing, rule, beyond_pinned: rule != Rule::Eager || tally.eager > 0 }
-    }
-
-    fn lists(&self, tool: &Tool, endpoint: &Endpoint) -> bool {
-        let by_rule = match self.rule {
-            Rule::All => true,
-            Rule::NotDeferred => tool.defer_loading != Some(true),
-            Rule::Eager => tool.defer_loading == Some(false),
-        };
-        is_callable(tool) && (by_rule || endpoint.pinned.has(tool.name.as_str()))
-    }
-}
-
-/// Whether it can be called here, rather than only be described.
-pub(crate) fn is_callable(tool: &Tool) -> bool {
-    &*tool.kind != METADATA
-}
 
 impl Snapshot {
     /// How many tools there are and how many are listed. Where this is the view of no endpoint, all are.
@@ -177,7 +99,7 @@ impl Snapshot {
         start: Bound<&'s str>,
     ) -> impl Iterator<Item = &'s Arc<Tool>> {
         let names = endpoint.pinned.from(start);
-        names.filter_map(|name| self.entry(name).and_then(live_tool)).filter(|tool| is_callable(tool))
+        names.filter_map(|name| self.entry(name).and_then(live_tool)).filter(|tool| tool.is_callable())
     }
 
     fn listed_built_ins(&self) -> impl Iterator<Item = &Arc<Tool>> {
@@ -193,7 +115,10 @@ impl Snapshot {
     }
 
     fn shown(&self, endpoint: &Endpoint) -> &Shown {
-        self.shown.get_or_init(|| Shown::new(endpoint, &self.tool_tally(), self))
+        self.shown.get_or_init(|| {
+            let pinned: Vec<_> = self.pinned(endpoint, Bound::Unbounded).collect();
+            Shown::new(endpoint, &self.tool_tally(), &pinned)
+        })
     }
 }
 

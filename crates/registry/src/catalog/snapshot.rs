@@ -7,16 +7,16 @@ use std::sync::{Arc, OnceLock};
 use toolrail_core::{Problem, Revision, UpstreamState};
 
 use super::built_in::{BuiltIns, Kept};
-use super::categories::Categories;
+use super::categories::{Categories, Category};
 use super::choice::Choice;
 use super::endpoint::{Discovery, Endpoint};
 use super::entry::Entry;
 use super::item::Item;
-use super::listed::Shown;
 use super::listing::PageLimits;
 use super::offered::{Prompt, Resource};
 use super::overlaid::Overlaid;
 use super::shelf::{Listed, Shelves};
+use super::shown::Shown;
 use super::space::{Space, Spaces};
 use super::status::{SourceStatus, UpstreamStatus};
 use super::tally::Tally;
@@ -54,7 +54,7 @@ pub struct Snapshot {
     /// The shelves with what is built in, for lists.
     listed_shelves: OnceLock<Shelves>,
     /// What tenants see, and what is seen at endpoints; only in the snapshot of those without either.
-    views: Views,
+    views: Views<Self>,
 }
 
 /// What a snapshot is made of: the same for everybody.
@@ -209,8 +209,23 @@ impl Snapshot {
     }
 
     /// The tools by category. Gathered when first asked for.
-    pub(crate) fn by_category(&self) -> &Categories {
+    fn by_category(&self) -> &Categories {
         self.categories.get_or_init(|| Categories::of(self.tools()))
+    }
+
+    /// The categories there are, sorted without regard to case.
+    pub fn categories(&self) -> Vec<&str> {
+        self.by_category().names(self.tools())
+    }
+
+    /// How many categories there are.
+    pub fn category_count(&self) -> usize {
+        self.by_category().count()
+    }
+
+    /// The category of that name, in any case, with at most so many of its tools.
+    pub fn tools_in_category(&self, name: &str, most: usize) -> Option<Category<'_>> {
+        self.by_category().find(name, most, self.tools())
     }
 
     /// How many tools may be called.

@@ -7,7 +7,6 @@ use toolrail_core::Severity;
 
 use super::entry::Entry;
 use super::item::Item;
-use super::listed::is_callable;
 use super::tools::Tool;
 use crate::source_id::SourceId;
 
@@ -82,7 +81,7 @@ impl Tally {
         if tool.legacy_entry.is_some() {
             step(&mut self.legacy);
         }
-        match (is_callable(tool), tool.defer_loading) {
+        match (tool.is_callable(), tool.defer_loading) {
             (false, _) => step(&mut self.described),
             (true, Some(true)) => step(&mut self.deferred),
             (true, Some(false)) => step(&mut self.eager),

@@ -5,33 +5,32 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::endpoint::Endpoint;
-use super::snapshot::Snapshot;
 
 /// The most views that are kept while nothing changes.
 const MOST_VIEWS: usize = 256;
 
-type ByTenant = HashMap<Box<str>, Arc<Snapshot>>;
+type ByTenant<V> = HashMap<Box<str>, Arc<V>>;
 
 /// Views by endpoint and tenant. A tenant's name is never empty, so an empty one stands for those without.
-#[derive(Default)]
-pub(crate) struct Views {
-    kept: RwLock<HashMap<usize, ByTenant>>,
+pub(crate) struct Views<V> {
+    kept: RwLock<HashMap<usize, ByTenant<V>>>,
 }
 
-impl Views {
+impl<V> Default for Views<V> {
+    fn default() -> Self {
+        Self { kept: RwLock::default() }
+    }
+}
+
+impl<V> Views<V> {
     /// The view of that tenant at that endpoint, or everywhere, if it is kept.
-    pub(crate) fn find(&self, endpoint: Option<&Arc<Endpoint>>, tenant: &str) -> Option<Arc<Snapshot>> {
+    pub(crate) fn find(&self, endpoint: Option<&Arc<Endpoint>>, tenant: &str) -> Option<Arc<V>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         kept.get(&place(endpoint))?.get(tenant).cloned()
     }
 
     /// Keeps a view, unless somebody else was faster; the one that is kept comes back.
-    pub(crate) fn keep(
-        &self,
-        endpoint: Option<&Arc<Endpoint>>,
-        tenant: &str,
-        view: Snapshot,
-    ) -> Arc<Snapshot> {
+    pub(crate) fn keep(&self, endpoint: Option<&Arc<Endpoint>>, tenant: &str, view: V) -> Arc<V> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if kept.values().map(HashMap::len).sum::<usize>() >= MOST_VIEWS {
             // Any of them: it is made again when it is asked for.

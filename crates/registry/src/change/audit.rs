@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Revision, ToolKey, ToolName};
 
 use super::Changes;
-use super::contradictions::{Contradiction, key_of};
+use super::contradiction::Contradiction;
+use super::contradictions::key_of;
 use super::error::WriteError;
 use super::stored_form::{form_of_row, form_of_version};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolrail_core::{Action, Change, Expected, Problem, Revision, Row, StoreError, ToolName};
 
-use super::contradictions::Contradiction;
+use super::contradiction::Contradiction;
 
 /// Why a change was not made, or what is asked for cannot be had.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,7 @@
 //! and the way back (`history.rs`, `rollback.rs`), and the audit record (`audit.rs`, `contradictions.rs`).
 
 mod audit;
+mod contradiction;
 mod contradictions;
 mod error;
 mod history;
@@ -13,7 +14,7 @@ mod sync;
 mod write;
 
 pub use audit::{AuditReport, Noted, Stray};
-pub use contradictions::{Contradiction, HistoryFault};
+pub use contradiction::{Contradiction, HistoryFault};
 pub use error::{Conflict, WriteError};
 pub use history::Comparison;
 pub use plan::{Applied, Covers, Desired, Plan, PlanMode, Step, StepKind};

@@ -10,7 +10,6 @@ use toolrail_core::{
 
 use super::Changes;
 use super::error::WriteError;
-use super::rollback::expected;
 use super::stored_form::{form_of_row, same_but_switch, stored_form};
 
 /// The most changes that are written at once.
@@ -326,6 +325,11 @@ impl Changes {
         }
         Ok(applied)
     }
+}
+
+/// Nothing of a definition may be lost that nobody has looked at.
+fn expected(row: Option<&Row>) -> Expected {
+    row.map_or(Expected::Absent, |row| Expected::Version(row.version))
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use toolrail_core::{
-    Action, Author, Change, Expected, Problem, Revision, Row, Severity, ToolKey, ToolName, Version,
-    VersionKind,
+    Action, Author, Change, Problem, Revision, Row, Severity, ToolKey, ToolName, Version, VersionKind,
 };
 
 use super::Changes;
-use super::contradictions::{Contradiction, HistoryFault, key_of};
+use super::contradiction::{Contradiction, HistoryFault};
+use super::contradictions::key_of;
 use super::error::WriteError;
 use super::plan::{Covers, Desired, Plan, PlanMode, Step};
 use super::stored_form::{document_of, form_of_row, form_of_version};
@@ -172,9 +172,4 @@ impl Changes {
         };
         Ok((plan, revision))
     }
-}
-
-/// Nothing of a definition may be lost that nobody has looked at.
-pub(crate) fn expected(row: Option<&Row>) -> Expected {
-    row.map_or(Expected::Absent, |row| Expected::Version(row.version))
 }

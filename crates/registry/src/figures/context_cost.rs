@@ -7,7 +7,7 @@ use serde::Serialize;
 use toolrail_search::raw_members;
 
 use super::tokens::{ANTHROPIC, LARGE_VOCABULARY, Pieces, Weights};
-use crate::catalog::{CALL_TOOL, Snapshot, Tool, is_callable};
+use crate::catalog::{CALL_TOOL, Snapshot, Tool};
 
 /// Of more tools than this, so many are counted, and what they cost for each byte holds for all.
 const MOST_COUNTED: usize = 2_000;
@@ -97,7 +97,7 @@ impl Snapshot {
     /// What the tools seen here cost a model: listed in full, and in search mode.
     pub fn context_cost(&self) -> ContextCost {
         let tools: Vec<&Tool> =
-            self.tools().iter().map(|tool| &**tool).filter(|tool| is_callable(tool)).collect();
+            self.tools().iter().map(|tool| &**tool).filter(|tool| tool.is_callable()).collect();
         let is_pinned =
             |tool: &Tool| self.endpoint().is_some_and(|endpoint| endpoint.pinned.has(tool.name.as_str()));
         let kept = tools.iter().copied().filter(|tool| tool.defer_loading == Some(false) || is_pinned(tool));

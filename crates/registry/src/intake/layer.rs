@@ -8,7 +8,7 @@ use toolrail_core::{Problem, Revision, published_revision};
 
 use super::changes;
 use super::gathered::Gathered;
-use super::withdrawn::Withdrawn;
+use super::withdrawn::{Way, Withdrawn};
 use crate::catalog::{Entry, SourceStatus};
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
@@ -101,6 +101,35 @@ impl Layer {
                     (None, _) => {}
                 }
                 changed.push((key, before));
+            }
+        }
+        changed
+    }
+
+    /// Takes off again what a reading brought back that had not come far enough, and returns the keys.
+    pub(crate) fn keep_withdrawn(&mut self, read: Revision) -> Vec<EntryKey> {
+        self.withdrawn.read_up_to(read);
+        self.withdraw()
+    }
+
+    /// Takes off what was written to be off and not read yet, and returns the keys.
+    pub(crate) fn withdraw(&mut self) -> Vec<EntryKey> {
+        let mut changed = Vec::new();
+        for (key, way) in self.withdrawn.iter() {
+            match way {
+                Way::Gone => {
+                    if let Some(before) = self.entries.remove(key) {
+                        before.let_go_of_uses(key);
+                        changed.push(key.clone());
+                    }
+                }
+                Way::Off => {
+                    if let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.enabled) {
+                        *entry =
+                            Arc::new(Entry { enabled: false, switched_on: false, ..Entry::clone(entry) });
+                        changed.push(key.clone());
+                    }
+                }
             }
         }
         changed

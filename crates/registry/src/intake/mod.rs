@@ -18,6 +18,8 @@ mod limits;
 mod lint;
 mod merge;
 mod offered_tool;
+mod offerer;
+mod offers;
 mod overlay;
 mod publish;
 mod refresh;
@@ -51,9 +53,10 @@ use toolrail_core::{Problem, Store, Upstream};
 
 use self::layer::Layer;
 use self::merge::State;
-use self::publish::OffersBell;
+use self::offerer::Offerer;
+use self::offers::OffersBell;
 use self::tracked::Tracked;
-use self::upstreams::{Offerer, Upstreams};
+use self::upstreams::Upstreams;
 use crate::catalog::Catalog;
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
@@ -97,7 +100,7 @@ impl Intake {
         sources.sort_by_key(|source| source.id());
         let layers = sources.iter().map(|source| Layer::new(source.id())).collect();
         let offers = Arc::new(OffersBell::default());
-        let listener = publish::listener(&offers, catalog.feed());
+        let listener = offers::listener(&offers, catalog.feed());
         let mut upstreams = Upstreams::new(listener, Arc::clone(&compiler.uses));
         let natives = std::mem::take(&mut settings.natives);
         if !natives.is_empty() {

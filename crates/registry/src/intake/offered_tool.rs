@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolrail_core::{ArgumentCheck, OfferedTool, Problems};
 
 use super::compile::{checked, checked_arguments};
-use super::upstreams::Offerer;
+use super::offerer::Offerer;
 use crate::calls::{UseCount, UseLog};
 use crate::catalog::{Arguments, Entry, Item, LazyValidator, Tool, ToolExecutor, header_params, listing};
 

@@ -1,59 +1,17 @@
 //! Publishing: what the sources and the upstreams have now becomes the snapshot that everybody sees, and whoever follows
 //! hears of what changed.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Notify;
 use tokio::time::Instant;
-use toolrail_core::{Changed, Severity, UpstreamState};
+use toolrail_core::{Change, Revision, Severity, UpstreamState};
 
 use super::Intake;
+use super::layer::Layer;
 use super::merge::{Offers, State};
-use super::upstreams::Listener;
-use crate::catalog::{Feed, STATES, Snapshot, Updated};
+use crate::catalog::{STATES, Snapshot, Updated};
 use crate::gauges;
 use crate::source_id::SourceId;
-
-/// Says that an upstream offers something else than what is published.
-#[derive(Default)]
-pub(crate) struct OffersBell {
-    rung: AtomicBool,
-    /// Rings when it happens.
-    pub(crate) bell: Arc<Notify>,
-}
-
-impl OffersBell {
-    pub(crate) fn ring(&self) {
-        self.rung.store(true, Ordering::Release);
-        self.bell.notify_one();
-    }
-
-    fn has_rung(&self) -> bool {
-        self.rung.load(Ordering::Acquire)
-    }
-
-    /// Whether it was rung since the last time.
-    fn take(&self) -> bool {
-        self.rung.swap(false, Ordering::AcqRel)
-    }
-}
-
-/// Hears of the changes of upstreams.
-pub(crate) fn listener(offers: &Arc<OffersBell>, feed: &Arc<Feed>) -> Listener {
-    let (offers, feed) = (Arc::clone(offers), Arc::clone(feed));
-    Arc::new(move |of, changed| match changed {
-        Changed::Offer => offers.ring(),
-        Changed::Resource { uri, conversation } => {
-            feed.tell(Updated {
-                uri: uri.into(),
-                of: of.cloned(),
-                conversation: conversation.map(Into::into),
-            });
-        }
-    })
-}
 
 impl Intake {
     /// Waits until every upstream has offered something or failed, and publishes that, but no longer than `within`. For
@@ -71,6 +29,27 @@ impl Intake {
     pub(crate) fn refresh_offers(&self) {
         if self.offers.has_rung() {
             self.publish(&mut self.state());
+        }
+    }
+
+    /// Takes off what those changes, which led to that revision, took off, unless they were read back.
+    pub(crate) fn withdraw_unread(&self, changes: &[Change], revision: Revision) {
+        let mut state = self.state();
+        let store = state.layers.iter_mut().find(|layer| layer.id == SourceId::Store);
+        let unread = |layer: &&mut Layer| layer.revision.is_none_or(|read| read < revision);
+        let Some(layer) = store.filter(unread) else {
+            return;
+        };
+        tracing::warn!(revision, "what was written to the store could not be read back yet");
+        layer.withdrawn.note(changes, revision);
+        let changed = layer.withdraw();
+        let journal = self.settings.last_good.as_ref().map(|last_good| &last_good.journal);
+        let lines = journal.map(|journal| journal.lines(layer, &changed)).unwrap_or_default();
+        state.note(changed);
+        self.publish(&mut state);
+        drop(state);
+        if let Some(journal) = journal {
+            tokio::task::block_in_place(|| journal.append(&lines));
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use toolrail_core::{Changed, Offer, Problem, Severity, Upstream, UpstreamState};
 
 use super::offered_tool;
+use super::offerer::Offerer;
 use crate::calls::UseLog;
 use crate::catalog::{Entry, Prompt, Resource, UpstreamStatus};
 use crate::entry_key::EntryKey;
@@ -14,24 +15,6 @@ use crate::source_id::SourceId;
 
 /// Hears of changes, and of the definition whose upstream has changed; natives have none.
 pub(crate) type Listener = Arc<dyn Fn(Option<&EntryKey>, Changed) + Send + Sync>;
-
-/// Who offers something.
-#[derive(Clone)]
-pub(crate) struct Offerer {
-    /// What its definition is kept under; whose it is, its tools are.
-    pub(crate) key: EntryKey,
-    /// The name of its definition, or of the native tools.
-    pub(crate) name: String,
-    /// The kind that reaches it.
-    pub(crate) kind: Arc<str>,
-    /// What its tools are shown to come from: `Native` or `Upstream`.
-    pub(crate) source: SourceId,
-    /// Where its definition stands, for people.
-    pub(crate) origin: String,
-    pub(crate) upstream: Arc<dyn Upstream>,
-    /// Hears which of its tools are called.
-    pub(crate) uses: Arc<UseLog>,
-}
 
 /// An upstream and what it offers.
 pub(crate) struct Followed {
@@ -216,17 +199,4 @@ pub(crate) fn in_short(mut told: Vec<String>) -> Vec<String> {
         told.push(format!("{more} more like these"));
     }
     told
-}
-
-impl Offerer {
-    pub(crate) fn problem(&self, severity: Severity, message: String) -> Problem {
-        Problem {
-            severity,
-            tool: Some(self.name.clone()),
-            origin: Some(self.origin.clone()),
-            pointer: String::new(),
-            message,
-            spot: None,
-        }
-    }
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, Caller, ErrorCode, Held, Json, Misfit, Mute, Outcome, Payload, Preview, Principal,
-    Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
+    Call, CallError, Caller, ErrorCode, Held, Json, METADATA, Misfit, Mute, Outcome, Payload, Preview,
+    Principal, Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
 };
 
 use super::checking::{LARGE, Refusal, check, elsewhere};
@@ -206,6 +206,11 @@ impl Tool {
 
     fn named(&self) -> (Option<&Arc<str>>, &str) {
         (self.tenant.as_ref(), self.name.as_str())
+    }
+
+    /// Whether it can be called here, rather than only be described.
+    pub(crate) fn is_callable(&self) -> bool {
+        &*self.kind != METADATA
     }
 
     /// Whether the tool promises structured content.
