@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolrail_core::{HistoryQuery, Problem, Severity, Version, VersionKind};
 
 use super::Intake;
-use super::compile_drafts::compile_one;
+use super::compile::compile_one;
 use super::source::Draft;
 use super::tracked::Tracked;
 use crate::catalog::{Entry, Serving};

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use toolrail_core::{Revision, Row};
 
 use super::Intake;
-use super::last_good_journal::{Journal, Way};
+use super::journal::{Journal, Way};
 use super::source::{Draft, Loaded, Tenants, draft_of};
 use crate::catalog::{Entry, Serving};
 use crate::entry_key::EntryKey;

@@ -1,50 +1,41 @@
-//! How definitions come in: sources are read (`source/`, `refresh.rs`), compiled (`compile.rs`), laid over one another
-//! (`layer.rs`, `merge.rs`, `overlay.rs`) with what upstreams offer (`upstreams.rs`), and published (`publish.rs`).
+//! How definitions come in: sources are read (`source/`, `refresh.rs`), compiled (`compile/`), laid over one another
+//! (`layer.rs`, `merge.rs`, `overlay.rs`) with what upstreams offer (`upstreams/`), and published (`publish.rs`).
 //!
 //! A source that cannot be read keeps what it gave: `last_good.rs` has that across restarts, `good_version.rs` does the same
 //! for one row.
 
-mod built_in;
 mod changes;
 mod compile;
-mod compile_drafts;
 mod follow;
 mod gathered;
 mod good_version;
+mod journal;
 mod last_good;
-mod last_good_journal;
 mod layer;
 mod limits;
-mod lint;
 mod merge;
-mod offered_tool;
-mod offerer;
-mod offers;
 mod overlay;
 mod publish;
 mod refresh;
-mod registration;
 mod reload;
-mod schema_lint;
 mod source;
 mod tracked;
 mod upstreams;
 mod withdrawn;
 
-pub(crate) use built_in::built_ins;
+pub(crate) use compile::with_name;
 pub use compile::{Compiler, Wrap};
-pub(crate) use compile_drafts::with_name;
 pub use good_version::OnBroken;
 pub(crate) use last_good::LastGood;
 pub use limits::RegistryLimits;
 pub use refresh::{LoadProgress, OnProgress};
-pub use registration::Registration;
-pub(crate) use registration::error_at;
+pub(crate) use source::error_at;
 pub use source::{
-    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source,
-    SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
+    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Registration,
+    Source, SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
     registry_tools_definition,
 };
+pub(crate) use upstreams::built_ins;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -53,10 +44,8 @@ use toolrail_core::{Problem, Store, Upstream};
 
 use self::layer::Layer;
 use self::merge::State;
-use self::offerer::Offerer;
-use self::offers::OffersBell;
 use self::tracked::Tracked;
-use self::upstreams::Upstreams;
+use self::upstreams::{Offerer, OffersBell, Upstreams};
 use crate::catalog::Catalog;
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
@@ -100,7 +89,7 @@ impl Intake {
         sources.sort_by_key(|source| source.id());
         let layers = sources.iter().map(|source| Layer::new(source.id())).collect();
         let offers = Arc::new(OffersBell::default());
-        let listener = offers::listener(&offers, catalog.feed());
+        let listener = upstreams::listener(&offers, catalog.feed());
         let mut upstreams = Upstreams::new(listener, Arc::clone(&compiler.uses));
         let natives = std::mem::take(&mut settings.natives);
         if !natives.is_empty() {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use toolrail_core::{Problem, Severity};
 
-use super::offerer::Offerer;
-use super::upstreams::{Followed, Upstreams, in_short};
+use super::upstreams::{Followed, Offerer, Upstreams, in_short};
 use crate::catalog::{Entry, Item, Listed, Prompt, Resource, Shelf, Shelves, UpstreamStatus};
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use toolrail_core::Revision;
 
 use super::Intake;
-use super::compile_drafts::{FEW, Work, compile_all};
+use super::compile::{FEW, Work, compile_all};
 use super::gathered::Gathered;
 use super::layer::Layer;
 use super::source::{Draft, Loaded, SourceError};

@@ -15,8 +15,7 @@ use tokio::time::Instant;
 use toolrail_core::{Problem, Revision, Severity, Spot};
 
 use super::half_written::{HOLD, Verdict, judge};
-use super::{Draft, FileFault, Loaded, Places, Source, SourceError, read_documents};
-use crate::intake::Registration;
+use super::{Draft, FileFault, Loaded, Places, Registration, Source, SourceError, read_documents};
 use crate::source_id::SourceId;
 
 /// The largest file that is read.

@@ -5,6 +5,7 @@ mod files;
 mod fixed;
 mod half_written;
 mod places;
+mod registration;
 mod registry_tools;
 mod store;
 
@@ -19,6 +20,8 @@ pub use documents::{FileFault, ReadDocument, read_documents, read_yaml};
 pub use files::{DefinitionFiles, FileSource, read_at_most, read_bounded};
 pub use fixed::FixedSource;
 pub use places::Places;
+pub use registration::Registration;
+pub(crate) use registration::error_at;
 pub use registry_tools::definition as registry_tools_definition;
 pub use store::StoreSource;
 pub(crate) use store::{Tenants, draft_of};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 use toolrail_core::Changed;
 
-use super::upstreams::Listener;
+use super::followed::Listener;
 use crate::catalog::{Feed, Updated};
 
 /// Says that an upstream offers something else than what is published.

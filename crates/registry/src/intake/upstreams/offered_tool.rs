@@ -7,10 +7,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use toolrail_core::{ArgumentCheck, OfferedTool, Problems};
 
-use super::compile::{checked, checked_arguments};
 use super::offerer::Offerer;
 use crate::calls::{UseCount, UseLog};
 use crate::catalog::{Arguments, Entry, Item, LazyValidator, Tool, ToolExecutor, header_params, listing};
+use crate::intake::compile::{checked, checked_arguments};
 
 /// Whose an offered tool is.
 pub(crate) struct Owner<'a> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolrail_core::{Problem, Severity};
 
-use super::compile::Compiler;
-use super::source::{Draft, Source};
+use super::compiler::Compiler;
 use crate::catalog::{Entry, Item, Serving, says_disabled};
 use crate::entry_key::EntryKey;
 use crate::gauges;
+use crate::intake::source::{Draft, Source};
 use crate::source_id::SourceId;
 
 /// Fewer than these are not worth a thread.
