@@ -170,15 +170,15 @@ impl Finder {
     /// Remembers what was found, for the calls that may follow in the same conversation. Patterns say nothing about what
     /// somebody wants.
     fn note_search(&self, request: &SearchRequest<'_>, query: &str, hits: &[Hit<Arc<Tool>>]) {
-        let lessons = &self.usage.log.lessons;
-        let Some(conversation) = request.conversation.filter(|_| lessons.are_on()) else {
+        let Some(conversation) = request.conversation.filter(|_| self.usage.learns()) else {
             return;
         };
         if request.method == SearchMethod::Regex || query.chars().nth(LearntLimits::ALL.longest).is_some() {
             return;
         }
         let names: Vec<String> = hits.iter().map(|hit| ToolName::fold(hit.value.name.as_str())).collect();
-        lessons.note_search((request.tenant, conversation), query, names.iter().map(String::as_str));
+        let hits = names.iter().map(String::as_str);
+        self.usage.note_search((request.tenant, conversation), query, hits);
     }
 }
 

@@ -48,6 +48,16 @@ impl Usage {
         self.log.lessons.about(tenant, tool, most)
     }
 
+    /// Remembers what a conversation of a tenant was looking for, and which tools it was shown, by their folded names.
+    pub(crate) fn note_search<'h>(
+        &self,
+        of: (Option<&str>, &str),
+        query: &str,
+        hits: impl Iterator<Item = &'h str>,
+    ) {
+        self.log.lessons.note_search(of, query, hits);
+    }
+
     /// Forgets queries that were learnt, here and on every replica, and returns about how many tools there were some.
     pub async fn forget_learnt(&self, what: &Forget) -> Result<u64, StoreError> {
         let lessons = &self.log.lessons;

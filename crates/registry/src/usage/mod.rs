@@ -20,7 +20,7 @@ use crate::store::WriteHealth;
 pub struct Usage {
     catalog: Arc<Catalog>,
     /// What calls leave behind.
-    pub(crate) log: Arc<UseLog>,
+    log: Arc<UseLog>,
     store: Option<Arc<dyn Store>>,
     writes: Arc<WriteHealth>,
 }
