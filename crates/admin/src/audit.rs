@@ -95,12 +95,12 @@ pub(crate) async fn list(
     if !(1..=MOST).contains(&limit) {
         return Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST}")));
     }
-    let head = admin.registry.audit_head().await?;
+    let head = admin.registry.changes().audit_head().await?;
     let tenant = principal.tenant();
     let (entries, next) = if query.newest {
-        (admin.registry.newest_audit(tenant, limit).await?, None)
+        (admin.registry.changes().newest_audit(tenant, limit).await?, None)
     } else {
-        admin.registry.audit(tenant, query.after.max(0), limit).await?
+        admin.registry.changes().audit(tenant, query.after.max(0), limit).await?
     };
     let entries: Vec<ShownEntry> = entries.into_iter().map(ShownEntry::from).collect();
     let body = json!({"entries": entries, "next": next, "head": head.map(|head| shown_head(&head))});
@@ -116,7 +116,7 @@ pub(crate) async fn verify(
     if noted.is_some_and(|hash| hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit())) {
         return Err(Failure::bad_request("expect is a hash of the record: 64 hexadecimal digits"));
     }
-    let report = admin.registry.verify_audit(noted).await?;
+    let report = admin.registry.changes().verify_audit(noted).await?;
     let good = report.is_good();
     let AuditReport { entries, head, broken, noted, contradictions, strays } = report;
     let contradictions: Vec<_> = contradictions.iter().map(shown_contradiction).collect();

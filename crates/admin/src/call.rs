@@ -56,7 +56,7 @@ pub(crate) async fn call(
     let snapshot = admin.registry.catalogue_at(tenant, admin.registry.endpoints().main());
     let address = address.map(|Extension(PeerAddress(address))| address);
     let caller = RestCaller { may_change: foreign_page.is_none(), address };
-    let resolved = admin.registry.resolve(&snapshot, name, request.arguments).await;
+    let resolved = admin.registry.finder().resolve(&snapshot, name, request.arguments).await;
     let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
         Unresolved::Unknown => not_callable(&snapshot, name),
         Unresolved::Failed(error) => error.into(),

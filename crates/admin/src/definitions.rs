@@ -84,7 +84,7 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(entry: &'a Entry, snapshot: &'a Snapshot, beside: &Beside) -> Self {
-        let (use_frequency, last_used) = beside.registry.use_of_entry(entry);
+        let (use_frequency, last_used) = beside.registry.usage().use_of_entry(entry);
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
         let (kind, description) = if let Some(tool) = entry.tool() {
             (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned))
@@ -153,8 +153,8 @@ impl Beside {
     /// What was counted (R75). Definitions are shown without it rather than not at all.
     async fn of(admin: &Admin) -> Self {
         let registry = Arc::clone(&admin.registry);
-        tokio::time::timeout(PATIENCE, registry.ready_uses()).await.ok();
-        let kinds = registry.definition_schema().pointer("/$defs/definition/properties/type/enum");
+        tokio::time::timeout(PATIENCE, registry.usage().ready_uses()).await.ok();
+        let kinds = registry.intake().definition_schema().pointer("/$defs/definition/properties/type/enum");
         let kinds = kinds.and_then(Value::as_array).into_iter().flatten();
         let kinds = kinds.filter_map(Value::as_str).map(str::to_owned).collect();
         Self { registry, kinds }
@@ -208,7 +208,7 @@ pub(crate) async fn remove(
     if !query.purge {
         return switch(&admin, &asking, &name, false).await;
     }
-    let purged = admin.registry.purge(&asking.which(&name), &asking.author).await;
+    let purged = admin.registry.changes().purge(&asking.which(&name), &asking.author).await;
     let Done { name, revision, .. } = purged.map_err(|error| told(&admin, &asking, error))?;
     let mut body = json!({"ok": true, "name": name, "state": "purged", "revision": revision});
     unread::add_note(&mut body, &admin.registry.snapshot(), revision);
@@ -232,7 +232,7 @@ pub(crate) async fn disable(
 }
 
 async fn switch(admin: &Admin, asking: &Asking, name: &str, enabled: bool) -> Result<Response, Failure> {
-    let switched = admin.registry.set_enabled(&asking.which(name), enabled, &asking.author).await;
+    let switched = admin.registry.changes().set_enabled(&asking.which(name), enabled, &asking.author).await;
     let Done { name, revision, version } = switched.map_err(|error| told(admin, asking, error))?;
     let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
     let state = match unread::state_after(&snapshot, snapshot.entry(&name), revision) {

@@ -31,7 +31,7 @@ struct Exported {
 
 /// All definitions; those of the tenant only, if the request is for one.
 pub(crate) async fn export(State(admin): State<Admin>, Asker(principal): Asker) -> Result<Response, Failure> {
-    let (revision, rows) = admin.registry.rows().await?;
+    let (revision, rows) = admin.registry.changes().rows().await?;
     let meant = |row: &Row| principal.tenant().is_none() || row.tenant.as_deref() == principal.tenant();
     let tools =
         tokio::task::block_in_place(|| rows.into_values().filter(meant).filter_map(exported).collect());

@@ -36,7 +36,7 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
     if let Some(WriteFailure { reason, since }) = journal {
         body["lastGood"] = json!({"writable": false, "unwritableSince": since, "reason": reason});
     }
-    if let Some(semantic) = admin.registry.semantic_state() {
+    if let Some(semantic) = admin.registry.finder().semantic_state() {
         // No part of readiness: without it tools are found by their words.
         let told = semantic.map_or_else(|why| format!("degraded: {why}"), |()| "ok".to_owned());
         body["search"] = json!({"semantic": told});

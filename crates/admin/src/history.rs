@@ -103,11 +103,11 @@ pub(crate) async fn all(
     let asked = HistoryQuery { of: None, before: query.before, most: limit };
     let (versions, next) = match principal.tenant() {
         None => {
-            let versions = admin.registry.history(&asked).await?;
+            let versions = admin.registry.changes().history(&asked).await?;
             let next = next_page(&versions, limit);
             (versions, next)
         }
-        Some(tenant) => admin.registry.tenant_history(tenant, &asked).await?,
+        Some(tenant) => admin.registry.changes().tenant_history(tenant, &asked).await?,
     };
     let versions: Vec<ShownVersion> = versions.into_iter().map(ShownVersion::from).collect();
     let revision = admin.registry.snapshot().revision;
@@ -131,7 +131,7 @@ pub(crate) async fn of_tool(
     // One more, for what the last one shown changed.
     let of = Some(key(&principal, &name));
     let mut versions =
-        admin.registry.history(&HistoryQuery { of, before: query.before, most: limit + 1 }).await?;
+        admin.registry.changes().history(&HistoryQuery { of, before: query.before, most: limit + 1 }).await?;
     if versions.is_empty() && query.before.is_none() {
         return Err(WriteError::NoHistory(name).into());
     }
@@ -171,7 +171,7 @@ pub(crate) async fn one(
     let number = version.parse().map_err(|_| {
         Failure::bad_request(format!("{version:?} is not the number of a version, such as 7"))
     })?;
-    let version = admin.registry.version(&key(&principal, &name), number).await?;
+    let version = admin.registry.changes().version(&key(&principal, &name), number).await?;
     Ok(json_answer(StatusCode::OK, &ShownVersion::in_full(version)))
 }
 
@@ -182,7 +182,7 @@ pub(crate) async fn diff(
     query: Result<Query<DiffQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "from, to"))?;
-    let compared = admin.registry.compare(&key(&principal, &name), query.from, query.to).await;
+    let compared = admin.registry.changes().compare(&key(&principal, &name), query.from, query.to).await;
     let Comparison { from, to, differences } = compared.map_err(|error| match error {
         // As it was asked for, not as it is kept.
         WriteError::NoHistory(_) => WriteError::NoHistory(name.clone()).into(),

@@ -39,7 +39,7 @@ pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -
 }
 
 pub(crate) async fn schema(State(admin): State<Admin>) -> Response {
-    json_answer(StatusCode::OK, admin.registry.definition_schema())
+    json_answer(StatusCode::OK, admin.registry.intake().definition_schema())
 }
 
 pub(crate) async fn nothing_here(method: Method, uri: Uri) -> Failure {

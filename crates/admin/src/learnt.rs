@@ -48,14 +48,14 @@ pub(crate) async fn show(
     if query.all_tenants {
         return Err(Failure::bad_request("allTenants=true is for forgetting; ask for one tenant at a time"));
     }
-    admin.registry.ready_uses().await;
-    let learnt = admin.registry.learnt_about(principal.tenant(), query.tool.as_deref(), MOST);
+    admin.registry.usage().ready_uses().await;
+    let learnt = admin.registry.usage().learnt_about(principal.tenant(), query.tool.as_deref(), MOST);
     let about = |(tool, queries): (String, Vec<(String, u32)>)| {
         let queries = queries.into_iter().map(|(query, times)| Past { query, times }).collect();
         About { tool, queries }
     };
     let tools: Vec<About> = learnt.into_iter().map(about).collect();
-    Ok(json_answer(StatusCode::OK, &json!({"learning": admin.registry.learns(), "tools": tools})))
+    Ok(json_answer(StatusCode::OK, &json!({"learning": admin.registry.usage().learns(), "tools": tools})))
 }
 
 fn nothing_learnt(what: &Forget) -> String {
@@ -93,7 +93,7 @@ pub(crate) async fn forget(
             Forget::Tools(vec![ToolKey { tenant: tenant.map(str::to_owned), name: ToolName::fold(&tool) }])
         }
     };
-    let forgotten = admin.registry.forget_learnt(&what).await;
+    let forgotten = admin.registry.usage().forget_learnt(&what).await;
     let tools = forgotten.map_err(|error| Failure::new(ErrorCode::StoreUnavailable, error.to_string()))?;
     tracing::info!(tools, "what was learnt from queries was forgotten");
     let mut answer = json!({"ok": true, "tools": tools});

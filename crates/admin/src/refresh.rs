@@ -127,7 +127,7 @@ impl Refreshing {
             Sort::Changes => registry.refresh().await,
             Sort::Full => {
                 self.begun_in_full.fetch_add(1, Ordering::AcqRel);
-                registry.reload().await;
+                registry.intake().reload().await;
             }
         }
         *last = changes(&before, &registry.snapshot());

@@ -33,8 +33,11 @@ pub(crate) async fn one(
         Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
     settle(&mut registration, &asking)?;
     let base = registration.base.clone();
-    let (mut results, revision) =
-        admin.registry.register(vec![registration], BatchMode::AllOrNothing, &asking.author).await?;
+    let (mut results, revision) = admin
+        .registry
+        .changes()
+        .register(vec![registration], BatchMode::AllOrNothing, &asking.author)
+        .await?;
     let Some(Registered { name, tenant, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
     };
@@ -270,7 +273,8 @@ async fn register_all(
     });
     let mut registrations: Vec<Registration> = registrations.collect();
     registrations.iter_mut().try_for_each(|registration| settle_tenant(registration, asking))?;
-    let (mut results, revision) = admin.registry.register(registrations, mode, &asking.author).await?;
+    let (mut results, revision) =
+        admin.registry.changes().register(registrations, mode, &asking.author).await?;
     for (index, problems) in misshapen {
         results[index].problems = problems;
     }
@@ -336,7 +340,7 @@ fn check(registry: &Registry, item: Value, base: &str) -> Vec<Problem> {
     {
         members.shift_insert(0, "name".into(), name.as_str().into());
     }
-    let mut problems = registry.check(&registration.document);
+    let mut problems = registry.intake().check(&registration.document);
     for problem in &mut problems {
         problem.pointer = format!("{}{}", registration.base, problem.pointer);
     }

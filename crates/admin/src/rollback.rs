@@ -42,7 +42,7 @@ pub(crate) async fn tool(
     let ToolRequest { to } = body::parse_object(&bytes)?;
     let author = author(&asking, to);
     let RolledBack { done, from, outcome, warnings } =
-        admin.registry.roll_back(&asking.which(&name), to, &author).await?;
+        admin.registry.changes().roll_back(&asking.which(&name), to, &author).await?;
     let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
     let state = match done.version {
         None => "purged",
@@ -84,9 +84,12 @@ pub(crate) async fn all(
     let AllRequest { to_revision, dry_run } = body::parse_object(&bytes)?;
     let covers = asking.tenant.as_deref().map_or(Covers::All, |tenant| Covers::one(Some(tenant)));
     let (plan, revision) = if dry_run {
-        (admin.registry.plan_rollback(to_revision, &covers).await?, admin.registry.snapshot().revision)
+        (
+            admin.registry.changes().plan_rollback(to_revision, &covers).await?,
+            admin.registry.snapshot().revision,
+        )
     } else {
-        admin.registry.roll_back_all(to_revision, &covers, &author(&asking, to_revision)).await?
+        admin.registry.changes().roll_back_all(to_revision, &covers, &author(&asking, to_revision)).await?
     };
     let body = json!({
         "ok": true, "dryRun": dry_run, "toRevision": to_revision, "revision": revision,

@@ -109,7 +109,7 @@ pub(crate) async fn by_body(
 async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result<Response, Failure> {
     let started = Instant::now();
     let query = asked.query.as_deref().unwrap_or_default();
-    let method = asked.method()?.unwrap_or(admin.registry.default_method());
+    let method = asked.method()?.unwrap_or(admin.registry.finder().default_method());
     let limit = asked.limit()?;
     let snapshot = seen(admin, principal.tenant(), asked.group.as_deref())?;
     let request = SearchRequest {
@@ -121,7 +121,7 @@ async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result
         tenant: principal.tenant(),
         conversation: None,
     };
-    let answer = admin.registry.search(&snapshot, &request).await?;
+    let answer = admin.registry.finder().search(&snapshot, &request).await?;
     let took_us = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
     let highlights = Highlights::new(method, query);
     let results: Vec<Found<'_>> = answer.hits.iter().map(|hit| Found::of(hit, method, &highlights)).collect();

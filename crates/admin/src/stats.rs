@@ -20,9 +20,9 @@ struct Answer {
 }
 
 pub(crate) async fn stats(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
-    admin.registry.ready_uses().await;
+    admin.registry.usage().ready_uses().await;
     let snapshot = admin.registry.catalogue(principal.tenant());
-    let statistics = admin.registry.statistics(&snapshot);
+    let statistics = Statistics::of(&snapshot, admin.registry.usage());
     // What a client at `/mcp` is shown.
     let seen = admin.registry.catalogue_at(principal.tenant(), admin.registry.endpoints().main());
     let answer = Answer { statistics, context: seen.context_cost(), estimate: ContextCost::ESTIMATE };

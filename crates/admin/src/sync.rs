@@ -157,7 +157,7 @@ pub(crate) async fn sync(
     let _held = bytes.into_held();
     let wishes = Wishes::of(&request, &asking)?;
     let sent = registrations(request.tools, &asking)?;
-    let planned = admin.registry.plan_sync(sent, wishes.covers, wishes.plan).await?;
+    let planned = admin.registry.changes().plan_sync(sent, wishes.covers, wishes.plan).await?;
     if !planned.refused.is_empty() && request.mode == Mode::All {
         let message = refusal(planned.refused.len());
         let error = CallError::new(ErrorCode::InvalidDefinition, message);
@@ -173,7 +173,7 @@ pub(crate) async fn sync(
     }
     let author = asking.author_by("sync");
     let Applied { written, revision, failure } =
-        admin.registry.apply(&planned.plan, &author, &|_| {}).await?;
+        admin.registry.changes().apply(&planned.plan, &author, &|_| {}).await?;
     let error = failure.map(|failure| broken_off(failure.into(), written, &planned.plan));
     Ok(answer(&planned, Ended { revision, written, error, dry_run: false }))
 }

@@ -43,7 +43,7 @@ pub(crate) fn described(registry: &Registry, snapshot: &Snapshot, tool: &Tool) -
     let listed: Map<String, Value> = serde_json::from_slice(tool.list_entry()).unwrap_or_default();
     let is_described = &*tool.kind == METADATA;
     let server = snapshot.entry(tool.name.as_str()).and_then(|entry| entry.server());
-    let used = registry.use_of(tool);
+    let used = registry.usage().use_of(tool);
     let input_schema = listed.get("inputSchema").filter(|schema| !is_described || says_anything(schema));
     let members = [
         ("name", json!(tool.name)),

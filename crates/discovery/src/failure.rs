@@ -16,7 +16,7 @@ pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
     if let Some(why) = asked.snapshot.why_unusable(name) {
         return CallError::new(ErrorCode::NotFound, format!("工具不可用: {}\n{why}", shortened(name)));
     }
-    let near = asked.registry.no_such_tool(&asked.snapshot, name).await;
+    let near = asked.registry.finder().no_such_tool(&asked.snapshot, name).await;
     CallError::new(ErrorCode::NotFound, format!("工具不存在: {}\n{}", shortened(name), near.message))
 }
 

@@ -75,7 +75,8 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
         ..Registration::bare(document, base)
     };
     let author = author(asked.call.caller);
-    let written = asked.registry.register(vec![registration], BatchMode::AllOrNothing, &author).await;
+    let written =
+        asked.registry.changes().register(vec![registration], BatchMode::AllOrNothing, &author).await;
     let (results, _) = written.map_err(|error| match error {
         WriteError::Conflict(_) => exists(&name),
         other => not_written(&other),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolrail_core::{
     Call, CallError, Completing, Completion, ErrorCode, Executor, Offered, Outcome, Preview, ToolName,
 };
-use toolrail_registry::Registry;
+use toolrail_registry::{Registry, Statistics};
 
 use crate::asked::{Asked, catalogue, good};
 use crate::definition::described;
@@ -61,7 +61,7 @@ impl Executor for Reading {
         let asked = Asked::new(&self.registry, call)?;
         match self.content {
             Content::Statistics => {
-                asked.registry.ready_uses().await;
+                asked.registry.usage().ready_uses().await;
                 good(&statistics(&asked))
             }
             Content::Categories => {
@@ -96,7 +96,7 @@ impl Executor for Reading {
 }
 
 fn statistics(asked: &Asked<'_>) -> Value {
-    let mut answer = json!(asked.registry.statistics(&asked.snapshot));
+    let mut answer = json!(Statistics::of(&asked.snapshot, asked.registry.usage()));
     // What is listed is a matter of the endpoint, pinned tools for one.
     let endpoint = asked.snapshot.endpoint().unwrap_or(asked.registry.endpoints().main());
     let seen = asked.registry.catalogue_at(asked.tenant().as_deref(), endpoint);

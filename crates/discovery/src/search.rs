@@ -81,6 +81,7 @@ async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
         SearchRequest { query: &query, method, limit, among, only: Only::default(), tenant, conversation };
     let found = asked
         .registry
+        .finder()
         .search(&asked.snapshot, &request)
         .await
         .map_err(|error| not_searched(&error, method))?;
@@ -110,7 +111,7 @@ impl Wanted {
         let word = word.or(arguments.text("method")?);
         let limit = arguments.limit(USUAL_HITS)?;
         arguments.finish()?;
-        let method = word.map_or(Ok(asked.registry.default_method()), |word| method_of(&word))?;
+        let method = word.map_or(Ok(asked.registry.finder().default_method()), |word| method_of(&word))?;
         let longest = match method {
             SearchMethod::Regex => MOST_PATTERN_CHARACTERS,
             SearchMethod::Bm25 | SearchMethod::Hybrid => MOST_QUERY_CHARACTERS,

@@ -59,13 +59,13 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
 /// Removes it, if an agent registered it.
 async fn remove(asked: &Asked<'_>, name: &str) -> Result<Option<Done>, WriteError> {
     let mut which = Which { tenant: asked.tenant(), name: name.to_owned(), expected: Expected::Anything };
-    let row = asked.registry.stored(&which).await?;
+    let row = asked.registry.changes().stored(&which).await?;
     if !is_of_agent(&row.config_json) {
         return Ok(None);
     }
     // Not what an operator put in its place meanwhile.
     which.expected = Expected::Version(row.version);
-    asked.registry.purge(&which, &author(asked.call.caller)).await.map(Some)
+    asked.registry.changes().purge(&which, &author(asked.call.caller)).await.map(Some)
 }
 
 fn is_of_agent(config_json: &str) -> bool {

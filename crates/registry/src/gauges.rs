@@ -7,9 +7,7 @@ use metrics::{counter, describe_counter, describe_gauge, describe_histogram, gau
 use toolrail_core::{Outcome, Revision, Severity};
 use toolrail_search::Method;
 
-use crate::entry::SourceId;
-use crate::snapshot::Snapshot;
-use crate::tally::STATES;
+use crate::source_id::SourceId;
 
 const REFRESHES: &str = "toolrail_refresh_count";
 const VERSION: &str = "toolrail_last_refresh_version";
@@ -102,22 +100,23 @@ pub(crate) fn propagated(age: Duration) {
     histogram!(PROPAGATION).record(age.as_secs_f64());
 }
 
-/// What is published now.
-pub(crate) fn published(snapshot: &Snapshot) {
-    gauge!(VERSION).set(number(snapshot.revision));
-    let tally = snapshot.tally();
-    for source in SourceId::ALL {
-        for state in STATES {
-            let count = number_of(tally.entries(source, state));
-            gauge!(TOOLS, "source" => source.word(), "state" => state).set(count);
-        }
-    }
-    let of_sources =
-        |severity| snapshot.source_problems().filter(move |one| one.severity == severity).count();
-    let errors = tally.errors + of_sources(Severity::Error);
-    let warnings = tally.warnings + of_sources(Severity::Warning);
-    gauge!(PROBLEMS, "severity" => "error").set(number_of(errors));
-    gauge!(PROBLEMS, "severity" => "warning").set(number_of(warnings));
+/// That revision of the store is served now.
+pub(crate) fn serves(revision: Revision) {
+    gauge!(VERSION).set(number(revision));
+}
+
+/// So many definitions and offered tools of that source are in that state.
+pub(crate) fn tools(source: SourceId, state: &'static str, count: usize) {
+    gauge!(TOOLS, "source" => source.word(), "state" => state).set(number_of(count));
+}
+
+/// There are so many problems of that severity.
+pub(crate) fn problems(severity: Severity, count: usize) {
+    let word = match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    gauge!(PROBLEMS, "severity" => word).set(number_of(count));
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, which no revision reaches")]

@@ -1,132 +1,64 @@
 //! The registry: sources of definitions are compiled into an immutable snapshot behind an atomic pointer. It knows
 //! neither transports nor what a kind does with a call.
+//!
+//! Each concern has a folder, and in its `mod.rs` a struct with the state it needs; a [`Registry`] holds one of each. Folders
+//! see only those below them:
+//!
+//! ```text
+//!  registry.rs, builder.rs              the parts put together
+//!    │
+//!    ├── change/    Changes             registering, history, plans, audit ──┐
+//!    ├── find/      Finder ──┐          search, and which tool a call means  │
+//!    ├── figures/ ───────────┤                                               │
+//!    ├── usage/     Usage ◀──┘ ──┐      counts and lessons in the store      │
+//!    ├── intake/    Intake ──────┤ ◀─── sources read, compiled, published ◀──┘
+//!    └── store/     Replicas     │      opened late, taking writes or not
+//!                                ▼
+//!        catalog/   Catalog             snapshots, lists, tools and their calls
+//!                                ▼
+//!        calls/                         what calls leave behind at tools
+//! ```
+//!
+//! `change/` and `usage/` also note in `store/` how their writes went. `entry_key.rs`, `source_id.rs`, `gauges.rs` and `join.rs`
+//! see no folder.
 
-mod audit;
-mod built_in;
-mod categories;
-mod changes;
-mod checking;
-mod choice;
-mod compile;
-mod compile_drafts;
-mod context_cost;
-mod contradictions;
-mod described;
-mod endpoint;
-mod entry;
+mod builder;
+mod calls;
+mod catalog;
+mod change;
 mod entry_key;
-mod feed;
-mod follow;
-mod gathered;
+mod figures;
+mod find;
 mod gauges;
-mod good_version;
-mod header_params;
-mod highlights;
-mod history;
-mod item;
+mod intake;
 mod join;
-mod key;
-mod last_good;
-mod last_good_journal;
-mod late_store;
-mod layer;
-mod lazy_executor;
-mod learning;
-mod learning_memory;
-mod lint;
-mod listed;
-mod listing;
-mod mail;
-mod meaning;
-mod meaning_work;
-mod merge;
-mod offered;
-mod offered_tool;
-mod overlaid;
-mod overlay;
-mod plan;
-mod publish;
-mod refresh;
-mod registration;
 mod registry;
-mod reload;
-mod resolve;
-mod resources;
-mod retention;
-mod rollback;
-mod schema_lint;
-mod search;
-mod search_document;
-mod search_pattern;
-mod shelf;
-mod snapshot;
-mod source;
-mod space;
-mod statistics;
-mod status;
-mod stored_form;
-mod sync;
-mod tally;
-mod temperature;
-mod tokens;
-mod tool;
-mod tool_pages;
-mod tracked;
-mod upstreams;
-mod uri_template;
+mod source_id;
+mod store;
 mod usage;
-mod use_board;
-mod validator;
-mod views;
-mod withdrawn;
-mod write;
-mod write_error;
-mod write_health;
 
-pub use audit::{AuditReport, Noted, Stray};
-pub use built_in::{CALL_TOOL, DISCOVERY, DISCOVERY_TOOLS, is_discovery_tool};
-pub use categories::Category;
-pub use choice::{Choice, Names};
-pub use compile::{Compiler, Wrap};
-pub use context_cost::{ClientFormat, ContextCost, FormatCost};
-pub use contradictions::{Contradiction, HistoryFault};
-pub use described::Described;
-pub use endpoint::{Discovery, Endpoint, Endpoints, ListingMode};
-pub use entry::{Entry, SourceId};
-pub use feed::{Feed, Lists, Updated};
-pub use good_version::{OnBroken, Serving};
-pub use header_params::HeaderParam;
-pub use highlights::Highlights;
-pub use history::Comparison;
-pub use item::Item;
-pub use late_store::{LateStore, OpenStore, OpeningStore};
-pub use learning::Learning;
-pub use listed::Listing;
-pub use listing::{Era, List, Page};
-pub use offered::{Prompt, Resource};
-pub use plan::{Applied, Covers, Desired, Plan, PlanMode, Step, StepKind};
-pub use refresh::{LoadProgress, OnProgress};
-pub use registration::Registration;
-pub use registry::{Registry, RegistryLimits};
-pub use resolve::{Named, Resolved, Unresolved};
-pub use rollback::{RollbackOutcome, RolledBack};
-pub use search::{
-    Among, Hit, MOST_HITS, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Matched, Only, SearchAnswer,
-    SearchError, SearchMethod, SearchRequest, UnknownMethod,
+pub use builder::RegistryBuilder;
+pub use catalog::{
+    CALL_TOOL, Catalog, Category, Choice, DISCOVERY, DISCOVERY_TOOLS, Described, Discovery, Endpoint,
+    Endpoints, Entry, Era, Feed, HeaderParam, Item, List, Listing, ListingMode, Lists, Names, Page, Prompt,
+    Resource, Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus, is_discovery_tool,
 };
-pub use snapshot::Snapshot;
-pub use source::{
-    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, Source,
-    SourceError, StoreSource, read_at_most, read_bounded, read_documents, read_yaml,
-    registry_tools_definition,
+pub use change::{
+    Applied, AuditReport, BatchMode, Changes, Comparison, Conflict, Contradiction, Covers, Desired, Done,
+    HistoryFault, Noted, Plan, PlanMode, Refusal, Registered, RollbackOutcome, RolledBack, Step, StepKind,
+    Stray, SyncPlan, Which, WriteError, Written, document_of, stored_form,
 };
-pub use statistics::{MostUsed, Statistics};
-pub use status::{SourceStatus, UpstreamStatus};
-pub use stored_form::{document_of, stored_form};
-pub use sync::{Refusal, SyncPlan};
-pub use tally::Tally;
-pub use temperature::{Temperature, ToolUse};
-pub use tool::Tool;
-pub use write::{BatchMode, Done, Registered, Which, Written};
-pub use write_error::{Conflict, WriteError};
-pub use write_health::WriteFailure;
+pub use figures::{ClientFormat, ContextCost, FormatCost, MostUsed, Statistics};
+pub use find::{
+    Among, Finder, Highlights, Hit, MOST_HITS, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Matched,
+    Named, Only, Resolved, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod, Unresolved,
+};
+pub use intake::{
+    Compiler, DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Intake, LoadProgress, Loaded,
+    OnBroken, OnProgress, Places, ReadDocument, Registration, RegistryLimits, Source, SourceError,
+    StoreSource, Wrap, read_at_most, read_bounded, read_documents, read_yaml, registry_tools_definition,
+};
+pub use registry::Registry;
+pub use source_id::SourceId;
+pub use store::{LateStore, OpenStore, OpeningStore, Replicas, WriteFailure};
+pub use usage::{Learning, Temperature, ToolUse, Usage};

@@ -1,223 +1,121 @@
-//! The registry itself: what it keeps, and what it gives to those who ask.
+//! The registry itself: the parts it is put together from, and what everybody asks it for.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
-use serde_json::Value;
-use tokio::sync::{Mutex, Semaphore};
-use toolrail_core::{Problem, Store, Upstream};
+use toolrail_core::Store;
 
-use crate::built_in::BuiltIns;
-use crate::compile::Compiler;
-use crate::endpoint::{Endpoint, Endpoints};
-use crate::entry::SourceId;
-use crate::entry_key::EntryKey;
-use crate::feed::Feed;
-use crate::gauges;
-use crate::good_version::OnBroken;
-use crate::last_good::LastGood;
-use crate::layer::Layer;
-use crate::meaning::Meaning;
-use crate::merge::State;
-use crate::publish::{self, OffersBell};
-use crate::refresh::OnProgress;
-use crate::search::SearchMethod;
-use crate::search_pattern;
-use crate::snapshot::Snapshot;
-use crate::source::Source;
-use crate::tracked::Tracked;
-use crate::upstreams::{Offerer, Upstreams};
-use crate::write_health::WriteHealth;
+use crate::catalog::{Catalog, Endpoint, Endpoints, Feed, Snapshot};
+use crate::change::Changes;
+use crate::find::Finder;
+use crate::intake::Intake;
+use crate::join::join_all;
+use crate::store::{Replicas, WriteFailure, WriteHealth};
+use crate::usage::Usage;
 
-/// Limits of a registry.
-#[derive(Clone, Copy, Debug)]
-pub struct RegistryLimits {
-    /// The most entries on one page of a list.
-    pub page_tools: usize,
-    /// About the most bytes on one page of a list.
-    pub page_bytes: usize,
-    /// How often a store that cannot ring is asked for its revision.
-    pub look: Duration,
-    /// How often other sources are looked at, and those that ring all the same.
-    pub poll: Duration,
-    /// How long a folder that rings is given to finish what it is doing.
-    pub settle: Duration,
-    /// The longest time from the beginning of a refresh to the next, where changes come one after another. It is ten times
-    /// as long as the refresh took, if that is less.
-    pub window: Duration,
-    /// How often a source is asked how many definitions it has, and to compare them with what was written down of them: for
-    /// changes that its revision does not tell. More rarely where that takes long.
-    pub recount: Duration,
-    /// How long a source is given to answer one question. Stores give up earlier by themselves.
-    pub patience: Duration,
-}
-
-impl Default for RegistryLimits {
-    fn default() -> Self {
-        Self {
-            page_tools: 10_000,
-            page_bytes: 16 * 1024 * 1024,
-            look: Duration::from_millis(100),
-            poll: Duration::from_secs(1),
-            settle: Duration::from_millis(100),
-            window: Duration::from_millis(300),
-            recount: Duration::from_secs(30),
-            patience: Duration::from_secs(30),
-        }
-    }
-}
-
-/// The tools, prompts and resources there are, always as one consistent snapshot.
+/// Everything about the tools, prompts and resources there are, each concern in a part of its own.
 pub struct Registry {
-    pub(crate) compiler: Arc<Compiler>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) intake: Arc<Intake>,
+    pub(crate) changes: Changes,
+    pub(crate) usage: Arc<Usage>,
+    pub(crate) finder: Finder,
+    pub(crate) replicas: Replicas,
     pub(crate) store: Option<Arc<dyn Store>>,
-    pub(crate) limits: RegistryLimits,
-    pub(crate) current: ArcSwap<Snapshot>,
-    /// Sorted, the winner first.
-    pub(crate) sources: Vec<Tracked>,
-    pub(crate) progress: Option<OnProgress>,
-    pub(crate) last_good: Option<LastGood>,
-    pub(crate) on_broken: OnBroken,
-    pub(crate) writes: WriteHealth,
-    state: StdMutex<State>,
-    pub(crate) offers: Arc<OffersBell>,
-    pub(crate) feed: Arc<Feed>,
-    /// What the gateway has by itself.
-    pub(crate) built_ins: Arc<BuiltIns>,
-    endpoints: Endpoints,
-    /// How tools are looked for where nobody says.
-    pub(crate) default_method: SearchMethod,
-    /// The semantic tier of search.
-    pub(crate) meaning: Meaning,
-    /// Who may look for a pattern.
-    pub(crate) patterns: Semaphore,
-    /// Keys of this process, where there is no store to keep them.
-    pub(crate) keys: Mutex<BTreeMap<String, [u8; 32]>>,
+    pub(crate) writes: Arc<WriteHealth>,
+    /// How often use counts are written, and a store that takes no writes is tried.
+    pub(crate) poll: Duration,
 }
+
+type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
 
 impl Registry {
-    /// A registry over those sources; empty until the first [`Registry::refresh`]. Registrations go to `store`.
-    pub fn new(
-        compiler: Compiler,
-        store: Option<Arc<dyn Store>>,
-        sources: Vec<Arc<dyn Source>>,
-        limits: RegistryLimits,
-    ) -> Self {
-        gauges::describe();
-        let mut sources = sources;
-        sources.sort_by_key(|source| source.id());
-        let layers = sources.iter().map(|source| Layer::new(source.id())).collect();
-        let (offers, feed) = (Arc::new(OffersBell::default()), Arc::new(Feed::default()));
-        let upstreams = Upstreams::new(publish::listener(&offers, &feed), Arc::clone(&compiler.uses));
-        let sources = sources.into_iter().enumerate();
-        Self {
-            compiler: Arc::new(compiler),
-            store,
-            limits,
-            current: ArcSwap::from_pointee(Snapshot::shared(Arc::default())),
-            sources: sources.map(|(index, source)| Tracked::new(source, index)).collect(),
-            progress: None,
-            last_good: None,
-            on_broken: OnBroken::default(),
-            writes: WriteHealth::default(),
-            state: StdMutex::new(State::new(layers, upstreams)),
-            offers,
-            feed,
-            built_ins: Arc::default(),
-            endpoints: Endpoints::default(),
-            default_method: SearchMethod::default(),
-            meaning: Meaning::Absent,
-            patterns: Semaphore::new(search_pattern::AT_ONCE),
-            keys: Mutex::default(),
-        }
+    /// What there is.
+    pub fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
     }
 
-    /// The same with what this program offers by itself, each under a name for people: it comes after files and before the
-    /// demonstration.
-    #[must_use]
-    pub fn with_natives(self, natives: Vec<(String, Arc<dyn Upstream>)>) -> Self {
-        let uses = &self.compiler.uses;
-        let native = |(name, upstream): (String, Arc<dyn Upstream>)| Offerer {
-            key: EntryKey::new(None, &name),
-            uses: Arc::clone(uses),
-            origin: name.clone(),
-            name,
-            kind: "native".into(),
-            source: SourceId::Native,
-            upstream,
-        };
-        let natives = natives.into_iter().map(native).collect();
-        self.state().upstreams.natives = natives;
-        self.offers.ring();
-        self
+    /// How definitions come in.
+    pub fn intake(&self) -> &Intake {
+        &self.intake
     }
 
-    /// The same with those endpoints, instead of one that lists everything.
-    #[must_use]
-    pub fn with_endpoints(mut self, endpoints: Endpoints) -> Self {
-        self.endpoints = endpoints;
-        self
+    /// Changing what is in the store, and what it was before.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
     }
 
-    /// The same, telling of the progress of long loads.
-    #[must_use]
-    pub fn with_progress(mut self, progress: OnProgress) -> Self {
-        self.progress = Some(progress);
-        self
+    /// How tools are used.
+    pub fn usage(&self) -> &Usage {
+        &self.usage
     }
 
-    /// The same, looking for tools by that method where nobody says.
-    #[must_use]
-    pub fn with_default_method(mut self, method: SearchMethod) -> Self {
-        self.default_method = method;
-        self
+    /// Finding tools.
+    pub fn finder(&self) -> &Finder {
+        &self.finder
     }
 
-    /// How tools are looked for where nobody says.
-    pub fn default_method(&self) -> SearchMethod {
-        self.default_method
+    /// The other gateways on the same store.
+    pub fn replicas(&self) -> &Replicas {
+        &self.replicas
     }
 
     /// What is there now for somebody without a tenant.
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.current.load_full()
+        self.catalog.snapshot()
     }
 
     /// What somebody of that tenant sees: its own definitions, and the shared ones whose names it does not use.
     pub fn catalogue(&self, tenant: Option<&str>) -> Arc<Snapshot> {
-        let snapshot = self.snapshot();
-        let own = tenant.and_then(|tenant| snapshot.of_tenant(tenant));
-        own.unwrap_or(snapshot)
+        self.catalog.seen_by(tenant)
     }
 
     /// What somebody of that tenant sees at that endpoint.
     pub fn catalogue_at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
-        self.current.load().at(tenant, endpoint)
+        self.catalog.seen_at(tenant, endpoint)
     }
 
     /// The endpoints there are.
     pub fn endpoints(&self) -> &Endpoints {
-        &self.endpoints
+        self.catalog.endpoints()
     }
 
     /// Where changes are told.
     pub fn feed(&self) -> &Feed {
-        &self.feed
+        self.catalog.feed()
     }
 
-    /// The published JSON Schema of a file of definitions.
-    pub fn definition_schema(&self) -> &Value {
-        self.compiler.schema()
+    /// Looks at every source and publishes what changed: see [`Intake::refresh`].
+    pub async fn refresh(&self) {
+        self.intake.refresh().await;
     }
 
-    /// Everything that would keep a document from being registered, or is poor about it.
-    pub fn check(&self, document: &Value) -> Vec<Problem> {
-        self.compiler.check(document, SourceId::Store)
+    /// Since when and why the store takes no writes, if the last one failed.
+    pub fn write_failure(&self) -> Option<WriteFailure> {
+        self.writes.failure()
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Since when and why what was switched off cannot be kept for a start without the store, if it cannot.
+    pub fn journal_failure(&self) -> Option<WriteFailure> {
+        self.intake.journal_failure()
+    }
+
+    /// Follows the sources and the upstreams, and does what is done now and then, until the future is dropped.
+    pub async fn follow(&self) {
+        let following: Vec<Following<'_>> = vec![
+            Box::pin(self.intake.follow()),
+            Box::pin(self.usage.keep_counts(self.poll)),
+            Box::pin(self.usage.keep_learnt()),
+            Box::pin(self.follow_writes()),
+            Box::pin(self.finder.follow_meanings()),
+        ];
+        join_all(following.into_iter()).await;
+    }
+
+    async fn follow_writes(&self) {
+        if let Some(store) = &self.store {
+            self.writes.follow(&**store, self.poll).await;
+        }
     }
 }

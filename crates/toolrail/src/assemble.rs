@@ -43,8 +43,8 @@ pub(crate) struct Assembly {
 impl Assembly {
     /// Writes what is still to be written and leaves the data folder tidy.
     pub(crate) async fn close(&self) {
-        self.registry.record_uses().await;
-        self.registry.keep_last_good().await;
+        self.registry.usage().record_uses().await;
+        self.registry.intake().keep_last_good().await;
         self.store.close().await;
     }
 }
@@ -105,7 +105,7 @@ async fn put_together(
         compiler = compiler.permitting(Permission::UseSecrets);
     }
     let bar = LoadingBar::new();
-    let mut registry = Registry::new(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+    let mut builder = Registry::builder(compiler, Some(Arc::clone(&store)), sources, limits(settings))
         .with_endpoints(settings.endpoints.clone())
         .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_default_method(settings.search.default_method)
@@ -113,16 +113,17 @@ async fn put_together(
         .with_on_broken(settings.on_broken)
         .with_progress(bar.listener());
     if let Some(semantic) = &settings.search.semantic {
-        registry = registry.with_embedder(semantic::embedder(semantic, &settings.data, &runtime));
+        builder = builder.with_embedder(semantic::embedder(semantic, &settings.data, &runtime));
     }
     if let Some(spare) = &spare {
-        registry = registry.with_fallback(&spare.definitions);
+        builder = builder.with_fallback(&spare.definitions);
     }
     let registry = if settings.endpoints.any_discovery() {
         let (method, language) = (settings.search.default_method, settings.language);
-        Arc::new_cyclic(|weak| registry.with_built_ins(&toolrail_discovery::offer(weak, method, language)))
+        let offer = |weak: &Weak<Registry>| toolrail_discovery::offer(weak, method, language);
+        Arc::new_cyclic(|weak| builder.with_built_ins(&offer(weak)).build())
     } else {
-        Arc::new(registry)
+        Arc::new(builder.build())
     };
     registry.refresh().await;
     drop(bar);
@@ -131,7 +132,7 @@ async fn put_together(
         return Err(missing);
     }
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
-    registry.await_upstreams(UPSTREAMS_WITHIN).await;
+    registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
     Ok(Assembly { registry, history: settings.history, store, spare })
 }
 
@@ -150,7 +151,7 @@ impl Tools for OwnTools {
         let unknown = || CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call"));
         let registry = self.0.upgrade().ok_or_else(unknown)?;
         let snapshot = registry.catalogue(principal.tenant());
-        let resolved = registry.resolve(&snapshot, name, Some(arguments)).await;
+        let resolved = registry.finder().resolve(&snapshot, name, Some(arguments)).await;
         let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
             Unresolved::Unknown => unknown(),
             Unresolved::Failed(error) => error,

@@ -36,7 +36,7 @@ fn digest(text: &str) -> u32 {
 
 /// The key that seals session ids: one for all gateways on the same store, so that each knows the sessions of the others.
 pub(crate) async fn session_key(registry: &Registry, spare: Option<&Spare>) -> anyhow::Result<[u8; 32]> {
-    let asked = registry.shared_key("mcp").await;
+    let asked = registry.replicas().shared_key("mcp").await;
     let Some(file) = spare.map(|spare| &spare.key) else {
         return asked.context("the key of the sessions cannot be read");
     };

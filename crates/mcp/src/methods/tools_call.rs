@@ -25,7 +25,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     }
     let snapshot = context.snapshot();
     let Resolved { tool, arguments, named } =
-        match context.server.registry.resolve(&snapshot, &name, arguments).await {
+        match context.server.registry.finder().resolve(&snapshot, &name, arguments).await {
             Ok(resolved) => resolved,
             Err(Unresolved::Unknown) => return Err(unknown_tool(&context, &name)),
             Err(Unresolved::Failed(error)) => return answer(&context, Err(error), false),

@@ -155,7 +155,7 @@ impl Relay {
             return false;
         };
         for part in parts {
-            match self.registry.leave(&topic(replica), &part).await {
+            match self.registry.replicas().leave(&topic(replica), &part).await {
                 Ok(()) => {}
                 // The replica may be gone, and then nobody collects anything.
                 Err(error @ StoreError::Undelivered { .. }) => {
@@ -235,7 +235,7 @@ impl Server {
         let mut failing = false;
         loop {
             self.relay.until_held().await;
-            let pause = match self.registry.collect(&topic).await {
+            let pause = match self.registry.replicas().collect(&topic).await {
                 Ok(letters) => {
                     failing = false;
                     let more = letters.len() >= MailLimits::ALL.at_once as usize;

@@ -156,7 +156,7 @@ impl Server {
         for kind in [NewsKind::Lasting, NewsKind::Passing] {
             let untold = std::mem::take(newsroom.untold().of(kind));
             if !untold.is_empty()
-                && let Err(error) = self.registry.announce(kind, &untold).await
+                && let Err(error) = self.registry.replicas().announce(kind, &untold).await
             {
                 newsroom.put_back(kind, untold);
                 return Err(error);
@@ -168,7 +168,7 @@ impl Server {
     async fn read_news(&self) -> Result<(), StoreError> {
         let last = &self.relay.newsroom.last;
         loop {
-            let news = self.registry.news_after(last.load(Ordering::Relaxed)).await?;
+            let news = self.registry.replicas().news_after(last.load(Ordering::Relaxed)).await?;
             for told in &news {
                 last.store(told.number, Ordering::Relaxed);
                 match serde_json::from_slice(&told.body) {

@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolrail_core::{Caller, DefinitionForm, Mute, Principal, Store};
-use toolrail_registry::{Compiler, Endpoints, FixedSource, Registry, RegistryLimits, SourceId};
+use toolrail_registry::{
+    Compiler, Endpoints, FixedSource, Registry, RegistryBuilder, RegistryLimits, SourceId,
+};
 
 use crate::capabilities::TASKS;
 use crate::dialect::Dialect;
@@ -37,16 +39,16 @@ async fn server_on(store: Option<Arc<dyn Store>>) -> Arc<Server> {
 }
 
 async fn server_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> Arc<Server> {
-    serving(registry_with(store, endpoints)).await
+    serving(registry_with(store, endpoints).build()).await
 }
 
-fn registry_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> Registry {
+fn registry_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> RegistryBuilder {
     let form = DefinitionForm::new(vec![Arc::new(fixture::Fixture)]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let document = json!({"name": "fixture", "type": "fixture", "fixture": {}});
     let source = FixedSource::new(SourceId::Demo, "the tests", vec![document]);
     let limits = RegistryLimits { page_tools: 4, ..RegistryLimits::default() };
-    Registry::new(compiler, store, vec![Arc::new(source)], limits).with_endpoints(endpoints)
+    Registry::builder(compiler, store, vec![Arc::new(source)], limits).with_endpoints(endpoints)
 }
 
 async fn serving(registry: Registry) -> Arc<Server> {

@@ -35,7 +35,7 @@ async fn a_missing_input_schema_is_derived_from_the_templates() {
 #[track_caller]
 fn check_told(document: &Value, expected: &[&str]) {
     let told: Vec<_> =
-        registry(None, Vec::new(), 10).check(document).iter().map(ToString::to_string).collect();
+        registry(None, Vec::new(), 10).intake().check(document).iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for words in expected {
         assert!(told.iter().any(|text| text.contains(words)), "{words} in {told:#?}");

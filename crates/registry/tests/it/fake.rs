@@ -13,7 +13,7 @@ use toolrail_core::{
     Kind, Made, Offer, Offered, OfferedTool, Outcome, Payload, Preview, Problems, TaskSupport, ToolName,
     ToolResult, Upstream, UpstreamState, async_trait,
 };
-use toolrail_registry::{Compiler, Registry, RegistryLimits, Source};
+use toolrail_registry::{Compiler, Registry, RegistryBuilder, RegistryLimits, Source};
 
 use crate::support::Echo;
 
@@ -182,10 +182,14 @@ impl Kind for Far {
 
 /// A registry that knows all the kinds; it looks at its sources only when told to.
 pub(crate) fn registry_of(servers: &[Arc<Server>], sources: Vec<Arc<dyn Source>>) -> Registry {
+    builder_of(servers, sources).build()
+}
+
+pub(crate) fn builder_of(servers: &[Arc<Server>], sources: Vec<Arc<dyn Source>>) -> RegistryBuilder {
     let form = DefinitionForm::new(vec![Arc::new(Echo), Arc::new(Note), Arc::new(Far(servers.to_vec()))]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let limits = RegistryLimits { poll: Duration::from_hours(1), page_tools: 3, ..RegistryLimits::default() };
-    Registry::new(compiler, None, sources, limits)
+    Registry::builder(compiler, None, sources, limits)
 }
 
 pub(crate) fn far(name: &str, server: usize) -> Value {

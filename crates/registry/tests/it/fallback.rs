@@ -10,10 +10,12 @@ use toolrail_registry::{BatchMode, LateStore, Registry, StoreSource, Which, Writ
 
 use crate::rows::{Health, Rows, of, purge, put, switch};
 use crate::store::registration;
-use crate::support::{author, names, registry, tool};
+use crate::support::{author, builder, names, registry, tool};
 
 fn over(rows: &Arc<Rows>, file: &std::path::Path) -> Registry {
-    registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10).with_fallback(file)
+    builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
+        .with_fallback(file)
+        .build()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -26,7 +28,7 @@ async fn a_start_without_the_store_serves_its_last_good_definitions() {
     let revision = rows.commit(&[of("acme", put("c", &text("c")))]);
     let before = over(&rows, &file);
     before.refresh().await;
-    before.keep_last_good().await;
+    before.intake().keep_last_good().await;
 
     rows.set_down(true);
     let after = over(&rows, &file);
@@ -64,12 +66,12 @@ async fn the_file_is_for_its_owner_only_and_written_only_after_changes() {
     rows.commit(&[put("a", &tool("a", "d").to_string())]);
     let registry = over(&rows, &file);
     registry.refresh().await;
-    registry.keep_last_good().await;
+    registry.intake().keep_last_good().await;
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
     fs::remove_file(&file).unwrap();
     registry.refresh().await;
-    registry.keep_last_good().await;
+    registry.intake().keep_last_good().await;
     assert!(!file.exists(), "nothing changed");
 }
 
@@ -116,7 +118,8 @@ async fn a_store_that_is_opened_late_refuses_writes_until_then() {
     let failure = registry.snapshot().sources[0].failure.clone().unwrap();
     assert_eq!(failure, "the store rows is unavailable: connection refused");
     let batch = vec![registration(tool("b", "d"))];
-    let refused = registry.register(batch.clone(), BatchMode::AllOrNothing, &author()).await.unwrap_err();
+    let refused =
+        registry.changes().register(batch.clone(), BatchMode::AllOrNothing, &author()).await.unwrap_err();
     assert!(matches!(refused, WriteError::Store(StoreError::Unavailable { .. })), "{refused}");
     assert!(store.bell().is_none());
 
@@ -129,7 +132,7 @@ async fn a_store_that_is_opened_late_refuses_writes_until_then() {
     tokio::time::timeout(Duration::from_secs(10), opened).await.unwrap();
     registry.refresh().await;
     assert_eq!(names(&registry), ["a"]);
-    registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
+    registry.changes().register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
     assert_eq!(names(&registry), ["a", "b"]);
     assert!(store.bell().is_some());
 }
@@ -143,8 +146,9 @@ async fn a_long_load_tells_how_far_it_is() {
     rows.commit(&many.iter().map(|name| put(name, &tool(name, "d").to_string())).collect::<Vec<_>>());
     let told: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
     let hears = Arc::clone(&told);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
-        .with_progress(Arc::new(move |progress| hears.lock().unwrap().push((progress.done, progress.total))));
+    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
+        .with_progress(Arc::new(move |progress| hears.lock().unwrap().push((progress.done, progress.total))))
+        .build();
     registry.refresh().await;
     assert_eq!(*told.lock().unwrap(), [(10, 25), (20, 25), (25, 25)]);
     rows.commit(&[put("one", &tool("one", "d").to_string())]);
@@ -162,16 +166,16 @@ async fn what_was_taken_off_stays_off_after_a_crash_without_the_store() {
     rows.commit(&tools.map(|name| put(name, &tool(name, "d").to_string())));
     let before = over(&rows, &file);
     before.refresh().await;
-    before.keep_last_good().await;
-    before.set_enabled(&Which::shared("ours"), false, &author()).await.unwrap();
-    before.purge(&Which::shared("purged"), &author()).await.unwrap();
-    before.set_enabled(&Which::shared("back"), false, &author()).await.unwrap();
-    before.set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
+    before.intake().keep_last_good().await;
+    before.changes().set_enabled(&Which::shared("ours"), false, &author()).await.unwrap();
+    before.changes().purge(&Which::shared("purged"), &author()).await.unwrap();
+    before.changes().set_enabled(&Which::shared("back"), false, &author()).await.unwrap();
+    before.changes().set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
     // What others do is heard.
     rows.commit(&[switch("theirs", false), purge("deleted")]);
     before.refresh().await;
     rows.set(Health::Unreadable);
-    before.set_enabled(&Which::shared("unread"), false, &author()).await.unwrap();
+    before.changes().set_enabled(&Which::shared("unread"), false, &author()).await.unwrap();
     drop(before);
 
     rows.set_down(true);
@@ -185,9 +189,9 @@ async fn what_was_taken_off_stays_off_after_a_crash_without_the_store() {
 
     rows.set_down(false);
     after.refresh().await;
-    after.keep_last_good().await;
+    after.intake().keep_last_good().await;
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the definitions have it all now");
-    after.set_enabled(&Which::shared("ours"), true, &author()).await.unwrap();
+    after.changes().set_enabled(&Which::shared("ours"), true, &author()).await.unwrap();
     assert_eq!(names(&after), ["back", "ours", "stays"]);
 }
 
@@ -201,7 +205,7 @@ async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_
     rows.commit(&["off", "gone", "back", "stays"].map(|name| put(name, &tool(name, "d").to_string())));
     let before = Arc::new(over(&rows, &file));
     before.refresh().await;
-    before.keep_last_good().await;
+    before.intake().keep_last_good().await;
     // Root may write what is forbidden to others, but nobody writes lines into a folder; nor the definitions, which would
     // make the lines needless.
     let in_the_way = [folder.path().join(format!("last-good.jsonl.{}", std::process::id())), journal];
@@ -209,11 +213,11 @@ async fn what_was_taken_off_while_the_folder_takes_no_writes_is_written_when_it_
         fs::create_dir(path).unwrap();
     }
     assert_eq!(before.journal_failure(), None);
-    before.set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
+    before.changes().set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
     let first = before.journal_failure().unwrap();
-    before.purge(&Which::shared("gone"), &author()).await.unwrap();
-    before.set_enabled(&Which::shared("back"), false, &author()).await.unwrap();
-    before.set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
+    before.changes().purge(&Which::shared("gone"), &author()).await.unwrap();
+    before.changes().set_enabled(&Which::shared("back"), false, &author()).await.unwrap();
+    before.changes().set_enabled(&Which::shared("back"), true, &author()).await.unwrap();
     assert_eq!(names(&before), ["back", "stays"], "the store has it");
     assert_eq!(before.journal_failure().unwrap().since, first.since);
     assert!(!file.exists(), "rather nothing than what was refused");
@@ -251,10 +255,10 @@ async fn lines_that_wait_are_forgotten_when_the_definitions_are_written() {
     rows.commit(&[put("off", &tool("off", "d").to_string())]);
     let registry = over(&rows, &file);
     registry.refresh().await;
-    registry.keep_last_good().await;
+    registry.intake().keep_last_good().await;
     fs::create_dir(folder.path().join("last-good.jsonl.off")).unwrap();
-    registry.set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("off"), false, &author()).await.unwrap();
     assert!(registry.journal_failure().is_some());
-    registry.keep_last_good().await;
+    registry.intake().keep_last_good().await;
     assert_eq!(registry.journal_failure(), None);
 }

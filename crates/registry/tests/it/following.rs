@@ -132,7 +132,7 @@ async fn every_write_is_there_when_it_is_answered() {
                 for round in 0..10 {
                     let name = format!("t{number}.{round}");
                     let batch = vec![registration(tool(&name, "d"))];
-                    registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
+                    registry.changes().register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
                     assert!(registry.snapshot().find(&name).is_some(), "{name}");
                 }
             })

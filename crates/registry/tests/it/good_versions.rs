@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use toolrail_registry::{OnBroken, Registry, StoreSource};
+use toolrail_registry::{OnBroken, Registry, RegistryBuilder, StoreSource};
 
 use crate::rows::{Rows, of, purge, put, switch};
-use crate::support::{names, registry, tool};
+use crate::support::{builder, names, tool};
 
 fn text(name: &str, description: &str) -> String {
     tool(name, description).to_string()
 }
 
 fn over(rows: &Arc<Rows>) -> Registry {
-    registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
+    builder_over(rows).build()
+}
+
+fn builder_over(rows: &Arc<Rows>) -> RegistryBuilder {
+    builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
 }
 
 fn description(registry: &Registry, name: &str) -> Option<String> {
@@ -82,7 +86,7 @@ async fn what_was_removed_or_switched_off_is_not_served_because_it_is_broken() {
 async fn a_gateway_that_refuses_what_is_broken_serves_no_older_version() {
     let rows = Arc::new(Rows::default());
     rows.commit(&[put("a", &text("a", "d"))]);
-    let registry = over(&rows).with_on_broken(OnBroken::Refuse);
+    let registry = builder_over(&rows).with_on_broken(OnBroken::Refuse).build();
     registry.refresh().await;
     rows.commit(&[put("a", "{")]);
     registry.refresh().await;
@@ -95,11 +99,11 @@ async fn the_good_version_is_served_without_the_store_too() {
     let file = folder.path().join("last-good.jsonl");
     let rows = Arc::new(Rows::default());
     rows.commit(&[put("a", &text("a", "good")), put("a", "{")]);
-    let before = over(&rows).with_fallback(&file);
+    let before = builder_over(&rows).with_fallback(&file).build();
     before.refresh().await;
-    before.keep_last_good().await;
+    before.intake().keep_last_good().await;
     rows.set_down(true);
-    let after = over(&rows).with_fallback(&file);
+    let after = builder_over(&rows).with_fallback(&file).build();
     after.refresh().await;
     assert_eq!(description(&after, "a").as_deref(), Some("good"));
     assert!(after.snapshot().entry("a").unwrap().problems[0].message.contains("serving version 1"));

@@ -7,7 +7,7 @@ use toolrail_core::{Caller, Change, Forget, Mute, Principal, ToolKey};
 use toolrail_registry::{Among, Learning, Only, Registry, SearchMethod, SearchRequest, StoreSource};
 
 use crate::rows::{Rows, of, purge, put};
-use crate::support::{registry, tool};
+use crate::support::{builder, registry, tool};
 
 struct Talk(&'static str);
 
@@ -29,7 +29,12 @@ fn rows() -> Arc<Rows> {
 }
 
 async fn replica(rows: &Arc<Rows>) -> Registry {
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    replica_that(rows, Learning::On).await
+}
+
+async fn replica_that(rows: &Arc<Rows>, learning: Learning) -> Registry {
+    let builder = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = builder.with_learning(learning).build();
     registry.refresh().await;
     registry
 }
@@ -49,7 +54,7 @@ async fn found(
         tenant,
         conversation,
     };
-    let answer = registry.search(&registry.catalogue(tenant), &request).await.unwrap();
+    let answer = registry.finder().search(&registry.catalogue(tenant), &request).await.unwrap();
     answer.hits.iter().map(|hit| hit.value.name.to_string()).collect()
 }
 
@@ -64,7 +69,7 @@ async fn teach(registry: &Registry, tenant: Option<&str>, query: &str, name: &st
         assert!(found(registry, tenant, query, Some(conversation)).await.contains(&name.to_owned()));
         call(registry, tenant, name, &Talk(conversation)).await;
     }
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
 }
 
 fn pair(tenant: Option<&str>, name: &str, query: &str, times: u32) -> (Option<String>, String, String, u32) {
@@ -78,17 +83,17 @@ async fn a_call_after_a_search_in_the_same_conversation_teaches() {
     found(&registry, None, "rain", Some("one")).await;
     call(&registry, None, "beta", &Talk("another")).await;
     call(&registry, None, "beta", &Mute).await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), [], "nobody of them was looking for it");
     call(&registry, None, "BETA", &Talk("one")).await;
     call(&registry, None, "beta", &Talk("one")).await;
     found(&registry, None, "rain", Some("one")).await;
     call(&registry, None, "beta", &Talk("one")).await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), [pair(None, "beta", "rain", 1)], "a conversation teaches a pair once");
     found(&registry, None, "rain", Some("two")).await;
     call(&registry, None, "beta", &Talk("two")).await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), [pair(None, "beta", "rain", 2)]);
 }
 
@@ -104,7 +109,7 @@ async fn a_single_call_decides_only_between_tools_that_fit_alike() {
     let once = async |query: &str, name: &str, conversation: &'static str| {
         assert!(found(&registry, None, query, Some(conversation)).await.contains(&name.to_owned()));
         call(&registry, None, name, &Talk(conversation)).await;
-        registry.record_uses().await;
+        registry.usage().record_uses().await;
         found(&registry, None, query, None).await.swap_remove(0)
     };
     let last = found(&registry, None, "rain", None).await.pop().unwrap();
@@ -119,10 +124,10 @@ async fn what_was_learnt_lifts_the_tool_on_every_replica_and_after_a_restart() {
     let (one, other) = (replica(&rows).await, replica(&rows).await);
     let before = found(&one, None, "rain", None).await;
     let last = before.last().unwrap().clone();
-    other.record_uses().await;
+    other.usage().record_uses().await;
     teach(&one, None, "rain", &last).await;
     assert_eq!(found(&one, None, "rain", None).await[0], last);
-    other.record_uses().await;
+    other.usage().record_uses().await;
     assert_eq!(found(&other, None, "rain", None).await[0], last);
     let restarted = replica(&rows).await;
     assert_eq!(found(&restarted, None, "rain", None).await[0], last);
@@ -152,7 +157,7 @@ async fn one_tenant_never_teaches_another() {
     // The same id of a conversation is another conversation with another tenant.
     found(&registry, Some("acme"), "rain", Some("same")).await;
     call(&registry, None, "alpha", &Talk("same")).await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), learnt);
 }
 
@@ -160,11 +165,11 @@ async fn one_tenant_never_teaches_another() {
 async fn off_means_off() {
     let rows = rows();
     teach(&replica(&rows).await, None, "rain", "beta").await;
-    let registry = replica(&rows).await.with_learning(Learning::Off);
+    let registry = replica_that(&rows, Learning::Off).await;
     teach(&registry, None, "rain", "alpha").await;
     assert_eq!(rows.learnt(), [pair(None, "beta", "rain", 3)], "nothing is learnt, nothing is removed");
     for name in ["alpha", "beta"] {
-        let (count, _) = registry.use_count(registry.snapshot().find(name).unwrap());
+        let (count, _) = registry.usage().use_count(registry.snapshot().find(name).unwrap());
         assert_eq!(count, 3, "calls are counted in any case");
     }
     let never = replica(&self::rows()).await;
@@ -181,7 +186,7 @@ async fn a_call_that_fails_teaches_nothing() {
     let wrong = serde_json::from_str(r#"{"n": "no number"}"#).unwrap();
     let alpha = snapshot.find("alpha").unwrap();
     alpha.call(Some(wrong), &Principal::Anonymous, &Talk("one")).await.unwrap_err();
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), []);
 }
 
@@ -193,15 +198,15 @@ async fn what_was_learnt_about_a_tool_goes_with_it() {
     for tenant in [None, Some("acme"), Some("plain")] {
         teach(&registry, tenant, "rain", "beta").await;
     }
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     rows.commit(&[purge("beta"), definition("beta", "does something else")]);
     rows.commit(&[purge("alpha")]);
     registry.refresh().await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt().len(), 3, "it came back at once: the same definition, changed");
     rows.commit(&[purge("beta")]);
     registry.refresh().await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), [pair(Some("acme"), "beta", "rain", 3)], "acme has another of that name");
 }
 
@@ -219,10 +224,10 @@ async fn what_was_learnt_can_be_forgotten_on_every_replica() {
     for (round, what) in ways.iter().enumerate() {
         let query = format!("rain {round}");
         teach(&one, None, &query, &last).await;
-        other.record_uses().await;
+        other.usage().record_uses().await;
         assert_eq!(found(&other, None, &query, None).await[0], last);
-        assert_eq!(one.forget_learnt(what).await.unwrap(), 1);
-        other.record_uses().await;
+        assert_eq!(one.usage().forget_learnt(what).await.unwrap(), 1);
+        other.usage().record_uses().await;
         assert_eq!(rows.learnt(), []);
     }
 }
@@ -236,17 +241,17 @@ async fn what_is_taught_and_removed_between_two_writes_is_not_kept() {
     call(&registry, Some("plain"), "beta", &Talk("one")).await;
     rows.commit(&[purge("beta")]);
     registry.refresh().await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), []);
     // Another of its name begins anew, and can be taught.
     rows.commit(&[definition("beta", "tells of rain again")]);
     registry.refresh().await;
     call(&registry, None, "beta", &Talk("one")).await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), [], "the search was for the one before");
     found(&registry, None, "rain", Some("one")).await;
     call(&registry, None, "beta", &Talk("one")).await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.learnt(), [pair(None, "beta", "rain", 1)]);
 }
 
@@ -256,7 +261,7 @@ async fn learn_once(registry: &Registry, tenant: Option<&str>) {
 }
 
 fn learnt_times(registry: &Registry, tenant: Option<&str>) -> u32 {
-    let about = registry.learnt_about(tenant, Some("beta"), 10);
+    let about = registry.usage().learnt_about(tenant, Some("beta"), 10);
     about.iter().flat_map(|(_, queries)| queries).map(|(_, times)| times).sum()
 }
 
@@ -270,22 +275,25 @@ async fn what_was_forgotten_for_one_tenant_is_taught_again_and_others_keep_their
         for tenant in [acme, other] {
             learn_once(&registry, tenant).await;
         }
-        registry.record_uses().await;
+        registry.usage().record_uses().await;
         // The other tenant has looked for something when the first forgets.
         found(&registry, other, "some rain", Some("one")).await;
-        assert_eq!(registry.forget_learnt(&Forget::Tenant(Some("acme".to_owned()))).await.unwrap(), 1);
+        assert_eq!(
+            registry.usage().forget_learnt(&Forget::Tenant(Some("acme".to_owned()))).await.unwrap(),
+            1
+        );
         assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 1));
         call(&registry, other, "beta", &Talk("one")).await;
         call(&registry, acme, "beta", &Talk("one")).await;
-        registry.record_uses().await;
+        registry.usage().record_uses().await;
         assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
         learn_once(&registry, acme).await;
-        registry.record_uses().await;
+        registry.usage().record_uses().await;
         assert_eq!(learnt_times(&registry, acme), 1, "the same conversation teaches it again");
         let tool = ToolKey { tenant: Some("acme".to_owned()), name: "beta".to_owned() };
-        assert_eq!(registry.forget_learnt(&Forget::Tools(vec![tool])).await.unwrap(), 1);
+        assert_eq!(registry.usage().forget_learnt(&Forget::Tools(vec![tool])).await.unwrap(), 1);
         assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
-        registry.forget_learnt(&Forget::Everything).await.unwrap();
+        registry.usage().forget_learnt(&Forget::Everything).await.unwrap();
         assert_eq!(learnt_times(&registry, other), 0);
     }
 }
@@ -295,23 +303,23 @@ async fn what_was_forgotten_for_one_tenant_is_taught_again_and_others_keep_their
 async fn use_counts_are_seen_at_once_and_on_every_replica() {
     let rows = rows();
     let (one, other) = (replica(&rows).await, replica(&rows).await);
-    let count = |registry: &Registry| registry.use_count(registry.snapshot().find("alpha").unwrap());
+    let count = |registry: &Registry| registry.usage().use_count(registry.snapshot().find("alpha").unwrap());
     assert_eq!(count(&one), (0, None));
     call(&one, None, "alpha", &Mute).await;
     call(&one, None, "alpha", &Mute).await;
     assert_eq!(count(&one).0, 2);
     assert!(count(&one).1.is_some());
     rows.set_down(true);
-    one.record_uses().await;
+    one.usage().record_uses().await;
     assert_eq!(count(&one).0, 2, "what could not be written still counts");
     rows.set_down(false);
-    one.record_uses().await;
+    one.usage().record_uses().await;
     call(&other, None, "alpha", &Mute).await;
-    other.record_uses().await;
-    one.record_uses().await;
+    other.usage().record_uses().await;
+    one.usage().record_uses().await;
     assert_eq!((count(&one).0, count(&other).0), (3, 3));
     let restarted = replica(&rows).await;
-    restarted.ready_uses().await;
+    restarted.usage().ready_uses().await;
     assert_eq!(count(&restarted).0, 3);
     rows.commit(&[purge("alpha")]);
     other.refresh().await;

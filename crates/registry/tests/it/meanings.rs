@@ -9,7 +9,7 @@ use toolrail_core::{EmbedError, Embedder, Embedding, Reach, async_trait};
 use toolrail_registry::{Among, Only, Registry, SearchAnswer, SearchMethod, SearchRequest};
 
 use crate::rows::{of, purge};
-use crate::search::{Fixture, fixture, said};
+use crate::search::{Fixture, fixture_with, said};
 
 /// Knows two subjects, by a few words.
 #[derive(Default)]
@@ -72,7 +72,7 @@ async fn asked(registry: &Registry, tenant: Option<&str>, query: &str) -> Search
         tenant,
         conversation: None,
     };
-    registry.search(&registry.catalogue(tenant), &request).await.unwrap()
+    registry.finder().search(&registry.catalogue(tenant), &request).await.unwrap()
 }
 
 fn names(answer: &SearchAnswer) -> Vec<&str> {
@@ -81,9 +81,8 @@ fn names(answer: &SearchAnswer) -> Vec<&str> {
 
 fn with_subjects() -> (Fixture, Arc<Subjects>) {
     let subjects = Arc::new(Subjects::default());
-    let Fixture { rows, registry } = fixture(&[]);
-    let registry = registry.with_embedder(Ok(Arc::<Subjects>::clone(&subjects)));
-    (Fixture { rows, registry }, subjects)
+    let embedder = Arc::<Subjects>::clone(&subjects);
+    (fixture_with(&[], |builder| builder.with_embedder(Ok(embedder))), subjects)
 }
 
 const SOON: Duration = Duration::from_secs(20);
@@ -103,7 +102,7 @@ async fn a_tool_is_found_by_its_meaning_without_a_word_in_common() {
         "{:?}",
         before.notes
     );
-    registry.await_meanings(SOON).await;
+    registry.finder().await_meanings(SOON).await;
     let after = asked(&registry, None, "drizzlewear").await;
     assert_eq!((names(&after), after.notes.is_empty()), (vec!["forecast"], true));
     assert_eq!(after.hits[0].matched[0].field, "meaning");
@@ -122,7 +121,7 @@ async fn words_and_meaning_together_are_better_than_either() {
         said("three", "a report"),
     ]);
     registry.refresh().await;
-    registry.await_meanings(SOON).await;
+    registry.finder().await_meanings(SOON).await;
     assert_eq!(names(&asked(&registry, None, "report: who owes what").await)[0], "two");
 }
 
@@ -132,7 +131,7 @@ async fn a_tenant_finds_its_own_over_the_shared_ones_and_nobody_elses() {
     let own = of("green", said("forecast", "bills of customers"));
     rows.commit(&[said("forecast", "weather"), own, of("blue", said("secret", "weather"))]);
     registry.refresh().await;
-    registry.await_meanings(SOON).await;
+    registry.finder().await_meanings(SOON).await;
     assert_eq!(names(&asked(&registry, None, "drizzlewear").await), ["forecast"]);
     let of_blue = asked(&registry, Some("blue"), "drizzlewear").await;
     let mut of_blue = names(&of_blue);
@@ -175,10 +174,10 @@ async fn only_what_changed_gets_a_new_vector() {
     let (Fixture { rows, registry }, subjects) = with_subjects();
     rows.commit(&[said("a", "weather"), said("b", "bills"), said("c", "weather")]);
     registry.refresh().await;
-    registry.await_meanings(SOON).await;
+    registry.finder().await_meanings(SOON).await;
     rows.commit(&[said("b", "a drizzlewear")]);
     registry.refresh().await;
-    registry.await_meanings(SOON).await;
+    registry.finder().await_meanings(SOON).await;
     let texts = subjects.texts.lock().unwrap().clone();
     assert_eq!(texts, ["a. weather. n n", "b. bills. n n", "c. weather. n n", "b. a drizzlewear. n n"]);
 }
@@ -189,7 +188,7 @@ async fn an_english_table_is_not_asked_about_chinese() {
     subjects.is_english.store(true, Ordering::SeqCst);
     rows.commit(&[said("weather", "weather"), said("chinese", "雨伞 雨伞 雨伞")]);
     registry.refresh().await;
-    registry.await_meanings(SOON).await;
+    registry.finder().await_meanings(SOON).await;
     assert_eq!(names(&asked(&registry, None, "drizzlewear").await), ["weather"]);
     let chinese = asked(&registry, None, "雨伞").await;
     assert_eq!((names(&chinese), chinese.notes.is_empty()), (vec!["chinese"], true));
@@ -197,8 +196,8 @@ async fn an_english_table_is_not_asked_about_chinese() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tier_that_cannot_be_used_is_told() {
-    let Fixture { rows, registry } = fixture(&[]);
-    let registry = registry.with_embedder(Err("table: it is no safetensors file".into()));
+    let broken = Err("table: it is no safetensors file".into());
+    let Fixture { rows, registry } = fixture_with(&[], |builder| builder.with_embedder(broken));
     rows.commit(&[said("a", "weather")]);
     registry.refresh().await;
     let answer = asked(&registry, None, "weather").await;

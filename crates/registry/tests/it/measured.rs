@@ -47,7 +47,7 @@ async fn refreshes_tools_and_problems_are_measured() {
     snapshot.find("a").unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap();
     let wrong = serde_json::value::RawValue::from_string("[]".to_owned()).unwrap();
     snapshot.find("a").unwrap().call(Some(&wrong), &Principal::Anonymous, &Mute).await.unwrap_err();
-    registry.search(&snapshot, &wanted("a")).await.unwrap();
+    registry.finder().search(&snapshot, &wanted("a")).await.unwrap();
     let kind = &snapshot.find("a").unwrap().kind;
     for (outcome, count) in [("ok", "1"), ("INVALID_ARGUMENTS", "1")] {
         is(&format!(r#"toolrail_tool_calls_total{{kind="{kind}",outcome="{outcome}"}}"#), count);

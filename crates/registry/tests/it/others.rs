@@ -104,10 +104,10 @@ async fn fields_of_tools_are_refused_where_they_have_no_effect() {
         "name": "p", "note": {}, "inputSchema": {"type": "object"}, "outputSchema": {}, "annotations": {},
         "deferLoading": true, "tags": ["a"], "category": "c"
     });
-    let told: Vec<_> = registry.check(&document).iter().map(ToString::to_string).collect();
+    let told: Vec<_> = registry.intake().check(&document).iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 6, "{told:#?}");
     assert!(told[0].contains("at /inputSchema: has no effect here: \"note\" makes a prompt, not a tool"));
-    assert_eq!(registry.check(&note("p", json!({}))), []);
+    assert_eq!(registry.intake().check(&note("p", json!({}))), []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -161,8 +161,8 @@ async fn only_lists_that_look_otherwise_are_told_of() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_store_a_key_is_that_of_the_process() {
     let registry = registry_of(&[], Vec::new());
-    let key = registry.shared_key("sessions").await.unwrap();
-    assert_eq!(registry.shared_key("sessions").await.unwrap(), key);
-    assert_ne!(registry.shared_key("states").await.unwrap(), key);
-    assert_ne!(registry_of(&[], Vec::new()).shared_key("sessions").await.unwrap(), key);
+    let key = registry.replicas().shared_key("sessions").await.unwrap();
+    assert_eq!(registry.replicas().shared_key("sessions").await.unwrap(), key);
+    assert_ne!(registry.replicas().shared_key("states").await.unwrap(), key);
+    assert_ne!(registry_of(&[], Vec::new()).replicas().shared_key("sessions").await.unwrap(), key);
 }

@@ -8,7 +8,7 @@ use toolrail_core::DefinitionForm;
 use toolrail_registry::{Compiler, Registry, RegistryLimits, StoreSource};
 
 use crate::rows::{Rows, purge, put};
-use crate::support::{Echo, names, registry, tool};
+use crate::support::{Echo, builder, names, registry, tool};
 
 fn many(count: usize) -> Vec<toolrail_core::Change> {
     let name = |number: usize| format!("t{number:04}");
@@ -35,8 +35,9 @@ async fn a_load_that_fails_half_way_publishes_nothing() {
     rows.page.store(10, Ordering::SeqCst);
     rows.commit(&many(30));
     let failing = Arc::clone(&rows);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
-        .with_progress(Arc::new(move |_| failing.set_down(true)));
+    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
+        .with_progress(Arc::new(move |_| failing.set_down(true)))
+        .build();
     registry.refresh().await;
     assert_eq!((names(&registry).len(), registry.snapshot().sources.len()), (0, 1));
     assert!(registry.snapshot().sources[0].failure.is_some());
@@ -60,8 +61,9 @@ async fn changes_that_were_read_before_a_failure_are_not_read_again() {
     let rows = Arc::new(Rows::default());
     rows.page.store(10, Ordering::SeqCst);
     let failing = Arc::clone(&rows);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
-        .with_progress(Arc::new(move |_| failing.set_down(true)));
+    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
+        .with_progress(Arc::new(move |_| failing.set_down(true)))
+        .build();
     registry.refresh().await;
     rows.commit(&many(25));
     for expected in [20, 25] {
@@ -104,8 +106,9 @@ async fn reading_anew_is_begun_again_after_it_failed_half_way() {
     backup.replace(&rows);
     rows.commit(&[put("lost", &tool("lost", "d").to_string())]);
     let failing = Arc::clone(&rows);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 100)
-        .with_progress(Arc::new(move |_| failing.set_down(true)));
+    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 100)
+        .with_progress(Arc::new(move |_| failing.set_down(true)))
+        .build();
     registry.refresh().await;
     backup.commit(&[put("later", &tool("later", "d").to_string())]);
     rows.replace(&backup);

@@ -100,17 +100,22 @@ fn assert_refused(problems: &[Problem], pointer: &str) {
 async fn what_may_not_stand_in_the_store_is_not_registered() {
     let fixture = fixture(&[]);
     fixture.registry.refresh().await;
-    assert_refused(&fixture.registry.check(&run("up")), "/run/program");
+    assert_refused(&fixture.registry.intake().check(&run("up")), "/run/program");
     let wrapped = json!({"name": "up", "enabled": false, "configJson": run("up")});
     let batch = [wrapped, tool("good", "d")].map(registration).to_vec();
-    let (results, _) = fixture.registry.register(batch, BatchMode::EachOnItsOwn, &author()).await.unwrap();
+    let (results, _) =
+        fixture.registry.changes().register(batch, BatchMode::EachOnItsOwn, &author()).await.unwrap();
     let written: Vec<_> = results.iter().map(|result| result.written).collect();
     assert_eq!(written, [Written::Refused, Written::Created]);
     assert_refused(&results[0].problems, "/configJson/run/program");
     assert_eq!(names(&fixture.registry), ["good"]);
     let harmless = registration(json!({"name": "near", "run": {}}));
-    let (results, _) =
-        fixture.registry.register(vec![harmless], BatchMode::AllOrNothing, &author()).await.unwrap();
+    let (results, _) = fixture
+        .registry
+        .changes()
+        .register(vec![harmless], BatchMode::AllOrNothing, &author())
+        .await
+        .unwrap();
     assert_eq!(results[0].written, Written::Created, "the kind itself is free for all");
 }
 
@@ -121,7 +126,7 @@ async fn a_row_that_may_not_is_broken_and_never_starts() {
     assert_eq!(fixture.state("up"), (SourceId::Store, "broken"));
     assert_refused(&fixture.registry.snapshot().entry("up").unwrap().problems, "/run/program");
     fixture.write("off", false).await;
-    fixture.registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
+    fixture.registry.changes().set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
     assert_eq!(fixture.state("off"), (SourceId::Store, "broken"));
     assert_eq!((fixture.server.counts(), names(&fixture.registry).len()), ((0, 0), 0));
 }
@@ -145,9 +150,10 @@ async fn a_file_may_and_a_row_cannot_borrow_that_from_it() {
 async fn with_the_permission_the_store_may_too() {
     let fixture = fixture(&[Permission::StartPrograms]);
     fixture.registry.refresh().await;
-    assert_eq!(fixture.registry.check(&run("up")), []);
+    assert_eq!(fixture.registry.intake().check(&run("up")), []);
     let batch = vec![registration(run("up"))];
-    let (results, _) = fixture.registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
+    let (results, _) =
+        fixture.registry.changes().register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
     assert_eq!((results[0].written, fixture.state("up")), (Written::Created, (SourceId::Store, "live")));
     assert_eq!((fixture.server.counts(), names(&fixture.registry)), ((1, 1), vec!["offered".to_owned()]));
 }

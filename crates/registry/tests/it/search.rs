@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolrail_core::{Change, DefinitionForm, Mute, Offer, Principal};
 use toolrail_registry::{
-    Among, Choice, Compiler, Endpoint, Only, Registry, RegistryLimits, SearchAnswer, SearchError,
-    SearchMethod, SearchRequest, Snapshot, StoreSource,
+    Among, Choice, Compiler, Endpoint, Only, Registry, RegistryBuilder, RegistryLimits, SearchAnswer,
+    SearchError, SearchMethod, SearchRequest, Snapshot, StoreSource,
 };
 
 use crate::fake::{Far, Note, Server, far, offered};
@@ -19,13 +19,20 @@ pub(crate) struct Fixture {
 }
 
 pub(crate) fn fixture(servers: &[Arc<Server>]) -> Fixture {
+    fixture_with(servers, |builder| builder)
+}
+
+pub(crate) fn fixture_with(
+    servers: &[Arc<Server>],
+    more: impl FnOnce(RegistryBuilder) -> RegistryBuilder,
+) -> Fixture {
     let rows = Arc::new(Rows::default());
     let kinds: Vec<Arc<dyn toolrail_core::AnyKind>> =
         vec![Arc::new(Echo), Arc::new(Note), Arc::new(Metadata), Arc::new(Far(servers.to_vec()))];
     let compiler = Compiler::new(DefinitionForm::new(kinds), Box::new(|_, executor| executor));
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], RegistryLimits::default());
-    Fixture { rows, registry }
+    let builder = Registry::builder(compiler, Some(rows.clone()), vec![source], RegistryLimits::default());
+    Fixture { rows, registry: more(builder).build() }
 }
 
 pub(crate) fn said(name: &str, text: &str) -> Change {
@@ -45,7 +52,7 @@ pub(crate) fn wanted(query: &str) -> SearchRequest<'_> {
 }
 
 async fn answer(registry: &Registry, snapshot: &Snapshot, request: SearchRequest<'_>) -> SearchAnswer {
-    registry.search(snapshot, &request).await.unwrap()
+    registry.finder().search(snapshot, &request).await.unwrap()
 }
 
 /// The names of the hits for somebody of that tenant, sorted, as here it only matters what is found.
@@ -183,20 +190,20 @@ async fn what_cannot_be_looked_for_is_refused_with_a_reason() {
     let long = "长".repeat(32_001);
     let refused = |request: SearchRequest<'static>| {
         let (registry, snapshot) = (&registry, registry.snapshot());
-        async move { registry.search(&snapshot, &request).await.err().unwrap().to_string() }
+        async move { registry.finder().search(&snapshot, &request).await.err().unwrap().to_string() }
     };
     assert_eq!(refused(wanted(" \n")).await, "the query is empty; say what the tool should do");
     for limit in [0, 101] {
         let told = refused(SearchRequest { limit, ..wanted("a") }).await;
         assert_eq!(told, format!("the limit is {limit}; ask for 1 to 100 tools"));
     }
-    let error = registry.search(&registry.snapshot(), &wanted(&long)).await.err().unwrap();
+    let error = registry.finder().search(&registry.snapshot(), &wanted(&long)).await.err().unwrap();
     let told = "the query has 32001 characters; say in at most 32000 what the tool should do";
     assert_eq!(error, SearchError::Query(told.into()));
-    let read = registry.search(&registry.snapshot(), &wanted(&long[3..])).await.unwrap();
+    let read = registry.finder().search(&registry.snapshot(), &wanted(&long[3..])).await.unwrap();
     assert!(read.notes[0].starts_with("of the 32000 characters of the query"), "characters, not bytes");
     let pattern = SearchRequest { method: SearchMethod::Regex, ..wanted(&long[..3_003]) };
-    let error = registry.search(&registry.snapshot(), &pattern).await.err().unwrap();
+    let error = registry.finder().search(&registry.snapshot(), &pattern).await.err().unwrap();
     let told = "the pattern has 1001 characters; say in at most 1000 what the tool should do";
     assert_eq!(error, SearchError::Query(told.into()));
 }
@@ -228,7 +235,7 @@ async fn what_is_asked_for_restricts_the_search_itself() {
     registry.refresh().await;
     let found = async |method, only| {
         let request = SearchRequest { method, only, ..wanted("weather") };
-        let answer = registry.search(&registry.snapshot(), &request).await.unwrap();
+        let answer = registry.finder().search(&registry.snapshot(), &request).await.unwrap();
         answer.hits.iter().map(|hit| hit.value.name.to_string()).collect::<Vec<_>>()
     };
     for method in [SearchMethod::Bm25, SearchMethod::Regex] {
@@ -290,7 +297,7 @@ async fn a_pattern_finds_names_descriptions_and_tags() {
     );
     assert!(scores(None, "^her").await.is_empty());
     let request = SearchRequest { method: SearchMethod::Regex, ..wanted("wea(ther") };
-    let error = registry.search(&registry.snapshot(), &request).await.err().unwrap().to_string();
+    let error = registry.finder().search(&registry.snapshot(), &request).await.err().unwrap().to_string();
     assert!(error.starts_with("the pattern is wrong at character 4: unclosed group"), "{error}");
 }
 

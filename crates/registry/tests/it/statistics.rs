@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolrail_core::{Change, Mute, Principal};
-use toolrail_registry::{Registry, Temperature};
+use toolrail_registry::{Registry, Statistics, Temperature};
 
 use crate::rows::{of, put, switch};
 use crate::search::{Fixture, fixture};
@@ -59,7 +59,7 @@ async fn statistics_tell_of_real_calls() {
     registry.refresh().await;
     call(&registry, None, "a", 10).await;
     call(&registry, None, "b", 3).await;
-    let told: Value = serde_json::to_value(registry.statistics(&registry.snapshot())).unwrap();
+    let told: Value = serde_json::to_value(Statistics::of(&registry.snapshot(), registry.usage())).unwrap();
     assert_eq!(
         told,
         json!({"total_tools": 3, "total_categories": 2, "categories": ["x", "y"], "most_used": [
@@ -68,7 +68,7 @@ async fn statistics_tell_of_real_calls() {
             {"name": "b", "description": "d", "use_count": 3}]})
     );
     let snapshot = registry.snapshot();
-    let used = |name: &str| registry.use_of(snapshot.find(name).unwrap());
+    let used = |name: &str| registry.usage().use_of(snapshot.find(name).unwrap());
     assert_eq!((used("a").temperature, used("b").temperature), (Temperature::Hot, Temperature::Warm));
     assert_eq!((used("d").count, used("d").temperature), (5, Temperature::Cold), "long ago");
     assert_eq!(used("d").last_used_text().as_deref(), Some("2020-01-02T03:04:05.000Z"));
@@ -91,7 +91,7 @@ async fn refused_calls_are_no_use() {
         let tried = snapshot.find("a").unwrap().call(Some(&wrong), &Principal::Anonymous, &Mute).await;
         assert!(tried.is_err());
     }
-    let used = |name: &str| registry.use_of(snapshot.find(name).unwrap());
+    let used = |name: &str| registry.usage().use_of(snapshot.find(name).unwrap());
     assert_eq!((used("d").count, used("d").temperature, used("d").last_used), (2, Temperature::Cold, None));
     assert_eq!((used("a").count, used("a").last_used), (0, None));
 }
@@ -105,7 +105,7 @@ async fn a_tenant_does_not_see_the_counts_of_another() {
     call(&registry, Some("acme"), "a", 4).await;
     let most_used = |tenant| {
         let snapshot = registry.catalogue(Some(tenant));
-        registry.most_used(&snapshot, 5).iter().map(|(_, used)| used.count).collect::<Vec<_>>()
+        registry.usage().most_used(&snapshot, 5).iter().map(|(_, used)| used.count).collect::<Vec<_>>()
     };
     assert_eq!((most_used("acme"), most_used("other")), (vec![4], vec![]));
 }

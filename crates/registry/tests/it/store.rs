@@ -24,15 +24,16 @@ async fn the_store_wins_over_files() {
     let registry = registry(Some(rows), sources, 10);
     registry.refresh().await;
     assert_eq!(registry.snapshot().entry("a").unwrap().source, SourceId::Files);
-    let refused = registry.set_enabled(&Which::shared("a"), false, &author()).await.unwrap_err();
+    let refused = registry.changes().set_enabled(&Which::shared("a"), false, &author()).await.unwrap_err();
     assert!(matches!(refused, WriteError::Elsewhere { .. }), "{refused}");
 
     registry
+        .changes()
         .register(vec![registration(tool("a", "from the store"))], BatchMode::AllOrNothing, &author())
         .await
         .unwrap();
     assert_eq!(registry.snapshot().find("a").unwrap().description.as_deref(), Some("from the store"));
-    registry.set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
     assert!(registry.snapshot().find("a").is_none());
 }
 
@@ -41,7 +42,11 @@ async fn the_store_wins_over_files() {
 async fn a_store_that_fails_leaves_the_last_good_snapshot() {
     let rows = Arc::new(Rows::default());
     let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
-    registry.register(vec![registration(tool("a", "d"))], BatchMode::AllOrNothing, &author()).await.unwrap();
+    registry
+        .changes()
+        .register(vec![registration(tool("a", "d"))], BatchMode::AllOrNothing, &author())
+        .await
+        .unwrap();
     rows.set_down(true);
     registry.refresh().await;
     assert_eq!(names(&registry), ["a"]);
@@ -60,14 +65,17 @@ async fn a_batch_is_written_whole_or_each_on_its_own() {
         let bodies = [tool("a", "d"), json!({"name": "b", "type": "nope"}), tool("A", "again")];
         bodies.into_iter().map(registration).collect::<Vec<_>>()
     };
-    let (results, _) = registry.register(batch(), BatchMode::AllOrNothing, &author()).await.unwrap();
+    let (results, _) =
+        registry.changes().register(batch(), BatchMode::AllOrNothing, &author()).await.unwrap();
     let written: Vec<_> = results.iter().map(|result| result.written).collect();
     assert_eq!(written, [Written::HeldBack, Written::Refused, Written::Refused]);
     assert_eq!(names(&registry), [""; 0]);
-    let (results, _) = registry.register(batch(), BatchMode::EachOnItsOwn, &author()).await.unwrap();
+    let (results, _) =
+        registry.changes().register(batch(), BatchMode::EachOnItsOwn, &author()).await.unwrap();
     assert_eq!(results[0].written, Written::Created);
     assert_eq!(names(&registry), ["a"]);
     let (results, _) = registry
+        .changes()
         .register(vec![registration(tool("A", "d"))], BatchMode::EachOnItsOwn, &author())
         .await
         .unwrap();
@@ -88,15 +96,19 @@ async fn a_registration_is_wrapped_or_bare() {
         off["enabled"] = false.into();
         off
     });
-    let (results, _) =
-        registry.register(vec![wrapped, text, off], BatchMode::AllOrNothing, &author()).await.unwrap();
+    let (results, _) = registry
+        .changes()
+        .register(vec![wrapped, text, off], BatchMode::AllOrNothing, &author())
+        .await
+        .unwrap();
     assert!(results.iter().all(|result| result.written == Written::Created), "{results:?}");
     assert_eq!(names(&registry), ["t"]);
-    registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
-    registry.set_enabled(&Which::shared("W"), true, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("W"), true, &author()).await.unwrap();
     assert_eq!(names(&registry), ["off", "t", "w"]);
     let mismatch = registration(json!({"name": "x", "configJson": tool("y", "d")}));
-    let (results, _) = registry.register(vec![mismatch], BatchMode::AllOrNothing, &author()).await.unwrap();
+    let (results, _) =
+        registry.changes().register(vec![mismatch], BatchMode::AllOrNothing, &author()).await.unwrap();
     assert_eq!(results[0].problems[0].pointer, "/configJson/name");
     assert!(Registration::from_request(json!({"configJson": {}, "colour": 1}), "").is_err());
 }
@@ -121,7 +133,7 @@ async fn odd_rows_become_problems_and_the_rest_go_live() {
     assert_eq!(snapshot.entry("broken").unwrap().state(), "broken");
     assert_eq!(snapshot.entry("other").unwrap().state(), "broken");
     assert_eq!(snapshot.entry("off").unwrap().state(), "disabled");
-    registry.set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("off"), true, &author()).await.unwrap();
     assert_eq!(names(&registry), ["good", "off"]);
 }
 
@@ -132,16 +144,16 @@ async fn uses_are_counted_and_none_is_lost() {
     let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     let put = async |text| {
         let batch = vec![registration(tool("a", text))];
-        registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
+        registry.changes().register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
     };
     put("one").await;
     call(&registry, "a", "{}").await.unwrap();
     rows.set_down(true);
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     rows.set_down(false);
     put("two").await;
     call(&registry, "a", "{}").await.unwrap();
-    registry.record_uses().await;
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.uses(), [(None, "a".to_owned(), 2)]);
 }

@@ -10,7 +10,7 @@ use toolrail_core::{
     ArgumentUse, Author, Call, CallError, Compiled, Definition, DefinitionForm, ErrorCode, Executor, Json,
     Kind, Made, Mute, Outcome, Payload, Preview, Principal, Problems, Store, ToolResult, async_trait,
 };
-use toolrail_registry::{Compiler, FileSource, Registry, RegistryLimits, Source};
+use toolrail_registry::{Compiler, FileSource, Registry, RegistryBuilder, RegistryLimits, Source};
 
 pub(crate) struct Echo;
 
@@ -56,9 +56,17 @@ pub(crate) fn registry(
     sources: Vec<Arc<dyn Source>>,
     page_tools: usize,
 ) -> Registry {
+    builder(store, sources, page_tools).build()
+}
+
+pub(crate) fn builder(
+    store: Option<Arc<dyn Store>>,
+    sources: Vec<Arc<dyn Source>>,
+    page_tools: usize,
+) -> RegistryBuilder {
     let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
     let limits = RegistryLimits { page_tools, ..RegistryLimits::default() };
-    Registry::new(compiler, store, sources, limits)
+    Registry::builder(compiler, store, sources, limits)
 }
 
 pub(crate) fn author() -> Author {

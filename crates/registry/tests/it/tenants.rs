@@ -185,7 +185,7 @@ async fn uses_are_counted_for_each_tenant() {
         let snapshot = registry.catalogue(tenant);
         snapshot.find("a").unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap();
     }
-    registry.record_uses().await;
+    registry.usage().record_uses().await;
     assert_eq!(rows.uses(), [(None, "a".into(), 2), (Some("acme".into()), "a".into(), 2)]);
 }
 

@@ -28,12 +28,16 @@ async fn what_was_switched_off_or_removed_is_off_though_it_cannot_be_read_back()
     let (rows, registry) = with_tools(&["a", "b", "c", "d"]).await;
     let lists = *registry.feed().lists().borrow();
     rows.set(Health::Unreadable);
-    let off = registry.set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
-    let again = registry.set_enabled(&Which::shared("A"), false, &author()).await.unwrap();
-    registry.purge(&Which::shared("B"), &author()).await.unwrap();
+    let off = registry.changes().set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
+    let again = registry.changes().set_enabled(&Which::shared("A"), false, &author()).await.unwrap();
+    registry.changes().purge(&Which::shared("B"), &author()).await.unwrap();
     let mut replaced = tool("d", "new");
     replaced["enabled"] = false.into();
-    registry.register(vec![registration(replaced)], BatchMode::AllOrNothing, &author()).await.unwrap();
+    registry
+        .changes()
+        .register(vec![registration(replaced)], BatchMode::AllOrNothing, &author())
+        .await
+        .unwrap();
     let snapshot = registry.snapshot();
     assert_eq!(names(&registry), ["c"]);
     assert_eq!(snapshot.entry("a").unwrap().state(), "disabled");
@@ -44,7 +48,7 @@ async fn what_was_switched_off_or_removed_is_off_though_it_cannot_be_read_back()
     );
     assert!(registry.feed().lists().borrow().tools > lists.tools, "clients hear of it");
     rows.set(Health::Well);
-    registry.set_enabled(&Which::shared("a"), true, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("a"), true, &author()).await.unwrap();
     assert_eq!((names(&registry), registry.snapshot().revision), (vec!["a".to_owned(), "c".to_owned()], 8));
 }
 
@@ -53,7 +57,7 @@ async fn what_another_replica_switched_off_is_off_here_once_somebody_asks() {
     let (rows, registry) = with_tools(&["a"]).await;
     rows.set(Health::Unreadable);
     rows.commit(&[switch("a", false)]);
-    registry.set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
+    registry.changes().set_enabled(&Which::shared("a"), false, &author()).await.unwrap();
     assert_eq!(names(&registry), [""; 0]);
 }
 
@@ -62,7 +66,7 @@ async fn what_was_registered_and_not_read_back_is_not_there_yet() {
     let (rows, registry) = with_tools(&["a"]).await;
     rows.set(Health::Unreadable);
     let batch = vec![registration(tool("new", "d"))];
-    let (_, revision) = registry.register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
+    let (_, revision) = registry.changes().register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();
     assert!(registry.snapshot().revision < revision && registry.snapshot().entry("new").is_none());
     rows.set(Health::Well);
     registry.refresh().await;
@@ -76,7 +80,7 @@ async fn a_replaced_database_is_believed_over_what_was_written() {
     let other = Rows::default();
     other.commit(&[put("a", &text("a"))]);
     rows.set(Health::Unreadable);
-    registry.purge(&Which::shared("a"), &author()).await.unwrap();
+    registry.changes().purge(&Which::shared("a"), &author()).await.unwrap();
     assert_eq!(names(&registry), ["b"]);
     rows.replace(&other);
     rows.set(Health::Well);

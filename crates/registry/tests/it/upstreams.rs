@@ -11,7 +11,9 @@ use toolrail_core::{
 };
 use toolrail_registry::{FixedSource, List, Registry, SourceId};
 
-use crate::fake::{Connection, Server, far, offered, plain, prompt, registry_of, resource, tools};
+use crate::fake::{
+    Connection, Server, builder_of, far, offered, plain, prompt, registry_of, resource, tools,
+};
 use crate::others::{fixed, listed, whole};
 use crate::support::{call, files, names, tool};
 
@@ -159,9 +161,9 @@ async fn upstreams_are_waited_for_until_each_has_offered_something_or_failed() {
     registry.refresh().await;
     let connecting = || registry.snapshot().upstreams_that_are(UpstreamState::Connecting);
     one.offer(tools(&["one"]));
-    registry.await_upstreams(Duration::from_millis(1)).await;
+    registry.intake().await_upstreams(Duration::from_millis(1)).await;
     assert_eq!((connecting(), names(&registry)), (1, vec!["one".to_owned()]));
-    let waited = registry.await_upstreams(DEADLINE * 10);
+    let waited = registry.intake().await_upstreams(DEADLINE * 10);
     let waited = async { tokio::join!(waited, async { two.fail(Some("connection refused")) }) };
     tokio::time::timeout(DEADLINE, waited).await.unwrap();
     assert_eq!((connecting(), registry.snapshot().upstreams_that_are(UpstreamState::Failing)), (0, 1));
@@ -253,7 +255,8 @@ async fn native_tools_come_after_files_and_before_the_demonstration() {
     let mut sources = files(folder.path());
     sources.push(Arc::new(FixedSource::new(SourceId::Demo, "demo", vec![tool("shown", "from the demo")])));
     let server = Server::offering(tools(&["filed", "shown", "mine"]));
-    let registry = registry_of(&[], sources).with_natives(vec![("my tools".into(), Connection::to(&server))]);
+    let registry =
+        builder_of(&[], sources).with_natives(vec![("my tools".into(), Connection::to(&server))]).build();
     registry.refresh().await;
     let snapshot = registry.snapshot();
     let sources: Vec<_> =
@@ -273,7 +276,8 @@ async fn native_tools_come_after_files_and_before_the_demonstration() {
 #[tokio::test(flavor = "multi_thread")]
 async fn native_tools_need_no_source() {
     let server = Server::offering(tools(&["mine"]));
-    let registry = registry_of(&[], Vec::new()).with_natives(vec![("my".into(), Connection::to(&server))]);
+    let registry =
+        builder_of(&[], Vec::new()).with_natives(vec![("my".into(), Connection::to(&server))]).build();
     registry.refresh().await;
     assert_eq!(names(&registry), ["mine"]);
 }
@@ -281,8 +285,9 @@ async fn native_tools_need_no_source() {
 #[tokio::test(flavor = "multi_thread")]
 async fn native_tools_of_which_there_are_none_have_no_status() {
     let (none, some) = (Server::offering(tools(&[])), Server::offering(tools(&["mine"])));
-    let registry = registry_of(&[], Vec::new())
-        .with_natives(vec![("none".into(), Connection::to(&none)), ("some".into(), Connection::to(&some))]);
+    let registry = builder_of(&[], Vec::new())
+        .with_natives(vec![("none".into(), Connection::to(&none)), ("some".into(), Connection::to(&some))])
+        .build();
     registry.refresh().await;
     let snapshot = registry.snapshot();
     let told: Vec<_> = snapshot.upstreams.iter().map(|status| status.name.as_str()).collect();

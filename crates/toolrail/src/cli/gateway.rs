@@ -205,7 +205,7 @@ pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         tokio::select! {
             () = registry.follow() => {}
-            () = registry.keep_history(history) => {}
+            () = registry.changes().keep_history(history) => {}
         }
     }))
 }

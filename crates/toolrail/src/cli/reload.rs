@@ -125,7 +125,7 @@ impl Running {
     async fn take_over(&mut self, settings: &Settings) -> anyhow::Result<()> {
         let Fixed { built_in, metrics, addresses } = &self.fixed;
         let before = &self.current.assembly;
-        before.registry.record_uses().await;
+        before.registry.usage().record_uses().await;
         let assembly = assemble::assemble_again(settings, before, built_in.clone()).await?;
         let guarded = guarded(&assembly, settings, metrics.as_ref(), addresses).await?;
         let current = Current::new(assembly, &guarded);
@@ -156,6 +156,6 @@ async fn leave((guarded, old): (Arc<Guarded>, Current)) {
     };
     // Longer ones lose nothing but their answers to questions that other gateways pass on.
     let _ = tokio::time::timeout(OLD_CALLS, finished).await;
-    assembly.registry.record_uses().await;
+    assembly.registry.usage().record_uses().await;
     drop(relaying);
 }

@@ -21,8 +21,8 @@ pub(super) async fn run(registry: &Registry, from: &[String]) -> anyhow::Result<
     let author = Author { who: "toolrail".into(), address: None, via: "import".into() };
     for _ in 0..ATTEMPTS {
         let sent: Vec<_> = incoming.tools.iter().map(registration).collect();
-        let planned = registry.plan_sync(sent, Covers::one(None), PlanMode::AddAndChange).await?;
-        let applied = registry.apply(&planned.plan, &author, &|_| {}).await?;
+        let planned = registry.changes().plan_sync(sent, Covers::one(None), PlanMode::AddAndChange).await?;
+        let applied = registry.changes().apply(&planned.plan, &author, &|_| {}).await?;
         match applied.failure {
             None => {}
             Some(failure @ WriteError::Conflict(_)) => {
