@@ -69,10 +69,11 @@ impl Intake {
         if ended.error.is_some() && ended.read.is_none() {
             self.fall_back(tracked, &mut turn.reading).await;
         }
+        let found = ended.read.is_some() || ended.error.is_some();
         gauges::source_read(tracked.source.id(), ended.error.is_none());
         // May be long: a hundred thousand definitions go into their places.
         tokio::task::block_in_place(|| self.take_over(tracked, &mut turn, ended));
-        turn.end();
+        turn.end(found);
     }
 
     async fn read(&self, tracked: &Tracked, reading: &mut Reading) -> Ended {

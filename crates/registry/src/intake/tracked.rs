@@ -138,10 +138,11 @@ impl Turn<'_> {
         self.began.elapsed()
     }
 
-    /// The source was read and what it gave is published.
-    pub(crate) fn end(self) {
+    /// The source was read and what it gave, if anything, is published. A look that found nothing makes nobody wait: one that
+    /// was slow by chance would hold up the next change.
+    pub(crate) fn end(self, found: bool) {
         self.tracked.done.store(self.number, Ordering::Release);
-        let pace = Some((self.began, self.began.elapsed()));
+        let pace = found.then(|| (self.began, self.began.elapsed()));
         *self.tracked.pace.lock().unwrap_or_else(PoisonError::into_inner) = pace;
     }
 }

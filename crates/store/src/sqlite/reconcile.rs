@@ -34,8 +34,9 @@ macro_rules! lost {
         concat!(
             "SELECT last.id FROM mcp_tool_history AS last WHERE last.kind <> 'removed' AND last.id = ",
             newest!("last.tenant", "last.name_key"),
-            " AND NOT EXISTS (SELECT 1 FROM mcp_tool WHERE coalesce(tenant_id, '') = last.tenant \
-              AND coalesce(lower(name), '') = last.name_key)"
+            // Read once: looked up for each version, it would be searched from end to end each time.
+            " AND (last.tenant, last.name_key) NOT IN \
+              (SELECT coalesce(tenant_id, ''), coalesce(lower(name), '') FROM mcp_tool)"
         )
     };
 }
@@ -117,4 +118,30 @@ async fn bury(connection: &mut SqliteConnection, version: i64) -> Result<(), sql
         sqlx::query(statement).bind(version).execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Row as _;
+
+    use super::*;
+    use crate::sqlite::SqliteStore;
+
+    /// What is repeated for every row would take hours with a hundred thousand.
+    #[tokio::test]
+    async fn no_table_is_read_from_end_to_end_for_every_row() {
+        let store = SqliteStore::open_in_memory().await.unwrap();
+        let mut connection = store.pools.readers.acquire().await.unwrap();
+        for query in [strays!(), lost!(), crate::sqlite::rows::REMOVED] {
+            let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {query}"));
+            let steps = sqlx::query(explain).fetch_all(&mut *connection).await.unwrap();
+            let steps: Vec<(i64, i64, String)> =
+                steps.iter().map(|step| (step.get(0), step.get(1), step.get(3))).collect();
+            let repeated = |(_, parent, what): &&(i64, i64, String)| {
+                what.starts_with("SCAN")
+                    && steps.iter().any(|(id, _, outer)| id == parent && outer.starts_with("CORRELATED"))
+            };
+            assert_eq!(steps.iter().find(repeated), None, "{query}");
+        }
+    }
 }

@@ -37,9 +37,12 @@ const ONE_ROW: &str = select_rows!("WHERE coalesce(tenant_id, '') = ? AND lower(
 const VERSIONS: &str = "SELECT CAST(nullif(tenant_id, '') AS BLOB), CAST(lower(name) AS BLOB), version FROM mcp_tool \
     WHERE version > ?";
 
-const REMOVED: &str = "SELECT CAST(nullif(tenant, '') AS BLOB), CAST(name_key AS BLOB) FROM mcp_tool_tombstone \
-    WHERE version > ? AND version <= ? AND NOT EXISTS \
-    (SELECT 1 FROM mcp_tool WHERE coalesce(tenant_id, '') = tenant AND coalesce(lower(name), '') = name_key)";
+// A plus takes a column's affinity off: with it the index could not be used.
+pub(super) const REMOVED: &str = "SELECT CAST(nullif(tenant, '') AS BLOB), CAST(name_key AS BLOB) \
+    FROM mcp_tool_tombstone AS gone WHERE version > ? AND version <= ? AND NOT EXISTS \
+    (SELECT 1 FROM mcp_tool WHERE coalesce(tenant_id, '') = +gone.tenant AND lower(name) = +gone.name_key) \
+    AND (gone.name_key <> '' OR NOT EXISTS \
+    (SELECT 1 FROM mcp_tool WHERE coalesce(tenant_id, '') = +gone.tenant AND name IS NULL))";
 
 const AGE_IN_MS: &str = "SELECT CAST((julianday('now') - julianday(at)) * 86400000 AS INTEGER) FROM mcp_tool_history \
     WHERE revision > ? ORDER BY revision LIMIT 1";
