@@ -124,7 +124,6 @@ async fn bury(connection: &mut SqliteConnection, version: i64) -> Result<(), sql
 mod tests {
     use sqlx::Row as _;
 
-    use super::*;
     use crate::sqlite::SqliteStore;
 
     /// What is repeated for every row would take hours with a hundred thousand.
