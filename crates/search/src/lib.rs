@@ -1,48 +1,35 @@
 //! Finding tools by what somebody wants to do, in English and Chinese. Pure: texts in, ranked hits out; no input or output,
 //! no knowledge of registries, tenants or protocols.
+//!
+//! ```text
+//!  ranking/     which documents answer best          pattern/   search by a regular expression
+//!  query/       what a query asks for                semantic/  closeness by meaning
+//!  index/       terms and where they occur
+//!  document/    a tool's texts into terms
+//!  lexicon/     what is known of words               containers/  shared lists and tables
+//! ```
 
-mod analysis;
-mod buckets;
-mod candidates;
-mod common;
+mod containers;
 mod document;
-mod entry;
-mod explain;
 mod field;
-mod highlight;
-mod hit;
 mod index;
-mod judge;
-mod known;
-mod learnt;
 mod lexicon;
 mod method;
-mod packed;
-mod pages;
 mod parameters;
 mod pattern;
-mod pattern_search;
-mod pattern_width;
-mod postings;
-mod probe;
 mod query;
-mod quick;
-mod rank;
+mod ranking;
 pub mod semantic;
-mod spelling;
-mod text;
-mod vocabulary;
-mod wanted;
 
-pub use analysis::Reading;
+pub use document::analysis::Reading;
+pub use document::entry::{NamedText, ReadEntry, raw_members, read_entry};
 pub use document::{Document, Parameter};
-pub use entry::{NamedText, ReadEntry, raw_members, read_entry};
-pub use highlight::{Highlighter, highlights};
-pub use hit::{Hit, Matched};
 pub use index::{Change, Index};
-pub use learnt::Learnt;
 pub use method::{Method, UnknownMethod};
 pub use parameters::{ParameterField, Parameters};
+pub use pattern::search::{PatternQuery, PatternSearch, Progress};
 pub use pattern::{Pattern, PatternError, Texts};
-pub use pattern_search::{PatternQuery, PatternSearch, Progress};
-pub use query::{Extras, Meaning, Query, search, search_with};
+pub use ranking::highlight::{Highlighter, highlights};
+pub use ranking::hit::{Hit, Matched};
+pub use ranking::learnt::Learnt;
+pub use ranking::search::{Extras, Meaning, Query, search, search_with};

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 
+use crate::containers::quick::Quick;
 use crate::document::Document;
+use crate::document::text::{self, Run, Shape};
 use crate::field::{FIELDS, Field};
 use crate::lexicon;
 use crate::parameters::{Parameters, USUAL_LENGTHS};
-use crate::quick::Quick;
-use crate::text::{self, Run, Shape};
 
 /// The most words that are read of one field.
 const LONGEST_FIELD: usize = 600;
@@ -262,7 +262,7 @@ impl Memory {
         }
         let stem = lexicon::stem(folded);
         let number = self.stems.get(&*stem).copied().unwrap_or_else(|| {
-            let number = crate::pages::index(self.words.len());
+            let number = crate::containers::pages::index(self.words.len());
             let stem: Arc<str> = Arc::from(stem);
             self.words.push((Arc::clone(&stem), false));
             self.stems.insert(stem, number);

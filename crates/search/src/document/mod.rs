@@ -1,5 +1,9 @@
 //! What is known of a tool that may be looked for.
 
+pub(crate) mod analysis;
+pub(crate) mod entry;
+pub(crate) mod text;
+
 /// One tool, as its definition describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document<'a> {

@@ -1,18 +1,23 @@
 //! The live index. A copy costs nothing and shares with the original whatever neither changes, so a snapshot keeps its own.
 //! What it holds depends only on the documents, never on the order in which they came or what was there before.
 
+pub(crate) mod common;
+pub(crate) mod postings;
+pub(crate) mod spellings;
+pub(crate) mod vocabulary;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::analysis::{Analysed, Part, Reading};
-use crate::buckets::Buckets;
+use crate::containers::buckets::Buckets;
+use crate::containers::packed;
+use crate::containers::pages::Pages;
+use crate::containers::quick::{self, Quick};
 use crate::document::Document;
-use crate::packed;
-use crate::pages::Pages;
+use crate::document::analysis::{Analysed, Part, Reading};
+use crate::index::postings::Posting;
+use crate::index::vocabulary::Vocabulary;
 use crate::parameters::Parameters;
-use crate::postings::Posting;
-use crate::quick::{self, Quick};
-use crate::vocabulary::Vocabulary;
 
 /// How many changes are gathered before the terms are told.
 const BATCH: usize = 4096;
@@ -105,7 +110,7 @@ impl Read<'_> {
         others.extend(terms.iter().map(|term| term.0).filter(|term| ordered.binary_search(term).is_err()));
         others.sort_unstable();
         packed::pack(others, kept);
-        (kept.as_slice().into(), [self.analysed.name, sequence.len()].map(crate::pages::index))
+        (kept.as_slice().into(), [self.analysed.name, sequence.len()].map(crate::containers::pages::index))
     }
 }
 
@@ -163,7 +168,7 @@ impl<T: Clone> Index<T> {
 
     /// How many slots there are, taken or free.
     pub(crate) fn slots(&self) -> u32 {
-        crate::pages::index(self.records.len())
+        crate::containers::pages::index(self.records.len())
     }
 
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {

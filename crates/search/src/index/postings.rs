@@ -55,13 +55,13 @@ impl Postings {
                 if merged.len() <= BLOCK {
                     *block = merged.into();
                 } else {
-                    let count = crate::pages::index(merged.len());
+                    let count = crate::containers::pages::index(merged.len());
                     let blocks = merged.chunks(BLOCK).map(Arc::from).collect();
                     *self = Self::Many(Arc::new(blocks), count);
                 }
             }
             Self::Many(blocks, count) => {
-                *count += crate::pages::index(added.len());
+                *count += crate::containers::pages::index(added.len());
                 add_to_blocks(Arc::make_mut(blocks), added);
             }
         }
@@ -82,7 +82,7 @@ impl Postings {
                     }
                 }
                 blocks.retain(|block| !block.is_empty());
-                *count = crate::pages::index(blocks.iter().map(|block| block.len()).sum());
+                *count = crate::containers::pages::index(blocks.iter().map(|block| block.len()).sum());
                 if *count as usize <= BLOCK / 2 {
                     *self = Self::Few(blocks.iter().flat_map(|block| block.iter().copied()).collect());
                 }

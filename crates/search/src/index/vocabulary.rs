@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::buckets::Buckets;
-use crate::common;
-use crate::pages::Pages;
-use crate::postings::Postings;
-use crate::quick;
-use crate::spelling::Spellings;
+use crate::containers::buckets::Buckets;
+use crate::containers::pages::Pages;
+use crate::containers::quick;
+use crate::index::common;
+use crate::index::postings::Postings;
+use crate::index::spellings::Spellings;
 
 /// Entries to a bucket, on average, at most.
 const BUCKET: usize = 12;

@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use crate::quick;
+use crate::containers::quick;
 
 /// A map from a word to other words with weights.
 pub(super) struct Table {

@@ -1,13 +1,14 @@
 //! Regular expressions to find tools by (R64): bounded in size, and matched in linear time with short texts. Looking
 //! through an index with one is in `pattern_search.rs`.
 
+pub(crate) mod search;
+pub(crate) mod width;
+
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use regex::{Match, Regex, RegexBuilder};
-
-use crate::pattern_width;
 
 /// The most characters of a pattern.
 const LONGEST_PATTERN: usize = 1000;
@@ -72,7 +73,7 @@ impl Pattern {
         if length > LONGEST_PATTERN {
             return Err(PatternError::Long(text.chars().count()));
         }
-        if !pattern_width::is_narrow(text, DEEPEST) {
+        if !width::is_narrow(text, DEEPEST) {
             return Err(PatternError::Large);
         }
         match build(text) {

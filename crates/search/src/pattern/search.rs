@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use crate::hit::{Hit, Matched};
 use crate::index::Index;
 use crate::pattern::{Pattern, Texts};
+use crate::ranking::hit::{Hit, Matched};
 
 /// What to look for by a pattern.
 pub struct PatternQuery<'a, T> {

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::containers::quick::{self, Quick};
+use crate::document::text::Shape;
 use crate::lexicon;
 use crate::parameters::Parameters;
-use crate::quick::{self, Quick};
-use crate::text::Shape;
 
 /// How many words each thread remembers, and how many pairs of characters: about a kilobyte each.
 const REMEMBERED: usize = 1024;

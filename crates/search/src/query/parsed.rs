@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::known::{self, Known, Way};
+use crate::document::text::{self, Shape, Token};
 use crate::parameters::Parameters;
-use crate::text::{self, Shape, Token};
+use crate::query::known::{self, Known, Way};
 
 /// The most words of a query that count.
 const MOST_WORDS: usize = 120;
@@ -17,7 +17,7 @@ const LONGEST_QUERY: usize = 8192;
 
 /// One word of a query.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct QueryTerm {
     /// Where it stands in the query, if it does.
     pub(crate) at: Range<usize>,
     pub(crate) known: Rc<Known>,
@@ -33,8 +33,8 @@ pub(crate) struct Wanted {
 
 /// What is wanted.
 #[derive(Debug, Default)]
-pub(crate) struct Wish {
-    pub(crate) words: Vec<Wanted>,
+pub(crate) struct ParsedQuery {
+    pub(crate) words: Vec<QueryTerm>,
     /// How many clauses there are.
     pub(crate) clauses: usize,
     /// The stems in the order of the text, stop words left out: for phrases.
@@ -44,17 +44,17 @@ pub(crate) struct Wish {
 }
 
 /// Reads a query.
-pub(crate) fn read(query: &str, parameters: &Parameters) -> Wish {
+pub(crate) fn read(query: &str, parameters: &Parameters) -> ParsedQuery {
     let query = query.get(..query.floor_char_boundary(LONGEST_QUERY)).unwrap_or_default();
-    let mut reader = Reader { query, parameters, wish: Wish::default(), place: Place::default() };
+    let mut reader = Reader { query, parameters, parsed: ParsedQuery::default(), place: Place::default() };
     reader.read(Stops::Skipped);
-    if reader.wish.words.is_empty() {
+    if reader.parsed.words.is_empty() {
         reader.place = Place::default();
         reader.read(Stops::Kept);
     }
-    reader.wish.clauses = reader.place.clause + 1;
-    reader.wish.names = names(query);
-    reader.wish
+    reader.parsed.clauses = reader.place.clause + 1;
+    reader.parsed.names = names(query);
+    reader.parsed
 }
 
 /// The whole query, and whatever in it looks like the name of a tool: words that signs or capitals join.
@@ -97,7 +97,7 @@ struct Place {
 struct Reader<'q> {
     query: &'q str,
     parameters: &'q Parameters,
-    wish: Wish,
+    parsed: ParsedQuery,
     place: Place,
 }
 
@@ -112,7 +112,7 @@ impl Reader<'_> {
                 self.place.joint |= known.joint;
                 continue;
             }
-            if self.wish.words.len() >= MOST_WORDS {
+            if self.parsed.words.len() >= MOST_WORDS {
                 return;
             }
             let weight = self.weight(&token, &known);
@@ -154,21 +154,21 @@ impl Reader<'_> {
             self.place.words += 1;
         }
         let Some(itself) = known.ways.first() else { return };
-        let same = |word: &Wanted| {
+        let same = |word: &QueryTerm| {
             word.ways.first().is_some_and(|way| way.hash == itself.hash && way.term == itself.term)
         };
-        if let Some(number) = self.wish.words.iter().position(same) {
-            let Some(word) = self.wish.words.get_mut(number) else { return };
+        if let Some(number) = self.parsed.words.iter().position(same) {
+            let Some(word) = self.parsed.words.get_mut(number) else { return };
             word.clauses |= clause;
             word.weight = weight.max(word.weight);
-            self.wish.order.push(number);
+            self.parsed.order.push(number);
             return;
         }
-        let (number, position) = (self.wish.words.len(), self.wish.order.len());
+        let (number, position) = (self.parsed.words.len(), self.parsed.order.len());
         let (at, shape, ways) = (token.at.clone(), token.shape, Rc::clone(&known.ways));
-        self.wish.words.push(Wanted { at, known, shape, weight, clauses: clause, position, ways });
+        self.parsed.words.push(QueryTerm { at, known, shape, weight, clauses: clause, position, ways });
         if matches!(token.shape, Shape::Word | Shape::Han | Shape::Number) {
-            self.wish.order.push(number);
+            self.parsed.order.push(number);
         }
     }
 

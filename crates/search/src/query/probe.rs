@@ -1,12 +1,12 @@
 //! What is wanted against what the indexes have: the lists of documents to go through, and what a find in each is worth.
 
+use crate::document::text::Shape;
 use crate::index::Index;
-use crate::known::Way;
+use crate::index::postings::Postings;
 use crate::parameters::Parameters;
-use crate::postings::Postings;
-use crate::spelling;
-use crate::text::Shape;
-use crate::wanted::Wish;
+use crate::query::known::Way;
+use crate::query::parsed::ParsedQuery;
+use crate::query::spelling;
 
 /// The most words of one query whose spelling is corrected.
 const MOST_CORRECTED: usize = 4;
@@ -19,7 +19,7 @@ const UNKNOWN: f32 = 0.5;
 
 /// One way of one word, as the indexes together know it.
 pub(crate) struct Probe {
-    /// The number of the word in the wish.
+    /// The number of the word in the parsed.
     pub(crate) word: usize,
     /// The number of the way.
     pub(crate) way: usize,
@@ -44,11 +44,11 @@ pub(crate) struct Probes<'i> {
 }
 
 /// Adds corrected spellings of words that no index knows in any way.
-pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], wish: &mut Wish, parameters: &Parameters) {
+pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], parsed: &mut ParsedQuery, parameters: &Parameters) {
     let known =
         |way: &Way| indexes.iter().any(|index| index.vocabulary.find_hashed(&way.term, way.hash).is_some());
     // A word that the language data knows is spelled right, though no document has it.
-    let unknown = wish.words.iter_mut().filter(|word| word.shape == Shape::Word && word.ways.len() == 1);
+    let unknown = parsed.words.iter_mut().filter(|word| word.shape == Shape::Word && word.ways.len() == 1);
     for word in unknown.filter(|word| !word.ways.iter().any(known)).take(MOST_CORRECTED) {
         let corrections = spelling::corrections(indexes, &word.known.folded, parameters);
         if !corrections.is_empty() {
@@ -60,13 +60,13 @@ pub(crate) fn correct<T: Clone>(indexes: &[&Index<T>], wish: &mut Wish, paramete
 /// Looks every way up in every index.
 pub(crate) fn look_up<'i, T: Clone>(
     indexes: &[&'i Index<T>],
-    wish: &Wish,
+    parsed: &ParsedQuery,
     parameters: &Parameters,
 ) -> Probes<'i> {
     let documents = indexes.iter().map(|index| index.len()).sum();
     let mut found =
         Probes { all: Vec::new(), lists: indexes.iter().map(|_| Vec::new()).collect(), worth: Vec::new() };
-    for (number, word) in wish.words.iter().enumerate() {
+    for (number, word) in parsed.words.iter().enumerate() {
         let mut best = 0.0_f32;
         for (way_number, way) in word.ways.iter().enumerate() {
             best = best.max(found.probe(
@@ -76,7 +76,7 @@ pub(crate) fn look_up<'i, T: Clone>(
             ));
         }
         let unknown = match word.shape {
-            Shape::Word | Shape::Han => UNKNOWN * word.weight * rarity(documents, 0, (0.0, parameters)),
+            Shape::Word | Shape::Han => UNKNOWN * word.weight * idf(documents, 0, (0.0, parameters)),
             Shape::Number | Shape::Bigram | Shape::Joined => 0.0,
         };
         found.worth.push(if best > 0.0 { best } else { unknown });
@@ -104,7 +104,7 @@ impl<'i> Probes<'i> {
         if frequency == 0 {
             return 0.0;
         }
-        let worth = weight * way.weight * rarity(documents, frequency, (common, parameters));
+        let worth = weight * way.weight * idf(documents, frequency, (common, parameters));
         self.all.push(Probe { word, way: way_number, gain: worth * distinction(documents, frequency) });
         worth
     }
@@ -121,10 +121,10 @@ fn distinction(documents: usize, frequency: usize) -> f32 {
 
 /// How much a term says that so many of the documents have.
 #[expect(clippy::cast_precision_loss, reason = "a few million at most")]
-pub(crate) fn rarity(documents: usize, frequency: usize, (common, parameters): (f32, &Parameters)) -> f32 {
+pub(crate) fn idf(documents: usize, frequency: usize, (common, parameters): (f32, &Parameters)) -> f32 {
     let (documents, frequency) =
         (documents as f32 + parameters.background, frequency as f32 + parameters.background * common);
-    let rarity = (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln();
+    let idf = (1.0 + (documents - frequency.min(documents) + 0.5) / (frequency + 0.5)).ln();
     #[expect(clippy::float_cmp, reason = "the usual value, which needs no power")]
-    if parameters.rarity == 1.0 { rarity } else { rarity.powf(parameters.rarity) }
+    if parameters.rarity == 1.0 { idf } else { idf.powf(parameters.rarity) }
 }

@@ -1,70 +1,13 @@
 //! Spellings of words that no document has: words one or two letters away.
 
-use std::sync::Arc;
-
 use crate::index::Index;
-use crate::known::Way;
+use crate::index::spellings::{LONGEST, SHORTEST};
 use crate::lexicon;
 use crate::parameters::Parameters;
+use crate::query::known::Way;
 
 /// The most corrections of one word.
 const MOST_CORRECTIONS: usize = 3;
-/// The shortest and the longest word that is corrected.
-const SHORTEST: usize = 4;
-const LONGEST: usize = 24;
-const LETTERS: usize = 26;
-
-/// The plain words of a vocabulary by first letter and length, each with the letters it has. A copy costs nothing.
-#[derive(Clone, Default)]
-pub(crate) struct Spellings {
-    shelves: Arc<Vec<Shelf>>,
-}
-
-/// The letters and the number of each word.
-type Shelf = Arc<Vec<(u32, u32)>>;
-
-impl Spellings {
-    pub(crate) fn add(&mut self, term: &str, id: u32) {
-        let Some(shelf) = shelf(term, term.len()) else { return };
-        let shelves = Arc::make_mut(&mut self.shelves);
-        if shelves.len() <= shelf {
-            shelves.resize(shelf + 1, Arc::default());
-        }
-        if let Some(shelf) = shelves.get_mut(shelf) {
-            Arc::make_mut(shelf).push((letters(term), id));
-        }
-    }
-
-    pub(crate) fn remove(&mut self, term: &str, id: u32) {
-        let Some(shelf) = shelf(term, term.len()) else { return };
-        if let Some(shelf) = Arc::make_mut(&mut self.shelves).get_mut(shelf) {
-            Arc::make_mut(shelf).retain(|entry| entry.1 != id);
-        }
-    }
-
-    /// The numbers of terms that may be at most so many letters away.
-    fn near(&self, word: &str, most: usize) -> impl Iterator<Item = u32> {
-        let wanted = letters(word);
-        let shelves = (word.len().saturating_sub(most)..=word.len() + most)
-            .filter_map(move |length| shelf(word, length));
-        let entries = shelves.filter_map(|shelf| self.shelves.get(shelf)).flat_map(|shelf| shelf.iter());
-        let most = u32::try_from(2 * most).unwrap_or(u32::MAX);
-        entries.filter(move |entry| (entry.0 ^ wanted).count_ones() <= most).map(|entry| entry.1)
-    }
-}
-
-/// Where words with this one's first letter and that length stand.
-fn shelf(word: &str, length: usize) -> Option<usize> {
-    let plain =
-        word.bytes().all(|byte| byte.is_ascii_lowercase()) && (SHORTEST - 1..=LONGEST).contains(&length);
-    let first = word.bytes().next().filter(|_| plain)?;
-    Some(length * LETTERS + usize::from(first - b'a'))
-}
-
-fn letters(word: &str) -> u32 {
-    word.bytes().fold(0, |letters, byte| letters | 1 << (byte.wrapping_sub(b'a') & 31))
-}
-
 /// The nearest terms of the indexes to a word that none of them has.
 pub(crate) fn corrections<T: Clone>(
     indexes: &[&Index<T>],

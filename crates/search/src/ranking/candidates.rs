@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use crate::index::Index;
-use crate::probe::{List, Probes};
-use crate::wanted::Wish;
+use crate::query::parsed::ParsedQuery;
+use crate::query::probe::{List, Probes};
 
 /// How many documents are looked at closely, of the whole query and of each clause.
 const CANDIDATES: usize = 96;
@@ -37,20 +37,20 @@ thread_local! {
 pub(crate) fn candidates<T: Clone>(
     index: &Index<T>,
     at: usize,
-    (wish, probes): (&Wish, &Probes<'_>),
+    (parsed, probes): (&ParsedQuery, &Probes<'_>),
     accept: &(dyn Fn(&T) -> bool + Sync),
 ) -> Vec<u32> {
     SUMS.with(|sums| match sums.try_borrow_mut() {
-        Ok(mut sums) => gather(index, at, (wish, probes), (accept, &mut sums)),
+        Ok(mut sums) => gather(index, at, (parsed, probes), (accept, &mut sums)),
         // A filter that searches itself gets sums of its own.
-        Err(_) => gather(index, at, (wish, probes), (accept, &mut Sums::default())),
+        Err(_) => gather(index, at, (parsed, probes), (accept, &mut Sums::default())),
     })
 }
 
 fn gather<T: Clone>(
     index: &Index<T>,
     at: usize,
-    (wish, probes): (&Wish, &Probes<'_>),
+    (parsed, probes): (&ParsedQuery, &Probes<'_>),
     (accept, sums): (&(dyn Fn(&T) -> bool + Sync), &mut Sums),
 ) -> Vec<u32> {
     let size = index.records.len();
@@ -61,10 +61,10 @@ fn gather<T: Clone>(
     let lists = worthwhile(at, probes);
     let mut chosen = Vec::with_capacity(CANDIDATES);
     let each =
-        (ALL_CLAUSE_CANDIDATES / wish.clauses.max(1)).clamp(FEWEST_CLAUSE_CANDIDATES, CLAUSE_CANDIDATES);
-    for clause in 0..wish.clauses {
-        add_clause(&lists, clause, (wish, probes), sums);
-        if wish.clauses > 1 {
+        (ALL_CLAUSE_CANDIDATES / parsed.clauses.max(1)).clamp(FEWEST_CLAUSE_CANDIDATES, CLAUSE_CANDIDATES);
+    for clause in 0..parsed.clauses {
+        add_clause(&lists, clause, (parsed, probes), sums);
+        if parsed.clauses > 1 {
             let Sums { clause, touched_by_clause, ranked, .. } = sums;
             take(touched_by_clause, clause, ranked);
             Best { index, accept }.choose(ranked, each, &mut chosen);
@@ -98,10 +98,15 @@ fn worthwhile<'p, 'i>(at: usize, probes: &'p Probes<'i>) -> Vec<&'p List<'i>> {
 }
 
 /// Adds what the words of a clause are worth; a word that stands in several counts for the whole in the first.
-fn add_clause(lists: &[&List<'_>], clause: usize, (wish, probes): (&Wish, &Probes<'_>), sums: &mut Sums) {
+fn add_clause(
+    lists: &[&List<'_>],
+    clause: usize,
+    (parsed, probes): (&ParsedQuery, &Probes<'_>),
+    sums: &mut Sums,
+) {
     for list in lists {
         let Some(probe) = probes.all.get(list.probe) else { continue };
-        let clauses = wish.words.get(probe.word).map_or(0, |word| word.clauses);
+        let clauses = parsed.words.get(probe.word).map_or(0, |word| word.clauses);
         if clauses & (1 << clause) == 0 {
             continue;
         }
@@ -110,7 +115,7 @@ fn add_clause(lists: &[&List<'_>], clause: usize, (wish, probes): (&Wish, &Probe
         if first {
             add_list(list, gain, (&mut sums.whole, &mut sums.touched));
         }
-        if wish.clauses > 1 {
+        if parsed.clauses > 1 {
             add_list(list, gain, (&mut sums.clause, &mut sums.touched_by_clause));
         }
     }

@@ -1,13 +1,13 @@
 //! Why a document was found, word by word.
 
+use crate::document::text::Shape;
 use crate::field::Field;
-use crate::hit::Matched;
 use crate::lexicon;
 use crate::parameters::Parameters;
-use crate::probe::Probes;
-use crate::rank::Find;
-use crate::text::Shape;
-use crate::wanted::Wish;
+use crate::query::parsed::ParsedQuery;
+use crate::query::probe::Probes;
+use crate::ranking::finds::Find;
+use crate::ranking::hit::Matched;
 
 /// The most words of an explanation.
 const MOST_WORDS: usize = 16;
@@ -15,13 +15,13 @@ const MOST_WORDS: usize = 16;
 /// What of the query a document has, the weightiest first.
 pub(crate) fn explain(
     query: &str,
-    wish: &Wish,
+    parsed: &ParsedQuery,
     (probes, finds): (&Probes<'_>, &[Find]),
     parameters: &Parameters,
 ) -> Vec<Matched> {
     let whole: f32 = probes.worth.iter().sum::<f32>().max(0.001);
     let mut matched: Vec<Matched> = Vec::new();
-    for (word, find) in wish.words.iter().zip(finds) {
+    for (word, find) in parsed.words.iter().zip(finds) {
         if find.value == 0.0 || word.shape == Shape::Bigram {
             continue;
         }

@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 
-use crate::postings::{Posting, Postings};
-use crate::probe::Probes;
+use crate::index::postings::{Posting, Postings};
+use crate::query::probe::Probes;
 
 /// What a candidate has of one word.
 #[derive(Clone, Copy, Default)]

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use crate::document::text;
 use crate::lexicon;
 use crate::parameters::Parameters;
-use crate::text;
-use crate::wanted;
+use crate::query::parsed;
 
 /// The longest text that is looked at.
 const LONGEST_TEXT: usize = 16_384;
@@ -22,8 +22,8 @@ pub struct Highlighter {
 impl Highlighter {
     /// Reads a query.
     pub fn new(query: &str) -> Self {
-        let wish = wanted::read(query, &Parameters::default());
-        let ways = wish.words.iter().flat_map(|word| word.ways.iter());
+        let parsed = parsed::read(query, &Parameters::default());
+        let ways = parsed.words.iter().flat_map(|word| word.ways.iter());
         Self {
             terms: ways.filter(|way| way.weight >= LEAST_WEIGHT).map(|way| way.term.to_string()).collect(),
         }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use rpds::HashTrieMapSync;
 
-use crate::candidates;
 use crate::document::Document;
+use crate::document::text;
 use crate::field::Field;
 use crate::index::Index;
 use crate::parameters::Parameters;
-use crate::probe;
-use crate::rank;
-use crate::text;
-use crate::wanted::Wish;
+use crate::query::parsed::ParsedQuery;
+use crate::query::probe;
+use crate::ranking::candidates;
+use crate::ranking::finds;
 
 /// The longest query that is remembered, in bytes.
 const LONGEST_QUERY: usize = 400;
@@ -132,14 +132,14 @@ impl Learnt {
     }
 
     /// What past queries say about this one, by tool.
-    pub(crate) fn lessons(&self, wish: &Wish, parameters: &Parameters) -> HashMap<Arc<str>, Lesson> {
+    pub(crate) fn lessons(&self, parsed: &ParsedQuery, parameters: &Parameters) -> HashMap<Arc<str>, Lesson> {
         let mut lessons = HashMap::new();
         if self.is_empty() {
             return lessons;
         }
-        let probes = probe::look_up(&[&self.index], wish, parameters);
-        let slots = candidates::candidates(&self.index, 0, (wish, &probes), &|_| true);
-        let finds = rank::find(0, wish.words.len(), &probes, &slots);
+        let probes = probe::look_up(&[&self.index], parsed, parameters);
+        let slots = candidates::candidates(&self.index, 0, (parsed, &probes), &|_| true);
+        let finds = finds::find(0, parsed.words.len(), &probes, &slots);
         for (number, slot) in slots.iter().enumerate() {
             let Some(record) = self.index.record(*slot) else { continue };
             let parts = finds.of(number).iter().zip(&probes.worth);
@@ -147,7 +147,7 @@ impl Learnt {
                 .map(|(find, most)| if *most > 0.0 { (find.value / most, *most) } else { (0.0, 0.0) })
                 .collect();
             if let Some(past) = self.past.get(&record.key).filter(|past| !past.is_empty()) {
-                let same = past.iter().find(|past| wish.names.first() == Some(&past.called));
+                let same = past.iter().find(|past| parsed.names.first() == Some(&past.called));
                 let Some(shown) = same.or_else(|| past.iter().max_by_key(|past| past.times)) else {
                     continue;
                 };

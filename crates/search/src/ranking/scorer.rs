@@ -3,11 +3,11 @@
 
 use crate::field::Field;
 use crate::index::{Index, Record};
-use crate::learnt::Lesson;
 use crate::parameters::Parameters;
-use crate::probe::{self, Probes};
-use crate::rank::{Find, Terms};
-use crate::wanted::Wish;
+use crate::query::parsed::ParsedQuery;
+use crate::query::probe::{self, Probes};
+use crate::ranking::finds::{Find, Terms};
+use crate::ranking::learnt::Lesson;
 
 /// Two words that are neighbours in the query.
 struct Pair {
@@ -31,9 +31,9 @@ struct Sum {
 }
 
 /// Scores the candidates of one index.
-pub(crate) struct Judge<'r, T: Clone> {
+pub(crate) struct Scorer<'r, T: Clone> {
     index: &'r Index<T>,
-    wish: &'r Wish,
+    parsed: &'r ParsedQuery,
     probes: &'r Probes<'r>,
     parameters: &'r Parameters,
     terms: Terms,
@@ -46,35 +46,35 @@ pub(crate) struct Judge<'r, T: Clone> {
     paired: Vec<usize>,
 }
 
-impl<'r, T: Clone> Judge<'r, T> {
+impl<'r, T: Clone> Scorer<'r, T> {
     pub(crate) fn new(
         index: &'r Index<T>,
         at: usize,
-        (wish, probes, parameters): (&'r Wish, &'r Probes<'r>, &'r Parameters),
+        (parsed, probes, parameters): (&'r ParsedQuery, &'r Probes<'r>, &'r Parameters),
     ) -> Self {
-        let mut judge = Self {
+        let mut scorer = Self {
             index,
-            wish,
+            parsed,
             probes,
             parameters,
             terms: Terms::new(at, probes),
-            clauses: clauses(wish, probes, parameters),
+            clauses: clauses(parsed, probes, parameters),
             pairs: Vec::new(),
             sums: Vec::new(),
             paired: Vec::new(),
         };
-        for (this, two) in wish.words.iter().enumerate() {
-            let before = wish.words.iter().enumerate().take(this);
+        for (this, two) in parsed.words.iter().enumerate() {
+            let before = parsed.words.iter().enumerate().take(this);
             for (before, one) in before.filter(|(_, one)| one.position + 1 == two.position) {
                 let words = 1 << before | 1 << this;
-                judge.pairs.push(Pair {
+                scorer.pairs.push(Pair {
                     clauses: one.clauses & two.clauses,
-                    worth: judge.worth(before).min(judge.worth(this)),
+                    worth: scorer.worth(before).min(scorer.worth(this)),
                     words,
                 });
             }
         }
-        judge
+        scorer
     }
 
     /// How well a document fits, with what was learnt about it; 0 is not at all. Nothing if that is less than `least`.
@@ -86,7 +86,7 @@ impl<'r, T: Clone> Judge<'r, T> {
     ) -> Option<f32> {
         let found = self.gather(finds, lesson.map_or(&[], |lesson| &lesson.words));
         let parameters = self.parameters;
-        let called = self.wish.names.iter().any(|name| record.called.contains(name));
+        let called = self.parsed.names.iter().any(|name| record.called.contains(name));
         let same = lesson.is_some_and(|lesson| lesson.same);
         let exact = if called { parameters.exact } else { 0.0 } + if same { parameters.same } else { 0.0 };
         let mut possible = false;
@@ -146,7 +146,7 @@ impl<'r, T: Clone> Judge<'r, T> {
                 gain.covered += (most - gain.covered).max(0.0) * self.parameters.learnt * learnt;
             }
             if gain.gained > 0.0 {
-                let clauses = self.wish.words.get(number).map_or(0, |word| word.clauses);
+                let clauses = self.parsed.words.get(number).map_or(0, |word| word.clauses);
                 add_gain(&mut self.sums, clauses, gain);
             }
         }
@@ -170,7 +170,7 @@ impl<'r, T: Clone> Judge<'r, T> {
         for term in name {
             let known = self.index.vocabulary.get(*term);
             let (common, frequency) = known.map_or((0.0, 0), |term| (term.common, term.postings.len()));
-            let says = probe::rarity(self.index.len(), frequency, (common, self.parameters));
+            let says = probe::idf(self.index.len(), frequency, (common, self.parameters));
             whole += says;
             if let Some((number, gain)) = self.terms.word(*term) {
                 named += says * (gain / self.worth(number).max(0.001)).min(1.0);
@@ -191,7 +191,9 @@ impl<'r, T: Clone> Judge<'r, T> {
     }
 
     fn pair(&mut self, before: usize, this: usize) {
-        let (Some(one), Some(two)) = (self.wish.words.get(before), self.wish.words.get(this)) else { return };
+        let (Some(one), Some(two)) = (self.parsed.words.get(before), self.parsed.words.get(this)) else {
+            return;
+        };
         if two.position != one.position + 1 || self.paired.contains(&this) {
             return;
         }
@@ -206,10 +208,10 @@ impl<'r, T: Clone> Judge<'r, T> {
 }
 
 /// What the whole query and each of its clauses is worth, if there are several, and how much each counts.
-fn clauses(wish: &Wish, probes: &Probes<'_>, parameters: &Parameters) -> Vec<(f32, f32)> {
-    let count = if wish.clauses < 2 { 0 } else { wish.clauses };
+fn clauses(parsed: &ParsedQuery, probes: &Probes<'_>, parameters: &Parameters) -> Vec<(f32, f32)> {
+    let count = if parsed.clauses < 2 { 0 } else { parsed.clauses };
     let mut worth = vec![0.0_f32; count + 1];
-    for (word, most) in wish.words.iter().zip(&probes.worth) {
+    for (word, most) in parsed.words.iter().zip(&probes.worth) {
         for clause in places(word.clauses) {
             if let Some(worth) = worth.get_mut(clause) {
                 *worth += most;

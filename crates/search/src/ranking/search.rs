@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::candidates;
-use crate::explain;
-use crate::hit::{Hit, Matched};
 use crate::index::{Index, Record};
-use crate::judge::Judge;
-use crate::learnt::{Learnt, Lesson};
 use crate::parameters::Parameters;
-use crate::probe::{self, Probes};
-use crate::rank::{self, Finds};
-use crate::wanted::{self, Wish};
+use crate::query::parsed::{self, ParsedQuery};
+use crate::query::probe::{self, Probes};
+use crate::ranking::candidates;
+use crate::ranking::explain;
+use crate::ranking::finds::{self, Finds};
+use crate::ranking::hit::{Hit, Matched};
+use crate::ranking::learnt::{Learnt, Lesson};
+use crate::ranking::scorer::Scorer;
 
 /// What to look for.
 pub struct Query<'a, T> {
@@ -65,7 +65,7 @@ struct Search<'s, 'i, T: Clone> {
     indexes: &'s [&'i Index<T>],
     query: &'s Query<'s, T>,
     extras: &'s Extras<'s, T>,
-    wish: Wish,
+    parsed: ParsedQuery,
     probes: Probes<'i>,
     lessons: HashMap<Arc<str>, Lesson>,
 }
@@ -112,11 +112,12 @@ impl Reached {
 
 impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     fn new(indexes: &'s [&'i Index<T>], query: &'s Query<'s, T>, extras: &'s Extras<'s, T>) -> Self {
-        let mut wish = wanted::read(query.text, extras.parameters);
-        probe::correct(indexes, &mut wish, extras.parameters);
-        let probes = probe::look_up(indexes, &wish, extras.parameters);
-        let lessons = query.learnt.map(|learnt| learnt.lessons(&wish, extras.parameters)).unwrap_or_default();
-        Self { indexes, query, extras, wish, probes, lessons }
+        let mut parsed = parsed::read(query.text, extras.parameters);
+        probe::correct(indexes, &mut parsed, extras.parameters);
+        let probes = probe::look_up(indexes, &parsed, extras.parameters);
+        let lessons =
+            query.learnt.map(|learnt| learnt.lessons(&parsed, extras.parameters)).unwrap_or_default();
+        Self { indexes, query, extras, parsed, probes, lessons }
     }
 
     fn run(&self) -> Found<'i, T> {
@@ -128,10 +129,10 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
         let other = parameters.prior + meaning;
         for (at, index) in self.indexes.iter().enumerate() {
             let mut candidates =
-                candidates::candidates(index, at, (&self.wish, &self.probes), self.query.accept);
+                candidates::candidates(index, at, (&self.parsed, &self.probes), self.query.accept);
             self.add_others(index, &mut candidates);
-            let finds = rank::find(at, self.wish.words.len(), &self.probes, &candidates);
-            let mut judge = Judge::new(index, at, (&self.wish, &self.probes, self.extras.parameters));
+            let finds = finds::find(at, self.parsed.words.len(), &self.probes, &candidates);
+            let mut scorer = Scorer::new(index, at, (&self.parsed, &self.probes, self.extras.parameters));
             found.best.reserve(candidates.len());
             for number in finds.likeliest_first(self.query.limit) {
                 let Some(record) = candidates.get(number).and_then(|slot| index.record(*slot)) else {
@@ -139,10 +140,10 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
                 };
                 let finds = finds.of(number);
                 let lesson = self.lessons.get(&record.key);
-                let Some(words) = judge.score(record, (finds, lesson), reached.least() - other) else {
+                let Some(words) = scorer.score(record, (finds, lesson), reached.least() - other) else {
                     continue;
                 };
-                let mut untaught = || judge.score(record, (finds, None), f32::MIN).unwrap_or_default();
+                let mut untaught = || scorer.score(record, (finds, None), f32::MIN).unwrap_or_default();
                 let taught = if lesson.is_some() { words - untaught() } else { 0.0 };
                 let best = self.weigh(record, (words, taught), (at, number));
                 if best.score > 0.0 {
@@ -216,7 +217,7 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     fn hit(&self, best: &Best<'_, T>, found: &Found<'_, T>) -> Hit<T> {
         let finds = found.finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
         let mut matched =
-            explain::explain(self.query.text, &self.wish, (&self.probes, finds), self.extras.parameters);
+            explain::explain(self.query.text, &self.parsed, (&self.probes, finds), self.extras.parameters);
         let whole = || self.query.text.trim().chars().take(200).collect::<String>();
         if best.learnt > 0.0 {
             let by = self.lessons.get(&best.record.key).map(|lesson| lesson.query.to_string());
