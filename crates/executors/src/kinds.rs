@@ -2,29 +2,15 @@
 
 use std::sync::Arc;
 
-use toolrail_core::{AnyKind, Secrets, Variables};
+use toolrail_core::AnyKind;
 
 use crate::feign::Feign;
 use crate::http::Http;
 use crate::mcp::Mcp;
 use crate::metadata::Metadata;
-use crate::outbound::Client;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
-use crate::service::Services;
-
-/// What the kinds need to run.
-#[derive(Clone, Debug)]
-pub struct Runtime {
-    /// The one client through which everything goes out.
-    pub client: Arc<Client>,
-    /// The secrets that templates may name.
-    pub secrets: Arc<Secrets>,
-    /// The variables that templates may name.
-    pub variables: Arc<Variables>,
-    /// What several definitions share about a service.
-    pub services: Arc<Services>,
-}
+use crate::runtime::Runtime;
 
 /// Every kind there is.
 pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {

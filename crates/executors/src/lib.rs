@@ -1,4 +1,4 @@
-//! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them; one folder each,
+//! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them, `runtime` is what they need; one folder each,
 //! beside what they share: `template` (request templates), `request` (HTTP requests made from them), `outbound` (the one
 //! guarded client), `answer` (from an upstream's answer to a result), `engine` (the language of templates), `offered` (what
 //! is the same for prompts and resources) and `service` (what several definitions share). `meter` counts what evaluations
@@ -16,12 +16,15 @@ mod meter;
 mod offered;
 mod offload;
 pub mod outbound;
+mod percent;
 mod prompt;
 mod request;
 mod resource;
+mod runtime;
 mod service;
 mod template;
 
-pub use kinds::{Runtime, kinds};
+pub use kinds::kinds;
 pub use mcp::end_programs;
+pub use runtime::Runtime;
 pub use service::{Service, Services};

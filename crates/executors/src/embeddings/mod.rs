@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use toolrail_core::{EmbedError, Embedder, Embedding, Reach, async_trait};
 
-use crate::kinds::Runtime;
+use crate::runtime::Runtime;
 use health::Health;
 use recent::Recent;
 use vault::{Key, Vault};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use toolrail_core::{CallError, Embedding, ErrorCode};
 
 use super::EmbeddingsSettings;
-use crate::kinds::Runtime;
 use crate::outbound::{Bound, Client, Incoming, Outgoing, SendLimits, Sensitive};
+use crate::runtime::Runtime;
 
 /// About the most bytes that one number takes in JSON.
 const BYTES_PER_NUMBER: usize = 26;

@@ -13,13 +13,13 @@ use toolrail_core::{
 };
 
 use crate::answer::Answer;
-use crate::kinds::Runtime;
 use crate::offload::in_place;
 use crate::outbound::{Incoming, Outgoing};
 use crate::request::{
     Base, Proof, Request, Target, Written, arguments_of, publish, reach, shown, split_path,
     told_without_token,
 };
+use crate::runtime::Runtime;
 use crate::service::Shared;
 use crate::template::{Braces, Compiler, Rendering, scan};
 use instances::{Instance, Instances};

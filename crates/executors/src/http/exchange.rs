@@ -4,12 +4,12 @@ use toolrail_core::{Auth, Call, CallError, Definition, Outcome, Preview};
 
 use super::settings::HttpSettings;
 use crate::answer::Answer;
-use crate::kinds::Runtime;
 use crate::offload::in_place;
 use crate::outbound::Incoming;
 use crate::request::{
     Base, Proof, Request, SplitUrl, Target, Written, reach, shown, split_path, split_url, told_without_token,
 };
+use crate::runtime::Runtime;
 use crate::service::Shared;
 use crate::template::{Braces, Compiler, Piece, Rendering, scan};
 

@@ -10,8 +10,8 @@ use toolrail_core::{
     Call, CallError, Compiled, Definition, Executor, Kind, Made, Outcome, Preview, Problems, async_trait,
 };
 
-use crate::kinds::Runtime;
 use crate::request::{arguments_of, publish};
+use crate::runtime::Runtime;
 use crate::template::Compiler;
 
 pub(crate) use exchange::{Exchange, HttpBlock};

@@ -9,9 +9,9 @@ use serde_json::Map;
 use toolrail_core::{CallError, Definition};
 
 use super::settings::{Limits, McpSettings};
-use crate::kinds::Runtime;
 use crate::outbound::{OutboundError, Streamed};
 use crate::request::{Base, Proof, Request, Target, Written, reach, split_url};
+use crate::runtime::Runtime;
 use crate::template::{Braces, Compiler, Rendering, scan};
 
 const URL: &str = "/mcp/url";

@@ -44,7 +44,7 @@ use toolrail_core::{
     ResponseMapping, TaskRequest, Upstream, UpstreamState, async_trait,
 };
 
-use crate::kinds::Runtime;
+use crate::runtime::Runtime;
 use crate::template::Compiler;
 use endpoint::Endpoint;
 use executor::{Remote, Thing};

@@ -6,7 +6,7 @@ use toolrail_core::{Call, CallError, Definition, ErrorCode, Preview, ToolResult}
 
 use super::as_fault_of_request;
 use crate::http::{Exchange, HttpBlock};
-use crate::kinds::Runtime;
+use crate::runtime::Runtime;
 use crate::template::Compiler;
 
 /// A request, and how long it may take.

@@ -14,8 +14,8 @@ use toolrail_core::{
 };
 
 use crate::http::HttpBlock;
-use crate::kinds::Runtime;
 use crate::offered::{Fetch, Wanted, check_fields, check_one_of, check_used, entry, publish_http};
+use crate::runtime::Runtime;
 use crate::template::Compiler;
 use arguments::Arguments;
 use fetched::Answered;

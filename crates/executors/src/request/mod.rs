@@ -11,6 +11,7 @@ mod preview;
 mod query;
 pub(crate) mod reach;
 mod resource;
+mod services;
 mod settings;
 mod target;
 mod written_out;

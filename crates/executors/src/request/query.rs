@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use toolrail_core::CallError;
 
 use super::{RequestSettings, Written, scalar_text, written_out};
-use crate::template::{Compiler, Piece, Place, Rendering, Template, UNRESERVED};
+use crate::percent::UNRESERVED;
+use crate::template::{Compiler, Piece, Place, Rendering, Template};
 
 /// One parameter, or several without templates.
 #[derive(Debug)]

@@ -8,8 +8,8 @@ use toolrail_core::{Block, Call, CallError, Definition, ErrorCode, Json, Payload
 use super::address::Address;
 use super::settings::ResourceSettings;
 use crate::http::HttpBlock;
-use crate::kinds::Runtime;
 use crate::offered::{Fetch, Fetched, Wanted, check_length, client_text, encoded, render};
+use crate::runtime::Runtime;
 use crate::template::{Compiler, Template};
 
 const TEXT: &str = "/resource/text";

@@ -12,8 +12,8 @@ use toolrail_core::{
     Payload, Preview, Problems, ToolResult, async_trait, closest,
 };
 
-use crate::kinds::Runtime;
 use crate::offered::{Choices, check_fields, check_one_of, check_used, entry, media_type, publish_http};
+use crate::runtime::Runtime;
 use crate::template::{Compiler, child};
 use address::Address;
 use content::Content;

@@ -15,13 +15,13 @@ use toolrail_core::{
     ValueOrigin, Variables,
 };
 
-use crate::kinds::Runtime;
+use crate::runtime::Runtime;
 use crate::service::{self, Services};
 
 use crate::outbound::Sensitive;
 
 pub(crate) use expression::Expression;
-pub(crate) use place::{Place, UNRESERVED};
+pub(crate) use place::Place;
 pub(crate) use render::{Evaluated, Rendering, text_of};
 pub(crate) use scan::{Braces, Piece, scan};
 pub(crate) use tree::Tree;

@@ -1,7 +1,9 @@
 //! The places a template can stand in, and how text is encoded for each. What the author wrote is kept as far as the
 //! place allows; what a caller gave can never leave its place.
 
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::percent::UNRESERVED;
 
 /// Where a template stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +24,6 @@ pub(crate) enum Place {
     Text,
 }
 
-/// Everything but RFC 3986's unreserved characters.
-pub(crate) const UNRESERVED: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// What may not stand in a URL at all; `%` may, for it starts an escape that the author wrote.
 const URL_TEXT: &AsciiSet = &CONTROLS
     .add(b' ')

@@ -8,7 +8,7 @@ use super::super::fault::Fault;
 use super::super::value::{Value, pay_for_list, pay_for_text};
 use super::{Given, at_path};
 use crate::meter::Meter;
-use crate::template::UNRESERVED;
+use crate::percent::UNRESERVED;
 
 type Made<'d> = Result<Value<'d>, Fault>;
 

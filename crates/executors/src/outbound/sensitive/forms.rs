@@ -5,16 +5,16 @@ use std::fmt::Write as _;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::SHORTEST;
+use crate::percent::UNRESERVED;
 
 /// Shorter pieces of base64 stand in pictures by accident.
 const SHORTEST_BASE64: usize = 7;
 /// Shorter lines (`{`, `host: a`) are seldom secret by themselves and stand in many answers.
 const SHORTEST_LINE: usize = 8;
 
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// What may stand unencoded in a path or a query, so that a URL is recognised as it was sent.
 const LENIENT: &AsciiSet = &UNRESERVED
     .remove(b'!')
