@@ -1,9 +1,6 @@
 //! Who this process says it is, on its command line and to its clients. Set once, before anything else runs.
 
-use std::process::ExitCode;
 use std::sync::OnceLock;
-
-use crate::cli;
 
 static OURS: OnceLock<Gateway> = OnceLock::new();
 
@@ -60,10 +57,9 @@ impl Gateway {
         Self { instructions: Some(text.into()), ..self }
     }
 
-    /// Runs the command line of this process. What carries `#[tool]` anywhere in the binary is served.
-    pub fn run(self) -> ExitCode {
+    /// Makes this process that gateway, unless it is one already.
+    pub(crate) fn introduce(self) {
         let _ = OURS.set(self);
-        cli::run()
     }
 }
 

@@ -100,8 +100,15 @@ enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-/// Runs the command line of this process.
-pub(crate) fn run() -> ExitCode {
+impl identity::Gateway {
+    /// Runs the command line of this process. What carries `#[tool]` anywhere in the binary is served.
+    pub fn run(self) -> ExitCode {
+        self.introduce();
+        run()
+    }
+}
+
+fn run() -> ExitCode {
     let words = shorthand::written_out(&command(), std::env::args_os());
     let form = Form::of(wants_json(&words));
     let parsed = command().try_get_matches_from(words);
