@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Resumed,
+    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Refusal, Resumed,
     Unanswered, async_trait, missing_capability, write_json_string,
 };
 
@@ -148,12 +148,12 @@ impl<'a> RequestCaller<'a> {
             let answer = self.ask_one(live, question).await?;
             Ok((key.clone(), answer))
         });
-        let answers: Result<_, CallError> = join_all(asking).await.into_iter().collect();
-        answers.map_err(Unanswered::Never)
+        join_all(asking).await.into_iter().collect()
     }
 
-    async fn ask_one(&self, live: &Live, question: &Question) -> Result<Value, CallError> {
-        let failed = |message: String| CallError::new(ErrorCode::UpstreamInvalid, message);
+    async fn ask_one(&self, live: &Live, question: &Question) -> Result<Value, Unanswered> {
+        let failed =
+            |message: String| Unanswered::Never(CallError::new(ErrorCode::UpstreamInvalid, message));
         let method = &question.method;
         let too_many = || failed("too many questions to this client wait for an answer".to_owned());
         let asked = live.asks.expect(self.server.asker(live)).ok_or_else(too_many)?;
@@ -170,10 +170,7 @@ impl<'a> RequestCaller<'a> {
         match tokio::time::timeout(ANSWER_DEADLINE, asked.answered()).await {
             Ok(Some(Ok(answer))) if is_answer(question, &answer) => Ok(answer),
             Ok(Some(Ok(_))) => Err(failed(format!("the client's answer to {method} is not an object"))),
-            Ok(Some(Err(error))) => {
-                let told = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
-                Err(failed(format!("the client refused {method}: {told}")))
-            }
+            Ok(Some(Err(error))) => Err(Unanswered::Refused(Refusal::read(method, &error))),
             Ok(None) => Err(failed(format!("the client went away before it answered {method}"))),
             Err(_) => Err(failed(format!(
                 "the client did not answer {method} within {} minutes",

@@ -116,6 +116,7 @@ impl Conversation {
             }
             Err(Unanswered::Later(_)) => unasked(&asked),
             Err(Unanswered::Never(error)) => message::answer(&asked.id, Err(&in_protocol(error))),
+            Err(Unanswered::Refused(refusal)) => message::answer(&asked.id, Err(&refusal.error)),
         };
         self.send(message).await?;
         Ok(None)
@@ -171,6 +172,7 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
         let answer = match caller.ask(&questions).await {
             Ok(mut answers) => message::answer(&id, Ok(&answers.remove("question").unwrap_or_default())),
             Err(Unanswered::Never(error)) => message::answer(&id, Err(&in_protocol(error))),
+            Err(Unanswered::Refused(refusal)) => message::answer(&id, Err(&refusal.error)),
             Err(Unanswered::Later(_)) => answer_unasked(&id, &questions.by_key[0].1.method),
         };
         lease.connection.wire.send(answer).await?;
@@ -273,6 +275,6 @@ fn in_protocol(error: CallError) -> RpcError {
         // A legacy server does not know that code.
         Some(rpc) if rpc.code == RpcError::MISSING_CAPABILITY => RpcError { code: -32601, ..*rpc },
         Some(rpc) => *rpc,
-        None => RpcError { code: -32603, message: error.message, data: None },
+        None => RpcError { code: RpcError::INTERNAL, message: error.message, data: None },
     }
 }

@@ -277,6 +277,7 @@ async fn ask(caller: &dyn Caller, input: InputRequired) -> Result<Answers, CallE
         match caller.ask(&Questions { by_key, remember: None }).await {
             Ok(answers) => answers,
             Err(Unanswered::Never(error)) => return Err(error),
+            Err(Unanswered::Refused(refusal)) => return Err(refusal.into_error()),
             Err(Unanswered::Later(_)) => {
                 return Err(CallError::new(
                     ErrorCode::Internal,

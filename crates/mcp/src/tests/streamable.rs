@@ -115,6 +115,23 @@ async fn a_legacy_call_streams_what_it_says_and_its_question_is_answered_by_anot
 }
 
 #[tokio::test]
+async fn whoever_asked_gets_the_error_with_which_a_client_answered() {
+    let server = server().await;
+    let id = initialize(&server, "2025-06-18").await;
+    let session: Headers<'_> = &[("mcp-session-id", &id)];
+    let error = json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}});
+    let mut events = Events::of(post(&server, session, call(2, "talks")).await);
+    let mut question = json!({});
+    while question.get("id").is_none() {
+        question = events.next().await.unwrap();
+    }
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
+    assert_eq!(post(&server, session, answer).await.status(), 202);
+    let result = events.next().await.unwrap();
+    assert_eq!(result["result"]["structuredContent"], error, "{result}");
+}
+
+#[tokio::test]
 async fn the_log_level_of_a_session_is_kept() {
     let server = server().await;
     let id = initialize(&server, "2025-06-18").await;

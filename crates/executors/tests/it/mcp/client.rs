@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use toolrail_core::{
     Call, CallError, Caller, Changed, DefinitionForm, InputRequired, Kept, LogLevel, Made, Offer, Outcome,
-    Payload, Principal, Progress, Questions, Resumed, Unanswered, Upstream, async_trait,
+    Payload, Principal, Progress, Questions, Refusal, Resumed, RpcError, Unanswered, Upstream, async_trait,
 };
 use toolrail_executors::kinds;
 
@@ -30,6 +30,8 @@ pub(crate) struct Client {
     pub(crate) conversation: Option<String>,
     /// Present where the end of the conversation is heard of: what is kept until then.
     pub(crate) kept: Option<Mutex<HashMap<String, Kept>>>,
+    /// What it answers questions with, if not with what was asked for.
+    pub(crate) refuses: Option<RpcError>,
     /// Present in the modern era: what it brings along.
     pub(crate) modern: Option<Brought>,
 }
@@ -101,6 +103,10 @@ impl Caller for Client {
         let answer = |given: &Map<String, Value>| {
             questions.by_key.iter().map(|(key, _)| Some((key.clone(), given.get(key)?.clone()))).collect()
         };
+        if let Some(error) = self.refuses.clone() {
+            let method = questions.by_key[0].1.method.clone();
+            return Err(Unanswered::Refused(Refusal { method, error }));
+        }
         let Some(brought) = &self.modern else {
             let said = json!({"action": "accept", "content": {"name": "legacy"}});
             return Ok(questions.by_key.iter().map(|(key, _)| (key.clone(), said.clone())).collect());

@@ -1,7 +1,7 @@
 //! Calls, whatever the eras of client and server: what passes unchanged, what is translated, and who is asked how.
 
 use serde_json::{Value, json};
-use toolrail_core::{LogLevel, Mute, Payload, Principal, TaskRequest};
+use toolrail_core::{LogLevel, Mute, Payload, Principal, RpcError, TaskRequest};
 
 use super::client::{Brought, Client, Server, eventually, whole};
 use super::over_http::HttpServer;
@@ -151,6 +151,18 @@ async fn a_legacy_client_is_asked_what_a_server_of_either_era_asks() {
             let declared = http.script.of("initialize")[1]["params"]["capabilities"].clone();
             assert_eq!(declared, json!({"elicitation": {}}), "its session says what it can be asked");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_told_the_refusal_of_a_client_as_the_client_wrote_it() {
+    let (_http, server) = server(Eras::Legacy).await;
+    let error = RpcError { code: -1, message: "User rejected".into(), data: Some(json!({"why": "busy"})) };
+    for tool in ["up_ask", "up_ask_beside"] {
+        let client = Client { refuses: Some(error.clone()), ..Client::legacy() };
+        let result = server.result(tool, "{}", &client).await;
+        let told: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(told, json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}}), "{tool}");
     }
 }
 
