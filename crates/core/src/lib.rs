@@ -61,7 +61,7 @@ pub use store::{
     Version, VersionKind, audit_changes,
 };
 pub use upstream::{
-    ArgumentCheck, Changed, ListEntry, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream,
+    ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream,
     UpstreamState,
 };
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{CallError, Caller, Executor, Outcome, Principal, ToolName};
+use crate::{CallError, Caller, Executor, Json, LogLevel, Outcome, Principal, ToolName};
 
 /// Something that offers tools, prompts and resources.
 #[async_trait]
@@ -84,6 +84,34 @@ pub enum Changed {
         /// everybody.
         conversation: Option<String>,
     },
+    /// Nothing, but one client is to be told something that belongs to none of its calls.
+    Told {
+        /// The client's conversation.
+        conversation: String,
+        /// What it is to be told.
+        notice: Notice,
+    },
+}
+
+/// What a server tells one client beside its calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A log message.
+    Log {
+        /// How grave it is.
+        level: LogLevel,
+        /// `params` of `notifications/message`, as sent.
+        params: Json,
+    },
+}
+
+impl Notice {
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Log { params, .. } => params.bytes().len(),
+        }
+    }
 }
 
 /// What is offered at one moment. Entries are as the lists of MCP show them, under the names that clients see.

@@ -204,6 +204,11 @@ pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
 
 /// A notification as it is sent.
 pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
+    raw_notification(method, &params.to_string())
+}
+
+/// The same, of parameters that are JSON already.
+pub(crate) fn raw_notification(method: &str, params: &str) -> Bytes {
     let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":"[..]);
     write_json_string(&mut message, method);
     message.extend_from_slice(format!(",\"params\":{params}}}").as_bytes());

@@ -165,7 +165,14 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
         // What it wanted to ask it has asked by the time it answers this.
         drop(tokio::time::timeout(PING_WITHIN, lease.connection.ask("ping", Writer::new())).await);
         let Ok(message) = tokio::time::timeout(FOLLOWS_WITHIN, lease.unsolicited()).await else { break };
-        let Message::Request { id, method, params } = message else { continue };
+        let (id, method, params) = match message {
+            Message::Request { id, method, params } => (id, method, params),
+            Message::Notice { method, params } if method == "notifications/message" => {
+                tell(caller, &method, params.as_deref().unwrap_or_default(), 0);
+                continue;
+            }
+            Message::Notice { .. } | Message::Answer { .. } => continue,
+        };
         let params = params.and_then(|params| serde_json::from_slice(&params).ok());
         let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
         let questions = Questions { by_key: vec![("question".to_owned(), question)], remember: None };

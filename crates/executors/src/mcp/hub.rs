@@ -226,6 +226,11 @@ impl Hub {
                 Heard::Resource(uri) => {
                     hub.tell(Changed::Resource { uri, conversation: conversation.clone() });
                 }
+                Heard::Notice(notice) => {
+                    if let Some(conversation) = conversation.clone() {
+                        hub.tell(Changed::Told { conversation, notice });
+                    }
+                }
                 Heard::Question { .. } | Heard::Gone => {}
             }
         })

@@ -137,16 +137,21 @@ impl Board {
                 }
             }
             Message::Notice { ref method, .. } if method == "notifications/message" => {
-                if let Some((_, call)) = self.lock().calls.last() {
-                    drop(call.try_send(message));
-                }
+                let unheard = match self.lock().calls.last() {
+                    Some((_, call)) => call.try_send(message).err().map(mpsc::error::TrySendError::into_inner),
+                    None => Some(message),
+                };
+                // The client hears it beside its calls.
+                unheard.into_iter().for_each(|log| self.put_news(log));
             }
-            notice @ Message::Notice { .. } => {
-                if let Some(heard) = heard_in(notice) {
-                    self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
-                    (self.news)(heard);
-                }
-            }
+            notice @ Message::Notice { .. } => self.put_news(notice),
+        }
+    }
+
+    fn put_news(&self, notice: Message) {
+        if let Some(heard) = heard_in(notice) {
+            self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
+            (self.news)(heard);
         }
     }
 
@@ -203,8 +208,9 @@ impl Drop for Inbox {
         self.session.board.lock().calls.retain(|(number, _)| *number != self.number);
         self.messages.close();
         while let Ok(message) = self.messages.try_recv() {
-            if matches!(message, Message::Request { .. }) {
-                self.session.board.put_question(message);
+            // Reports of progress were meant for this call alone.
+            if !matches!(&message, Message::Notice { method, .. } if method == "notifications/progress") {
+                self.session.board.put(message);
             }
         }
     }

@@ -183,6 +183,8 @@ impl Supervisor {
             match heard {
                 Heard::ListsChanged => look_at = look_at.min(pace.next()),
                 Heard::Resource(uri) => (self.changed)(Changed::Resource { uri, conversation: None }),
+                // It was said to nobody in particular.
+                Heard::Notice(_) => {}
                 Heard::Question { id, method } => {
                     // Nobody in particular is concerned, so nobody can be asked.
                     drop(connection.wire.send(answer_unasked(&id, &method)).await);

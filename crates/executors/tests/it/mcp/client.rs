@@ -183,7 +183,17 @@ impl Server {
     /// The same, in that conversation.
     pub(crate) async fn until_changed_for(&self, uri: &str, conversation: Option<&str>) {
         let wanted = Changed::Resource { uri: uri.to_owned(), conversation: conversation.map(str::to_owned) };
-        self.wait(|server| server.changes.borrow().contains(&wanted).then_some(())).await;
+        self.until_heard(&wanted).await;
+    }
+
+    /// Waits until that is heard of the server.
+    pub(crate) async fn until_heard(&self, wanted: &Changed) {
+        self.wait(|server| server.changes.borrow().contains(wanted).then_some(())).await;
+    }
+
+    /// Everything that was heard of the server.
+    pub(crate) fn heard(&self) -> Vec<Changed> {
+        self.changes.borrow().clone()
     }
 
     async fn wait<T>(&self, mut look: impl FnMut(&Self) -> Option<T>) -> T {
