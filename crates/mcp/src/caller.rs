@@ -231,7 +231,10 @@ impl Caller for RequestCaller<'_> {
         if let Some(message) = &progress.message {
             params["message"] = message.as_str().into();
         }
-        self.notify("notifications/progress", &params);
+        let report = notification("notifications/progress", &params);
+        if !self.peer.outbox.is_some_and(|outbox| outbox.push_progress(token.get(), report)) {
+            tracing::debug!("a report of progress was dropped: the client does not read");
+        }
     }
 
     fn log_level(&self) -> Option<LogLevel> {

@@ -21,6 +21,7 @@ mod lists;
 mod mend;
 mod message;
 mod meta;
+mod notes;
 mod offer;
 mod own_watch;
 mod parked;

@@ -193,7 +193,7 @@ impl Script {
             )),
             "progress" => {
                 let token = &params["_meta"]["progressToken"];
-                for progress in [1, 2] {
+                for progress in 1..=params["arguments"]["reports"].as_u64().unwrap_or(2) {
                     out.send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
                         "progressToken": token, "progress": progress, "total": 2, "message": "half",
                     }}));
