@@ -163,6 +163,18 @@ async fn a_client_that_lost_its_stream_comes_back_for_the_rest() {
 }
 
 #[tokio::test]
+async fn the_stream_of_a_session_says_when_to_come_back_to_clients_that_know_what_that_is() {
+    let server = server().await;
+    for (revision, says) in [("2025-11-25", true), ("2025-06-18", false)] {
+        let id = initialize(&server, revision).await;
+        let mut stream = send(&server, "GET", &[("mcp-session-id", &id)], String::new()).await.into_body();
+        let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+        let first = String::from_utf8(first.to_vec()).unwrap();
+        assert_eq!(first.contains("retry: 1000\n"), says, "{revision}: {first}");
+    }
+}
+
+#[tokio::test]
 async fn an_event_id_that_cannot_be_read_is_refused() {
     let server = server().await;
     let id = initialize(&server, "2025-11-25").await;
