@@ -225,6 +225,11 @@ pub trait Caller: Send + Sync {
         Err(CallError::new(ErrorCode::Internal, "this client does not make its request again"))
     }
 
+    /// `params.task`, as sent by a client of 2025-11-25 that wants the result of its call later, as a task.
+    fn task(&self) -> Option<&RawValue> {
+        None
+    }
+
     /// The id under which this client asks for a task that an upstream server made of its call: what the server's own id has
     /// become here, sealed so that it is of use to nobody else.
     fn task_id(&self, id: String) -> Result<String, CallError> {
@@ -304,10 +309,7 @@ mod tests {
         let refusal = Refusal::read("sampling/createMessage", &said);
         let error = RpcError { code: -1, message: "User rejected".into(), data: Some(json!({"why": [1]})) };
         assert_eq!(refusal.error, error);
-        assert_eq!(
-            refusal.into_error().message,
-            "the client refused sampling/createMessage: User rejected"
-        );
+        assert_eq!(refusal.into_error().message, "the client refused sampling/createMessage: User rejected");
         let long = "ü".repeat(100_000);
         let large = Refusal::read("roots/list", &json!({"code": 7, "message": long, "data": long}));
         assert!(large.error.message.len() < 20_000 && large.error.data.is_none());

@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Refusal, Resumed,
-    Unanswered, async_trait, missing_capability, write_json_string,
+    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Refusal,
+    Resumed, Unanswered, async_trait, missing_capability, write_json_string,
 };
 
 use crate::conversation;
@@ -152,8 +152,7 @@ impl<'a> RequestCaller<'a> {
     }
 
     async fn ask_one(&self, live: &Live, question: &Question) -> Result<Value, Unanswered> {
-        let failed =
-            |message: String| Unanswered::Never(CallError::new(ErrorCode::UpstreamInvalid, message));
+        let failed = |message: String| Unanswered::Never(CallError::new(ErrorCode::UpstreamInvalid, message));
         let method = &question.method;
         let too_many = || failed("too many questions to this client wait for an answer".to_owned());
         let asked = live.asks.expect(self.server.asker(live)).ok_or_else(too_many)?;
@@ -331,8 +330,17 @@ impl Caller for RequestCaller<'_> {
         Ok(InputRequired { requests, state: remember.map(sealed).transpose()? })
     }
 
+    fn task(&self) -> Option<&RawValue> {
+        self.params().task.filter(|raw| raw.get() != "null" && self.peer.session.has_tasks(self.dialect))
+    }
+
     fn task_id(&self, id: String) -> Result<String, CallError> {
-        elsewhere::seal(&self.server.signer, &id, self.peer.principal).ok_or_else(unsealed)
+        let sealed = elsewhere::seal(&self.server.signer, &id, (self.peer.principal, self.dialect));
+        let sealed = sealed.ok_or_else(unsealed)?;
+        if let (Dialect::Legacy, Some(live)) = (self.dialect, &self.peer.session.live) {
+            live.tasks.note(id, &sealed);
+        }
+        Ok(sealed)
     }
 
     fn may_change(&self) -> bool {

@@ -87,6 +87,12 @@ impl Wanted {
                 let is_wanted = *level >= live.log_level().unwrap_or(LogLevel::Info);
                 is_wanted.then(|| raw_notification("notifications/message", params.text()))
             }
+            // One that the client did not make is none of its business.
+            Notice::Task { id, params } => {
+                let mut params = params.to_value();
+                *params.get_mut("taskId")? = live.tasks.outside(id)?.into();
+                Some(notification("notifications/tasks/status", &params))
+            }
         }
     }
 

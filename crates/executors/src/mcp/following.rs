@@ -201,6 +201,11 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
     struct Logged {
         level: LogLevel,
     }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Standing {
+        task_id: String,
+    }
     match message {
         Message::Answer { .. } => None,
         Message::Request { id, method, .. } => Some(Heard::Question { id, method }),
@@ -216,6 +221,11 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
                 let params = params?;
                 let Logged { level } = serde_json::from_slice(&params).ok()?;
                 Some(Heard::Notice(Notice::Log { level, params: Json::parse(params).ok()? }))
+            }
+            "notifications/tasks/status" => {
+                let params = params?;
+                let Standing { task_id } = serde_json::from_slice(&params).ok()?;
+                Some(Heard::Notice(Notice::Task { id: task_id, params: Json::parse(params).ok()? }))
             }
             _ => None,
         },

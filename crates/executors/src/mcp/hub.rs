@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
-use toolrail_core::{CallError, Caller, Changed, ErrorCode, Principal};
+use toolrail_core::{CallError, Caller, Changed, ErrorCode, Notice, Principal};
 
 use super::connection::{Connection, Era};
 use super::following::Heard;
@@ -17,6 +17,7 @@ use super::meta::{self, Claims};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
 use super::sessions::{Key, Lease, Seat, SessionLimits, Sessions, Use};
+use super::task;
 
 /// What the calls to one server share.
 pub(super) struct Hub {
@@ -228,7 +229,7 @@ impl Hub {
                 }
                 Heard::Notice(notice) => {
                     if let Some(conversation) = conversation.clone() {
-                        hub.tell(Changed::Told { conversation, notice });
+                        hub.tell(Changed::Told { conversation, notice: hub.named_outside(notice) });
                     }
                 }
                 Heard::Question { .. } | Heard::Gone => {}
@@ -241,6 +242,15 @@ impl Hub {
     pub(super) fn roots_changed(&self, conversation: &str) {
         for session in self.sessions.of(conversation) {
             session.connection.wire.send_soon(message::notice("notifications/roots/list_changed", None));
+        }
+    }
+
+    fn named_outside(&self, notice: Notice) -> Notice {
+        match notice {
+            Notice::Task { id, params } => {
+                Notice::Task { id: format!("{}{}{id}", self.name, task::SEPARATOR), params }
+            }
+            other @ Notice::Log { .. } => other,
         }
     }
 

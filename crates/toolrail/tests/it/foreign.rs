@@ -336,3 +336,32 @@ async fn what_a_server_says_about_its_use_reaches_models_under_its_name() {
     assert!(instructions.contains("Ask for the weather before"), "{instructions:?}");
     assert!(instructions.contains("The upstream server \"foreign\""), "{instructions:?}");
 }
+
+#[tokio::test]
+async fn a_call_that_is_a_task_at_a_server_is_one_through_a_gateway() {
+    let server = Foreign::everything().await;
+    let gateway = server.behind_a_gateway().await;
+    let mut session = Session::open(&endpoint(&gateway), json!({})).await;
+    let announced = &session.initialized["result"]["capabilities"]["tasks"];
+    assert_eq!(*announced, json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
+    let mut to_client = session.stream().await;
+    let call = |name: &str| json!({"name": name, "arguments": {"topic": "rails", "message": "x"}, "task": {"ttl": 60000}});
+    let created = session.ask("tools/call", call("simulate-research-query")).await;
+    let id = created["task"]["taskId"].as_str().unwrap_or_else(|| unreachable!("{created}")).to_owned();
+    assert!(id.starts_with("foreign~"), "{id}");
+    let by_id = || json!({"taskId": id});
+    assert_eq!(session.ask("tasks/get", by_id()).await["taskId"], *id);
+    assert_eq!(session.ask("tasks/list", json!({})).await["tasks"][0]["taskId"], *id);
+    let told = to_client.until(b"notifications/tasks/status").await.unwrap();
+    assert!(!String::from_utf8_lossy(&told).contains("unknown"));
+    let result = session.ask("tasks/result", by_id()).await;
+    assert!(result["content"][0]["text"].as_str().unwrap_or_default().contains("rails"), "{result}");
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], *id);
+    assert_eq!(session.ask("tasks/get", by_id()).await["status"], "completed");
+    let own = id.trim_start_matches("foreign~");
+    for unknown in [own, "foreign~x", "x~y", ""] {
+        let refused = session.ask("tasks/get", json!({"taskId": unknown})).await;
+        assert_eq!(refused["code"], -32602, "{refused}");
+    }
+    assert_eq!(session.ask("tools/call", call("echo")).await["code"], -32601, "it is no task");
+}

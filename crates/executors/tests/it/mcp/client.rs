@@ -22,6 +22,8 @@ const WITHIN: Duration = Duration::from_secs(20);
 pub(crate) struct Client {
     pub(crate) capabilities: Value,
     pub(crate) meta: Option<Box<RawValue>>,
+    /// Present if it wants a task of 2025-11-25.
+    pub(crate) task: Option<Box<RawValue>>,
     pub(crate) level: Option<LogLevel>,
     pub(crate) progress: Mutex<Vec<Progress>>,
     pub(crate) logs: Mutex<Vec<(LogLevel, Option<String>, Value)>>,
@@ -83,6 +85,10 @@ impl Caller for Client {
 
     fn meta(&self) -> Option<&RawValue> {
         self.meta.as_deref()
+    }
+
+    fn task(&self) -> Option<&RawValue> {
+        self.task.as_deref()
     }
 
     fn resumed(&self) -> Option<Resumed<'_>> {

@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
+/// What belongs to a task says so in `_meta` (2025-11-25).
+pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
+
 /// The scripted server.
 pub(crate) struct Script {
     pub(crate) eras: Eras,
@@ -109,7 +112,7 @@ impl Script {
         let params = &message["params"];
         let capabilities = json!({
             "tools": {"listChanged": true}, "prompts": {}, "completions": {}, "logging": {},
-            "resources": {"subscribe": true},
+            "resources": {"subscribe": true}, "tasks": {"requests": {"tools": {"call": {}}}},
         });
         let answer = match (method, self.eras) {
             ("server/discover", Eras::Modern | Eras::Both) => json!({
@@ -125,6 +128,16 @@ impl Script {
             ("resources/templates/list", _) => {
                 json!({"resourceTemplates": [{"uriTemplate": "script://page/{n}", "name": "page"}]})
             }
+            ("tools/call", Eras::Legacy) if !params["task"].is_null() => json!({
+                "task": {"taskId": "t2", "status": "working", "ttl": params["task"]["ttl"]},
+            }),
+            ("tasks/get" | "tasks/cancel", Eras::Legacy) => json!({
+                "taskId": params["taskId"], "status": "working",
+            }),
+            ("tasks/result", Eras::Legacy) => json!({
+                "content": [], "asked": self.ask(&out.messages).await,
+                "_meta": {RELATED: {"taskId": params["taskId"]}},
+            }),
             ("tools/call", _) => return self.call(message, text, out).await,
             ("prompts/get", _) => json!({
                 "messages": [{"role": "user", "content": {"type": "text", "text": params.to_string()}}],
@@ -235,7 +248,7 @@ impl Script {
         let (answer, here) = oneshot::channel();
         self.answers.lock().unwrap().insert(id.clone(), answer);
         let question = json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {
-            "message": "name?", "requestedSchema": {"type": "object"},
+            "message": "name?", "requestedSchema": {"type": "object"}, "_meta": {RELATED: {"taskId": "t2"}},
         }});
         let _ = way.send(question.to_string());
         let answer = here.await.unwrap();
