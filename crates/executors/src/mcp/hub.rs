@@ -11,6 +11,7 @@ use toolrail_core::{CallError, Caller, Changed, ErrorCode, Notice, Principal};
 
 use super::connection::{Connection, Era};
 use super::following::Heard;
+use super::gate::Gates;
 use super::handshake::Connector;
 use super::message;
 use super::meta::{self, Claims};
@@ -37,6 +38,7 @@ pub(super) struct Hub {
     sharing: Sharing,
     pub(super) sessions: Arc<Sessions>,
     pub(super) parked: ParkingLot,
+    pub(super) gates: Gates,
     /// Who is told of changes.
     pub(super) listener: OnceLock<Listener>,
 }
@@ -91,6 +93,7 @@ impl Hub {
             sharing,
             sessions: Sessions::new(limits),
             parked: ParkingLot::default(),
+            gates: Gates::default(),
             listener: OnceLock::new(),
         }
     }

@@ -20,7 +20,7 @@ use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
 use super::sessions::Lease;
 use super::wire::Request;
-use super::{meta, task};
+use super::{gate, meta, task};
 
 /// The one request of a client whose result cannot be a question.
 pub(super) const COMPLETE: &str = "completion/complete";
@@ -84,6 +84,14 @@ struct Head<'r> {
 
 /// Carries it out.
 pub(super) async fn run(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
+    let outcome = carry_out(hub, job).await;
+    match gate::refusal(hub, job, &outcome).await {
+        Some(refusal) => Err(refusal),
+        None => outcome,
+    }
+}
+
+async fn carry_out(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
     let shared = hub.connection().await?;
     let remembered = job.caller.remembered()?;
     let mut answers = match (shared.era, remembered) {

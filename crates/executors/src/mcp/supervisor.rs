@@ -212,6 +212,7 @@ impl Supervisor {
         let work = Work::of_entries(lists.entries());
         let is_new = lists::aside(work, move || published.take(lists, &selection, &hub)).await?;
         if is_new {
+            self.hub.gates.forget();
             (self.changed)(Changed::Offer);
         }
         Ok(ttl)

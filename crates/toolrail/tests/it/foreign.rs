@@ -284,6 +284,22 @@ async fn tools_that_a_server_has_only_for_clients_that_can_be_asked_are_listed()
 }
 
 #[tokio::test]
+async fn a_client_that_cannot_be_asked_is_told_what_a_tool_needs() {
+    let server = Foreign::everything().await;
+    let gateway = server.behind_a_gateway().await;
+    let mut session = Session::open(&endpoint(&gateway), json!({})).await;
+    for (tool, capability) in [
+        ("trigger-sampling-request", "sampling"),
+        ("trigger-elicitation-request", "elicitation"),
+        ("get-roots-list", "roots"),
+    ] {
+        let result = session.ask("tools/call", json!({"name": tool, "arguments": {"prompt": "x"}})).await;
+        let told = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(told.contains(&format!("declare the capability \"{capability}\"")), "{tool}: {result}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_client_subscribed_to_is_told_to_it_and_nobody_else() {
     let server = Foreign::everything().await;
     let gateway = server.behind_a_gateway().await;

@@ -186,14 +186,18 @@ impl Script {
         }
         // Only for clients that said that they can be asked.
         let claimed = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
-        let initialized =
-            self.of("initialize").last().map(|message| message["params"]["capabilities"].clone());
+        let initialized = self.initialized();
         if self.is_gated.load(Ordering::SeqCst)
             && !(initialized.as_ref().unwrap_or(claimed)["sampling"]).is_null()
         {
             tools.push(named("gated"));
         }
         json!({ "tools": tools }).to_string()
+    }
+
+    /// What the client of the newest session declared.
+    fn initialized(&self) -> Option<Value> {
+        self.of("initialize").last().map(|message| message["params"]["capabilities"].clone())
     }
 
     async fn call(self: &Arc<Self>, message: &Value, text: &str, out: &Out) -> Result<String, Value> {
@@ -232,6 +236,9 @@ impl Script {
                 self.has_more_tools.store(true, Ordering::SeqCst);
                 self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                 Ok(said("changed".into()))
+            }
+            "gated" if self.initialized().is_some_and(|declared| declared["sampling"].is_null()) => {
+                Err(json!({"code": -32602, "message": "Tool gated not found"}))
             }
             "task" => Ok(json!({"resultType": "task", "taskId": "t1", "status": "working"}).to_string()),
             other => Ok(said(format!("there is no tool {other} in {}", std::process::id()))),
