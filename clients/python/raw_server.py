@@ -1,6 +1,7 @@
 """An MCP server on its standard streams that answers exactly what a file says: results by method, as JSON text.
 
-`{line}` in a result stands for the request as it came, as a JSON string.
+`{line}` in a result stands for the request as it came, as a JSON string. What the file has under `after <method>` is sent
+behind each answer to that method.
 """
 
 import json
@@ -19,3 +20,5 @@ for line in sys.stdin:
     else:
         answer = '"result":' + result.replace("{line}", json.dumps(line))
     print(f'{{"jsonrpc":"2.0","id":{json.dumps(request["id"])},{answer}}}', flush=True)
+    if after := results.get("after " + request["method"]):
+        print(after, flush=True)

@@ -106,8 +106,39 @@ impl Question {
 pub enum Unanswered {
     /// The client answers by making the same request again: end this run with exactly this as its result.
     Later(InputRequired),
-    /// It cannot be asked, refused, went away, or answered nonsense.
+    /// It cannot be asked, went away, or answered nonsense.
     Never(CallError),
+    /// It answered with an error of its own.
+    Refused(Refusal),
+}
+
+/// The JSON-RPC error with which a client answered a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What was asked.
+    pub method: String,
+    /// What it said.
+    pub error: RpcError,
+}
+
+impl Refusal {
+    /// The refusal of that question, from the `error` that the client sent. Whoever asked gets it as it is, but for what is
+    /// larger than any reason.
+    pub fn read(method: &str, error: &Value) -> Self {
+        const LARGEST_DATA: usize = 64 << 10;
+        let code = error.get("code").and_then(Value::as_i64).unwrap_or(RpcError::INTERNAL);
+        let message = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
+        let data = error.get("data").filter(|data| data.to_string().len() <= LARGEST_DATA).cloned();
+        // Only so that the message stays short.
+        let CallError { message, .. } = CallError::new(ErrorCode::UpstreamInvalid, message);
+        Self { method: method.to_owned(), error: RpcError { code, message, data } }
+    }
+
+    /// The same for those who know no errors of clients.
+    pub fn into_error(self) -> CallError {
+        let message = format!("the client refused {}: {}", self.method, self.error.message);
+        CallError::new(ErrorCode::UpstreamInvalid, message)
+    }
 }
 
 /// What a client of 2026-07-28 must supply before the request can be carried out; it then makes the request again.
@@ -194,6 +225,11 @@ pub trait Caller: Send + Sync {
         Err(CallError::new(ErrorCode::Internal, "this client does not make its request again"))
     }
 
+    /// `params.task`, as sent by a client of 2025-11-25 that wants the result of its call later, as a task.
+    fn task(&self) -> Option<&RawValue> {
+        None
+    }
+
     /// The id under which this client asks for a task that an upstream server made of its call: what the server's own id has
     /// become here, sealed so that it is of use to nobody else.
     fn task_id(&self, id: String) -> Result<String, CallError> {
@@ -261,4 +297,24 @@ pub fn missing_capability(name: &str) -> CallError {
         message,
         data: Some(data),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_as_the_client_wrote_it_unless_it_is_too_large() {
+        let said = json!({"code": -1, "message": "User rejected", "data": {"why": [1]}});
+        let refusal = Refusal::read("sampling/createMessage", &said);
+        let error = RpcError { code: -1, message: "User rejected".into(), data: Some(json!({"why": [1]})) };
+        assert_eq!(refusal.error, error);
+        assert_eq!(refusal.into_error().message, "the client refused sampling/createMessage: User rejected");
+        let long = "ü".repeat(100_000);
+        let large = Refusal::read("roots/list", &json!({"code": 7, "message": long, "data": long}));
+        assert!(large.error.message.len() < 20_000 && large.error.data.is_none());
+        for odd in [json!(null), json!([]), json!({"code": "x", "message": 5}), json!({"code": 1e300})] {
+            assert_eq!(Refusal::read("roots/list", &odd).error.code, RpcError::INTERNAL, "{odd}");
+        }
+    }
 }

@@ -163,6 +163,8 @@ pub struct RpcError {
 impl RpcError {
     /// `params` are wrong.
     pub const INVALID_PARAMS: i64 = -32602;
+    /// Whoever was to carry the request out failed.
+    pub const INTERNAL: i64 = -32603;
     /// The client lacks a capability that the request needs.
     pub const MISSING_CAPABILITY: i64 = -32021;
 }

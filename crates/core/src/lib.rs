@@ -29,7 +29,7 @@ pub use block::{Block, write_base64, write_text_block};
 pub use budget::{Budget, Exhausted};
 pub use caller::{
     Caller, ForeignPage, HOP_HEADER, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions,
-    Resumed, Unanswered, missing_capability,
+    Refusal, Resumed, Unanswered, missing_capability,
 };
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
@@ -61,8 +61,8 @@ pub use store::{
     Version, VersionKind, audit_changes,
 };
 pub use upstream::{
-    ArgumentCheck, Changed, ListEntry, Offer, Offered, OfferedTool, TaskRequest, TaskSupport, Upstream,
-    UpstreamState,
+    ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,
+    Upstream, UpstreamState,
 };
 
 pub use variable::Variables;

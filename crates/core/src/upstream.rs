@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{CallError, Caller, Executor, Outcome, Principal, ToolName};
+use crate::{CallError, Caller, Executor, Json, LogLevel, Outcome, Principal, ToolName};
 
 /// Something that offers tools, prompts and resources.
 #[async_trait]
@@ -37,7 +37,7 @@ pub trait Upstream: Send + Sync {
     /// The roots of a client have changed; whoever asked for them in that conversation may ask again.
     fn roots_changed(&self, _conversation: &str) {}
 
-    /// Carries out a request about a task that a call here has become (extension `io.modelcontextprotocol/tasks`). The ids
+    /// Carries out a request about a task that a call here has become, in the way of the client's revision. The ids
     /// of such tasks are `<name of the definition>~<the upstream's own id>`; clients have them sealed.
     async fn task(&self, request: &TaskRequest<'_>) -> Outcome {
         Err(CallError::invalid_params(format!("there is no task {:?}", request.id)))
@@ -59,7 +59,7 @@ pub enum UpstreamState {
 /// A request about a task of an upstream.
 #[derive(Clone, Copy)]
 pub struct TaskRequest<'a> {
-    /// `tasks/get`, `tasks/update` or `tasks/cancel`.
+    /// `tasks/get`, `tasks/update` or `tasks/cancel`, or `tasks/result` of 2025-11-25.
     pub method: &'a str,
     /// The id of the task: the name of the definition, `~` and the upstream's own id.
     pub id: &'a str,
@@ -84,6 +84,41 @@ pub enum Changed {
         /// everybody.
         conversation: Option<String>,
     },
+    /// Nothing, but one client is to be told something that belongs to none of its calls.
+    Told {
+        /// The client's conversation.
+        conversation: String,
+        /// What it is to be told.
+        notice: Notice,
+    },
+}
+
+/// What a server tells one client beside its calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A log message.
+    Log {
+        /// How grave it is.
+        level: LogLevel,
+        /// `params` of `notifications/message`, as sent.
+        params: Json,
+    },
+    /// How a task of the client stands (2025-11-25).
+    Task {
+        /// The id of the task: the name of the definition, `~` and the upstream's own id.
+        id: String,
+        /// `params` of `notifications/tasks/status`, as sent.
+        params: Json,
+    },
+}
+
+impl Notice {
+    /// About how many bytes it takes.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Log { params, .. } | Self::Task { params, .. } => params.bytes().len(),
+        }
+    }
 }
 
 /// What is offered at one moment. Entries are as the lists of MCP show them, under the names that clients see.

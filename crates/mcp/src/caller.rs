@@ -9,8 +9,8 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Resumed,
-    Unanswered, async_trait, missing_capability, write_json_string,
+    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Refusal,
+    Resumed, Unanswered, async_trait, missing_capability, write_json_string,
 };
 
 use crate::conversation;
@@ -148,12 +148,11 @@ impl<'a> RequestCaller<'a> {
             let answer = self.ask_one(live, question).await?;
             Ok((key.clone(), answer))
         });
-        let answers: Result<_, CallError> = join_all(asking).await.into_iter().collect();
-        answers.map_err(Unanswered::Never)
+        join_all(asking).await.into_iter().collect()
     }
 
-    async fn ask_one(&self, live: &Live, question: &Question) -> Result<Value, CallError> {
-        let failed = |message: String| CallError::new(ErrorCode::UpstreamInvalid, message);
+    async fn ask_one(&self, live: &Live, question: &Question) -> Result<Value, Unanswered> {
+        let failed = |message: String| Unanswered::Never(CallError::new(ErrorCode::UpstreamInvalid, message));
         let method = &question.method;
         let too_many = || failed("too many questions to this client wait for an answer".to_owned());
         let asked = live.asks.expect(self.server.asker(live)).ok_or_else(too_many)?;
@@ -170,10 +169,7 @@ impl<'a> RequestCaller<'a> {
         match tokio::time::timeout(ANSWER_DEADLINE, asked.answered()).await {
             Ok(Some(Ok(answer))) if is_answer(question, &answer) => Ok(answer),
             Ok(Some(Ok(_))) => Err(failed(format!("the client's answer to {method} is not an object"))),
-            Ok(Some(Err(error))) => {
-                let told = error.get("message").and_then(Value::as_str).unwrap_or("no reason given");
-                Err(failed(format!("the client refused {method}: {told}")))
-            }
+            Ok(Some(Err(error))) => Err(Unanswered::Refused(Refusal::read(method, &error))),
             Ok(None) => Err(failed(format!("the client went away before it answered {method}"))),
             Err(_) => Err(failed(format!(
                 "the client did not answer {method} within {} minutes",
@@ -207,6 +203,11 @@ pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
 
 /// A notification as it is sent.
 pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
+    raw_notification(method, &params.to_string())
+}
+
+/// The same, of parameters that are JSON already.
+pub(crate) fn raw_notification(method: &str, params: &str) -> Bytes {
     let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":"[..]);
     write_json_string(&mut message, method);
     message.extend_from_slice(format!(",\"params\":{params}}}").as_bytes());
@@ -229,7 +230,10 @@ impl Caller for RequestCaller<'_> {
         if let Some(message) = &progress.message {
             params["message"] = message.as_str().into();
         }
-        self.notify("notifications/progress", &params);
+        let report = notification("notifications/progress", &params);
+        if !self.peer.outbox.is_some_and(|outbox| outbox.push_progress(token.get(), report)) {
+            tracing::debug!("a report of progress was dropped: the client does not read");
+        }
     }
 
     fn log_level(&self) -> Option<LogLevel> {
@@ -326,8 +330,17 @@ impl Caller for RequestCaller<'_> {
         Ok(InputRequired { requests, state: remember.map(sealed).transpose()? })
     }
 
+    fn task(&self) -> Option<&RawValue> {
+        self.params().task.filter(|raw| raw.get() != "null" && self.peer.session.has_tasks(self.dialect))
+    }
+
     fn task_id(&self, id: String) -> Result<String, CallError> {
-        elsewhere::seal(&self.server.signer, &id, self.peer.principal).ok_or_else(unsealed)
+        let sealed = elsewhere::seal(&self.server.signer, &id, (self.peer.principal, self.dialect));
+        let sealed = sealed.ok_or_else(unsealed)?;
+        if let (Dialect::Legacy, Some(live)) = (self.dialect, &self.peer.session.live) {
+            live.tasks.note(id, &sealed);
+        }
+        Ok(sealed)
     }
 
     fn may_change(&self) -> bool {

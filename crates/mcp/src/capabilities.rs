@@ -19,6 +19,11 @@ pub(crate) fn legacy(revision: &str) -> Value {
     if revision != "2024-11-05" {
         capabilities.insert("completions".into(), json!({}));
     }
+    if revision == "2025-11-25" {
+        // Tools of upstream servers say each by itself whether they can be called as tasks.
+        let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+        capabilities.insert("tasks".into(), tasks);
+    }
     Value::Object(capabilities)
 }
 
@@ -40,7 +45,8 @@ mod tests {
         assert_eq!(legacy("2024-11-05").get("completions"), None);
         assert_eq!(legacy("2025-03-26")["completions"], json!({}));
         assert_eq!(legacy("2025-11-25").get("extensions"), None);
-        assert_eq!(legacy("2025-11-25").get("tasks"), None);
+        assert_eq!(legacy("2025-11-25")["tasks"]["requests"], json!({"tools": {"call": {}}}));
+        assert_eq!(legacy("2025-06-18").get("tasks"), None);
         assert_eq!(modern()["extensions"][TASKS], json!({}));
     }
 }

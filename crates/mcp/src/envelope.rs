@@ -89,6 +89,8 @@ pub(crate) struct Params<'a> {
     pub(crate) level: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(crate) notifications: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) task: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "taskId")]
     pub(crate) task_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "inputResponses")]

@@ -1,5 +1,6 @@
 //! Follows what changes on behalf of one client and turns it into notifications: lists that changed, resources that were
-//! updated. Bursts are merged: the first change is told at once, those that follow together.
+//! updated. Bursts are merged: the first change is told at once, those that follow together. What an upstream server tells
+//! the client of a session beside its calls, such as log messages, is passed on as it comes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
-use toolrail_core::Principal;
-use toolrail_registry::{Endpoint, Lists, Registry, Snapshot, Updated};
+use toolrail_core::{LogLevel, Notice, Principal};
+use toolrail_registry::{Endpoint, Hearing, Lists, Registry, Snapshot, Updated};
 
-use crate::caller::notification;
+use crate::caller::{notification, raw_notification};
 use crate::conversation;
 use crate::live::Live;
 
@@ -78,6 +79,23 @@ impl Wanted {
             }
     }
 
+    /// What a server tells the client, if it wants to hear of it.
+    fn notice(&self, notice: &Notice) -> Option<Bytes> {
+        let Watched::Session(live) = &self.watched else { return None };
+        match notice {
+            Notice::Log { level, params } => {
+                let is_wanted = *level >= live.log_level().unwrap_or(LogLevel::Info);
+                is_wanted.then(|| raw_notification("notifications/message", params.text()))
+            }
+            // One that the client did not make is none of its business.
+            Notice::Task { id, params } => {
+                let mut params = params.to_value();
+                *params.get_mut("taskId")? = live.tasks.outside(id)?.into();
+                Some(notification("notifications/tasks/status", &params))
+            }
+        }
+    }
+
     fn watched(&self) -> Vec<String> {
         match &self.watched {
             Watched::Session(live) => live.watched(),
@@ -125,6 +143,8 @@ pub(crate) struct Follower {
     pub(crate) wanted: Wanted,
     lists: watch::Receiver<Lists>,
     resources: Option<broadcast::Receiver<Updated>>,
+    /// Of sessions only.
+    notices: Option<Hearing>,
     seen: Lists,
     quiet_until: Option<Instant>,
     ready: Vec<Bytes>,
@@ -139,8 +159,12 @@ impl Follower {
         // A receiver keeps a place in the queue; who watches nothing needs none.
         let watches = !matches!(&wanted.watched, Watched::These(uris) if uris.is_empty());
         let resources = watches.then(|| feed.resources());
+        let notices = match (&wanted.watched, &wanted.conversation) {
+            (Watched::Session(_), Some(conversation)) => Some(feed.notices(conversation)),
+            _ => None,
+        };
         let marks = view.marks(&wanted);
-        Self { view, marks, wanted, lists, resources, seen, quiet_until: None, ready: Vec::new() }
+        Self { view, marks, wanted, lists, resources, notices, seen, quiet_until: None, ready: Vec::new() }
     }
 
     /// Tells of every list at once: for a client that may have missed something.
@@ -156,20 +180,21 @@ impl Follower {
             if let Some(message) = self.ready.pop() {
                 return message;
             }
-            if let Some(until) = self.quiet_until {
-                tokio::time::sleep_until(until).await;
-                self.quiet_until = None;
-            }
-            if *self.lists.borrow() != self.seen {
+            let is_quiet = self.quiet_until.is_some();
+            if !is_quiet && *self.lists.borrow() != self.seen {
                 self.look();
                 continue;
             }
             tokio::select! {
-                changed = self.lists.changed() => if changed.is_err() {
+                () = until(self.quiet_until) => self.quiet_until = None,
+                changed = self.lists.changed(), if !is_quiet => if changed.is_err() {
                     // The registry is gone; so will this be, soon.
                     std::future::pending::<()>().await;
                 },
-                updated = updated(&mut self.resources) => self.note_update(updated),
+                updated = updated(&mut self.resources), if !is_quiet => self.note_update(updated),
+                notice = told(&mut self.notices) => if let Some(message) = self.wanted.notice(&notice) {
+                    return message;
+                },
             }
         }
     }
@@ -226,6 +251,20 @@ impl Follower {
 /// Whether a list is another than the one that was told last; from now on it is that one.
 fn differs(told: &mut Option<u64>, now: u64) -> bool {
     told.replace(now) != Some(now)
+}
+
+async fn until(end: Option<Instant>) {
+    match end {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn told(notices: &mut Option<Hearing>) -> Notice {
+    match notices {
+        Some(notices) => notices.next().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn updated(resources: &mut Option<broadcast::Receiver<Updated>>) -> Result<Updated, RecvError> {

@@ -14,6 +14,7 @@ use toolrail_core::{Kept, LogLevel};
 use crate::asks::Asks;
 use crate::resume::Streams;
 use crate::session::now;
+use crate::tasks::TaskNames;
 
 /// What keeps upstream resources watched; none while that is being asked for.
 type Watch = Option<Vec<Kept>>;
@@ -34,6 +35,8 @@ pub(crate) struct Live {
     pub(crate) asks: Asks,
     /// Streams the client may come back to.
     pub(crate) streams: Streams,
+    /// Tasks of 2025-11-25 that the client has at upstream servers.
+    pub(crate) tasks: TaskNames,
     /// 0 is unset, otherwise one more than the level's index.
     log_level: AtomicU8,
     calls: Mutex<HashMap<String, AbortHandle>>,

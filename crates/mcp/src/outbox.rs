@@ -10,6 +10,8 @@ use toolrail_core::{Held, Share};
 
 /// The most messages that wait for a slow client; more are dropped.
 const MOST_MESSAGES: usize = 1024;
+/// From so many on, a report of progress takes the place of the last one of the same call.
+const MANY_MESSAGES: usize = 256;
 /// About the most bytes that wait for a slow client.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
 
@@ -22,6 +24,8 @@ pub(crate) struct Outbox {
 #[derive(Default)]
 struct Waiting {
     messages: VecDeque<Bytes>,
+    /// The newest report of progress of each call, by its token, once many messages wait. They come last.
+    latest: Vec<(Box<str>, Bytes)>,
     /// What the messages take up.
     held: Option<Held>,
     hang_up: bool,
@@ -44,6 +48,24 @@ impl Outbox {
             return false;
         }
         waiting.messages.push_back(message);
+        wake(waiting);
+        true
+    }
+
+    /// Adds a report of progress, as JSON has the token of its call. Earlier ones of the same call may be left out for it.
+    pub(crate) fn push_progress(&self, token: &str, message: Bytes) -> bool {
+        let mut waiting = self.lock();
+        let last = waiting.latest.iter().position(|(known, _)| **known == *token);
+        if last.is_none() && waiting.messages.len() < MANY_MESSAGES {
+            drop(waiting);
+            return self.push(message);
+        }
+        let freed = last.map_or(0, |last| waiting.latest.remove(last).1.len());
+        waiting.free(freed);
+        if waiting.latest.len() >= MOST_MESSAGES || !waiting.has_room_for(message.len()) {
+            return false;
+        }
+        waiting.latest.push((token.into(), message));
         wake(waiting);
         true
     }
@@ -71,7 +93,7 @@ impl Outbox {
     /// Ready as soon as there is something to send.
     pub(crate) fn poll_stirred(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut waiting = self.lock();
-        if waiting.messages.is_empty() && !waiting.hang_up {
+        if waiting.is_empty() && !waiting.hang_up {
             waiting.remember(context);
             return Poll::Pending;
         }
@@ -85,7 +107,7 @@ impl Outbox {
 
     /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().messages.is_empty()
+        self.lock().is_empty()
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -102,11 +124,20 @@ impl Waiting {
     }
 
     fn take(&mut self) -> Option<Bytes> {
-        let message = self.messages.pop_front()?;
-        if let Some(held) = &mut self.held {
-            held.resize_anyway(held.bytes().saturating_sub(message.len()));
-        }
+        let waiting = self.messages.pop_front();
+        let message = waiting.or_else(|| (!self.latest.is_empty()).then(|| self.latest.remove(0).1))?;
+        self.free(message.len());
         Some(message)
+    }
+
+    fn free(&mut self, bytes: usize) {
+        if let Some(held) = &mut self.held {
+            held.resize_anyway(held.bytes().saturating_sub(bytes));
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.latest.is_empty()
     }
 
     fn remember(&mut self, context: &Context<'_>) {
@@ -138,5 +169,19 @@ mod tests {
         let large = Bytes::from(vec![b' '; 1024 * 1024]);
         assert_eq!((0..100).filter(|_| outbox.push(large.clone())).count(), 8);
         assert!(outbox.take().is_some() && outbox.push(large));
+    }
+
+    #[test]
+    fn the_last_report_of_progress_of_each_call_is_never_left_out() {
+        let outbox = Outbox::default();
+        for number in 0..5_000 {
+            for token in ["1", "\"a\""] {
+                assert!(outbox.push_progress(token, format!("{token} {number}").into()));
+            }
+        }
+        let sent: Vec<Bytes> = std::iter::from_fn(|| outbox.take()).collect();
+        assert_eq!(sent.len(), MANY_MESSAGES + 2);
+        assert_eq!(sent[MANY_MESSAGES..], ["1 4999", "\"a\" 4999"]);
+        assert!(outbox.is_empty() && outbox.lock().held.as_ref().is_none_or(|held| held.bytes() == 0));
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use toolrail_core::Principal;
 use toolrail_registry::Endpoint;
 
+use crate::dialect::Dialect;
 use crate::headers::Claims;
 use crate::live::Live;
 use crate::outbox::Outbox;
@@ -54,5 +55,10 @@ impl Session {
     /// What one connection settles, with everything it may need.
     pub(crate) fn of_connection() -> Self {
         Self { live: Some(Arc::new(Live::of_connection())), ..Self::default() }
+    }
+
+    /// Whether a client of that dialect knows tasks as 2025-11-25 has them, which neither earlier nor later revisions do.
+    pub(crate) fn has_tasks(&self, dialect: Dialect) -> bool {
+        dialect == Dialect::Legacy && self.revision.get() == Some(&"2025-11-25")
     }
 }

@@ -40,8 +40,9 @@ mod usage;
 pub use builder::RegistryBuilder;
 pub use catalog::{
     CALL_TOOL, Catalog, Category, Choice, DISCOVERY, DISCOVERY_TOOLS, Described, Discovery, Endpoint,
-    Endpoints, Entry, Era, Feed, HeaderParam, Item, List, Listing, ListingMode, Lists, Names, Page, Prompt,
-    Resource, Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus, is_discovery_tool,
+    Endpoints, Entry, Era, Feed, HeaderParam, Hearing, Item, List, Listing, ListingMode, Lists, Names, Page,
+    Prompt, Resource, Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus,
+    is_discovery_tool,
 };
 pub use change::{
     Applied, AuditReport, BatchMode, Changes, Comparison, Conflict, Contradiction, Covers, Desired, Done,

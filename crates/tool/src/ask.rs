@@ -81,6 +81,7 @@ pub(crate) async fn ask(
     let new = caller.ask(&questions).await.map_err(|unanswered| match unanswered {
         Unanswered::Later(input) => ToolError::input_required(input),
         Unanswered::Never(error) => ToolError::of_call(error),
+        Unanswered::Refused(refusal) => ToolError::of_call(refusal.into_error()),
     })?;
     context.memory.with(caller, |state| state.answers.extend(new.clone()))?;
     answers.extend(new);

@@ -106,6 +106,7 @@ impl Caller for Nested<'_> {
         let remembered = self.context.memory.with(self.caller(), |state| state.calls.get(&self.key).cloned());
         remembered.map_err(|error| match error.into_unanswered() {
             Unanswered::Never(error) => error,
+            Unanswered::Refused(refusal) => refusal.into_error(),
             Unanswered::Later(_) => CallError::invalid_params("the request state cannot be read"),
         })
     }

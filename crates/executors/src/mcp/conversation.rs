@@ -16,12 +16,13 @@ use super::failure::Failure;
 use super::message::{self, Message, Writer};
 use super::parked::{Asked, new_token};
 use super::sessions::Lease;
+use super::task;
 use super::wire::Exchange;
 
 /// The longest that a call may take in all, however lively its progress: that many times what it may take without any, but
 /// no longer than this.
 const MOST_TIMES: u32 = 10;
-const LONGEST: Duration = Duration::from_hours(1);
+pub(super) const LONGEST: Duration = Duration::from_hours(1);
 /// How many requests that nobody here answers a server may make during one call.
 const MOST_UNASKED: u32 = 100;
 
@@ -29,6 +30,10 @@ const MOST_UNASKED: u32 = 100;
 pub(super) struct Conversation {
     pub(super) exchange: Exchange,
     pub(super) lease: Lease,
+    /// The name of the server's definition.
+    pub(super) definition: String,
+    /// How long the answer may take without progress.
+    pub(super) patience: Duration,
     /// Whether the client may be asked by the result of this request.
     pub(super) may_wait: bool,
     /// How many questions the server has asked.
@@ -48,7 +53,7 @@ pub(super) enum Turn {
 impl Conversation {
     /// Waits until there is an answer, or a question that the client answers by calling again.
     pub(super) async fn proceed(&mut self, caller: &dyn Caller) -> Result<Turn, Failure> {
-        let mut patience = Patience::new(self.lease.connection.patience);
+        let mut patience = Patience::new(self.patience);
         loop {
             let Ok(next) = tokio::time::timeout_at(patience.until, self.next()).await else {
                 return Err(self.too_late(&patience));
@@ -63,7 +68,8 @@ impl Conversation {
                 }
                 Message::Request { id, method, params } => {
                     let params = params.and_then(|params| serde_json::from_slice(&params).ok());
-                    let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
+                    let mut question = Question { method, params: params.unwrap_or_else(|| json!({})) };
+                    task::asked_outside(&self.definition, &mut question.params, caller)?;
                     if !self.is_for_client(&question) {
                         self.refuse(&id, &question.method, &patience).await?;
                         continue;
@@ -116,6 +122,7 @@ impl Conversation {
             }
             Err(Unanswered::Later(_)) => unasked(&asked),
             Err(Unanswered::Never(error)) => message::answer(&asked.id, Err(&in_protocol(error))),
+            Err(Unanswered::Refused(refusal)) => message::answer(&asked.id, Err(&refusal.error)),
         };
         self.send(message).await?;
         Ok(None)
@@ -164,13 +171,21 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
         // What it wanted to ask it has asked by the time it answers this.
         drop(tokio::time::timeout(PING_WITHIN, lease.connection.ask("ping", Writer::new())).await);
         let Ok(message) = tokio::time::timeout(FOLLOWS_WITHIN, lease.unsolicited()).await else { break };
-        let Message::Request { id, method, params } = message else { continue };
+        let (id, method, params) = match message {
+            Message::Request { id, method, params } => (id, method, params),
+            Message::Notice { method, params } if method == "notifications/message" => {
+                tell(caller, &method, params.as_deref().unwrap_or_default(), 0);
+                continue;
+            }
+            Message::Notice { .. } | Message::Answer { .. } => continue,
+        };
         let params = params.and_then(|params| serde_json::from_slice(&params).ok());
         let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
         let questions = Questions { by_key: vec![("question".to_owned(), question)], remember: None };
         let answer = match caller.ask(&questions).await {
             Ok(mut answers) => message::answer(&id, Ok(&answers.remove("question").unwrap_or_default())),
             Err(Unanswered::Never(error)) => message::answer(&id, Err(&in_protocol(error))),
+            Err(Unanswered::Refused(refusal)) => message::answer(&id, Err(&refusal.error)),
             Err(Unanswered::Later(_)) => answer_unasked(&id, &questions.by_key[0].1.method),
         };
         lease.connection.wire.send(answer).await?;
@@ -273,6 +288,6 @@ fn in_protocol(error: CallError) -> RpcError {
         // A legacy server does not know that code.
         Some(rpc) if rpc.code == RpcError::MISSING_CAPABILITY => RpcError { code: -32601, ..*rpc },
         Some(rpc) => *rpc,
-        None => RpcError { code: -32603, message: error.message, data: None },
+        None => RpcError { code: RpcError::INTERNAL, message: error.message, data: None },
     }
 }

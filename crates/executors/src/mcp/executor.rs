@@ -108,6 +108,9 @@ impl Remote {
             Thing::Tool { header_params, .. } => {
                 members.push(("arguments", Bytes::copy_from_slice(arguments.as_bytes())));
                 params_in_headers = header_params::of(header_params, Some(arguments));
+                if let Some(task) = call.caller.task() {
+                    members.push(("task", Bytes::copy_from_slice(task.get().as_bytes())));
+                }
             }
             Thing::Prompt { .. } if call.raw.is_some() || !call.arguments.is_empty() => {
                 members.push(("arguments", Bytes::copy_from_slice(arguments.as_bytes())));

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
+use toolrail_core::{Json, LogLevel, Notice};
 
 use super::connection::{Connection, Era};
 use super::failure::Failure;
@@ -23,6 +24,8 @@ const OLDEST: Duration = Duration::from_mins(10);
 pub(super) enum Heard {
     ListsChanged,
     Resource(String),
+    /// Something for the client of the session.
+    Notice(Notice),
     Question {
         id: Bytes,
         method: String,
@@ -194,6 +197,15 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
     struct Updated {
         uri: String,
     }
+    #[derive(Deserialize)]
+    struct Logged {
+        level: LogLevel,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Standing {
+        task_id: String,
+    }
     match message {
         Message::Answer { .. } => None,
         Message::Request { id, method, .. } => Some(Heard::Question { id, method }),
@@ -204,6 +216,16 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
             "notifications/resources/updated" => {
                 let Updated { uri } = serde_json::from_slice(&params?).ok()?;
                 Some(Heard::Resource(uri))
+            }
+            "notifications/message" => {
+                let params = params?;
+                let Logged { level } = serde_json::from_slice(&params).ok()?;
+                Some(Heard::Notice(Notice::Log { level, params: Json::parse(params).ok()? }))
+            }
+            "notifications/tasks/status" => {
+                let params = params?;
+                let Standing { task_id } = serde_json::from_slice(&params).ok()?;
+                Some(Heard::Notice(Notice::Task { id: task_id, params: Json::parse(params).ok()? }))
             }
             _ => None,
         },

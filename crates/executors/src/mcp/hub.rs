@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
-use toolrail_core::{CallError, Caller, Changed, ErrorCode, Principal};
+use toolrail_core::{CallError, Caller, Changed, ErrorCode, Notice, Principal};
 
 use super::connection::{Connection, Era};
 use super::following::Heard;
+use super::gate::Gates;
 use super::handshake::Connector;
 use super::message;
 use super::meta::{self, Claims};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
 use super::sessions::{Key, Lease, Seat, SessionLimits, Sessions, Use};
+use super::task;
 
 /// What the calls to one server share.
 pub(super) struct Hub {
@@ -36,6 +38,7 @@ pub(super) struct Hub {
     sharing: Sharing,
     pub(super) sessions: Arc<Sessions>,
     pub(super) parked: ParkingLot,
+    pub(super) gates: Gates,
     /// Who is told of changes.
     pub(super) listener: OnceLock<Listener>,
 }
@@ -90,6 +93,7 @@ impl Hub {
             sharing,
             sessions: Sessions::new(limits),
             parked: ParkingLot::default(),
+            gates: Gates::default(),
             listener: OnceLock::new(),
         }
     }
@@ -226,6 +230,11 @@ impl Hub {
                 Heard::Resource(uri) => {
                     hub.tell(Changed::Resource { uri, conversation: conversation.clone() });
                 }
+                Heard::Notice(notice) => {
+                    if let Some(conversation) = conversation.clone() {
+                        hub.tell(Changed::Told { conversation, notice: hub.named_outside(notice) });
+                    }
+                }
                 Heard::Question { .. } | Heard::Gone => {}
             }
         })
@@ -236,6 +245,15 @@ impl Hub {
     pub(super) fn roots_changed(&self, conversation: &str) {
         for session in self.sessions.of(conversation) {
             session.connection.wire.send_soon(message::notice("notifications/roots/list_changed", None));
+        }
+    }
+
+    fn named_outside(&self, notice: Notice) -> Notice {
+        match notice {
+            Notice::Task { id, params } => {
+                Notice::Task { id: format!("{}{}{id}", self.name, task::SEPARATOR), params }
+            }
+            other @ Notice::Log { .. } => other,
         }
     }
 

@@ -110,6 +110,12 @@ pub(super) async fn all(connection: &Connection) -> Result<Lists, Failure> {
     Ok(lists)
 }
 
+/// Whether the server lists that tool.
+pub(super) async fn has_tool(connection: &Connection, name: &str) -> Result<bool, Failure> {
+    let (tools, _) = list(connection, List { method: "tools/list", key: "tools" }).await?;
+    Ok(tools.iter().any(|entry| named(entry, "name").is_some_and(|listed| listed == name)))
+}
+
 /// A list beside the tools: if the server has it not in order, its tools are none the worse for that.
 async fn beside(connection: &Connection, asked: List, missing: &mut Vec<String>) -> Result<Entries, Failure> {
     match list(connection, asked).await {

@@ -23,7 +23,7 @@ const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const OF_ONE_HOP: &[&str] =
     &[VERSION, CLIENT, CAPABILITIES, LEVEL, "progressToken", "io.modelcontextprotocol/subscriptionId"];
 /// What a client can be asked, which is what makes its capabilities matter.
-const ASKABLE: &[&str] = &["elicitation", "sampling", "roots"];
+pub(super) const ASKABLE: &[&str] = &["elicitation", "sampling", "roots"];
 
 /// How we introduce ourselves.
 pub(super) fn client_info() -> Value {

@@ -4,7 +4,7 @@
 //! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists`, puts entries in order (`mend`) and makes the `offer`, and
 //! hears of changes (`following`). A call runs in `run` as a `conversation`, in the `session` of its client, of which
 //! `sessions` keeps a few, or on the shared connection; while its client fetches an answer it may be `parked`. A resource is
-//! watched in the same session (`own_watch`). What all calls share is in the `hub`.
+//! watched in the same session (`own_watch`). `gate` tells what a client lacks for a tool. What all calls share is in the `hub`.
 
 mod connection;
 mod conversation;
@@ -12,6 +12,7 @@ mod endpoint;
 mod executor;
 mod failure;
 mod following;
+mod gate;
 mod handshake;
 mod header_params;
 mod http;
@@ -21,6 +22,7 @@ mod lists;
 mod mend;
 mod message;
 mod meta;
+mod notes;
 mod offer;
 mod own_watch;
 mod parked;

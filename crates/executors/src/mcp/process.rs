@@ -18,6 +18,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::failure::Failure;
 use super::message::{self, Message};
+use super::notes::Notes;
 use super::wire::{Request, Take};
 
 pub(super) use command::Command;
@@ -26,7 +27,7 @@ pub use groups::end_programs;
 
 /// Messages that wait to be written, or to be looked at, at most.
 const QUEUE: usize = 256;
-/// Reports of progress that wait for one call at most; more are dropped.
+/// Reports of progress that wait for one call at most, beside the newest.
 const NOTES: usize = 64;
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
 /// How long a child may take to read what was still to be said when it is to end.
@@ -49,7 +50,7 @@ struct Waiting(Mutex<Result<HashMap<u64, Waiter>, Failure>>);
 
 struct Waiter {
     answer: oneshot::Sender<Result<Message, Failure>>,
-    notes: mpsc::Sender<Message>,
+    notes: Arc<Notes>,
 }
 
 /// A request to the child, until its answer is there.
@@ -58,7 +59,7 @@ pub(super) struct ProcessExchange {
     id: u64,
     waiting: Arc<Waiting>,
     answer: oneshot::Receiver<Result<Message, Failure>>,
-    notes: mpsc::Receiver<Message>,
+    notes: Arc<Notes>,
 }
 
 /// What the child sends that belongs to no request.
@@ -118,9 +119,9 @@ impl Process {
 
     pub(super) fn begin(&self, request: &Request) -> Result<ProcessExchange, Failure> {
         let (answer, answer_here) = oneshot::channel();
-        let (notes, notes_here) = mpsc::channel(NOTES);
+        let notes = Notes::new(NOTES);
         match &mut *self.waiting.lock() {
-            Ok(waiting) => waiting.insert(request.id, Waiter { answer, notes }),
+            Ok(waiting) => waiting.insert(request.id, Waiter { answer, notes: Arc::clone(&notes) }),
             Err(ended) => return Err(ended.clone()),
         };
         let exchange = ProcessExchange {
@@ -128,7 +129,7 @@ impl Process {
             id: request.id,
             waiting: Arc::clone(&self.waiting),
             answer: answer_here,
-            notes: notes_here,
+            notes,
         };
         self.send(request.message())?;
         Ok(exchange)
@@ -185,7 +186,7 @@ impl Waiting {
 
     fn note(&self, token: u64, message: Message) {
         if let Some(waiter) = self.lock().as_ref().ok().and_then(|waiting| waiting.get(&token)) {
-            drop(waiter.notes.try_send(message));
+            drop(waiter.notes.push(message));
         }
     }
 
@@ -214,7 +215,7 @@ impl ProcessExchange {
     pub(super) async fn next(&mut self) -> Result<Message, Failure> {
         tokio::select! {
             biased;
-            Some(note) = self.notes.recv() => Ok(note),
+            note = self.notes.next() => Ok(note),
             answer = &mut self.answer => answer.unwrap_or_else(|_| Err(self.waiting.ending(&self.name))),
         }
     }

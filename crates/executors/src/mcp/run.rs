@@ -13,14 +13,14 @@ use toolrail_core::{
 };
 
 use super::connection::{Connection, Era};
-use super::conversation::{Conversation, Turn, introduce};
+use super::conversation::{Conversation, LONGEST, Turn, introduce};
 use super::failure::Failure;
 use super::hub::Hub;
 use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
 use super::sessions::Lease;
 use super::wire::Request;
-use super::{meta, task};
+use super::{gate, meta, task};
 
 /// The one request of a client whose result cannot be a question.
 pub(super) const COMPLETE: &str = "completion/complete";
@@ -84,6 +84,14 @@ struct Head<'r> {
 
 /// Carries it out.
 pub(super) async fn run(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
+    let outcome = carry_out(hub, job).await;
+    match gate::refusal(hub, job, &outcome).await {
+        Some(refusal) => Err(refusal),
+        None => outcome,
+    }
+}
+
+async fn carry_out(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
     let shared = hub.connection().await?;
     let remembered = job.caller.remembered()?;
     let mut answers = match (shared.era, remembered) {
@@ -96,7 +104,7 @@ pub(super) async fn run(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
             Sent::Result(result) => result,
             Sent::Later(input) => return Ok(ToolResult::good(Payload::InputRequired(input))),
         };
-        match understood(hub, job.caller, result)? {
+        match understood(hub, job, result)? {
             Understood::Result(result) => return Ok(result),
             Understood::Asks(input) if job.caller.resumed().is_some() => return passed_on(job.caller, input),
             Understood::Asks(input) => answers = ask(job.caller, input).await?,
@@ -129,7 +137,7 @@ async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, 
         if let Err(failure) = introduce(&mut lease, job.caller).await {
             return Err(told(hub, &connection, failure));
         }
-        let conversation = match begin(lease, job, answers) {
+        let conversation = match begin(hub, lease, job, answers) {
             Ok(conversation) => conversation,
             // Nothing was sent.
             Err(Failure::Lost(_)) if is_used && !is_shared && !is_last => {
@@ -160,8 +168,11 @@ fn told(hub: &Hub, connection: &Arc<Connection>, failure: Failure) -> CallError 
     error
 }
 
-fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation, Failure> {
+fn begin(hub: &Hub, lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation, Failure> {
     let connection = &lease.connection;
+    if wants_task(job) && !task::takes_tasks(connection) {
+        return Err(Failure::Call(task::unsupported()));
+    }
     let id = connection.wire.next_id();
     let mut params = Writer::new();
     for (key, value) in &job.members {
@@ -186,7 +197,14 @@ fn begin(lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Conversation,
         params_in_headers: job.params_in_headers.clone(),
     })?;
     let may_wait = job.method != COMPLETE;
-    Ok(Conversation { exchange, lease, may_wait, asked: 0, unasked: 0 })
+    let patience = if job.method == task::RESULT { LONGEST } else { connection.patience };
+    let definition = hub.name.clone();
+    Ok(Conversation { exchange, lease, definition, patience, may_wait, asked: 0, unasked: 0 })
+}
+
+/// Whether the client wants the result of its call later.
+fn wants_task(job: &Job<'_>) -> bool {
+    job.members.iter().any(|(key, _)| *key == "task")
 }
 
 async fn converse(hub: &Arc<Hub>, job: &Job<'_>, mut conversation: Conversation) -> Result<Sent, Failure> {
@@ -220,7 +238,7 @@ async fn take_up(hub: &Arc<Hub>, job: &Job<'_>, remembered: &Value) -> Outcome {
     };
     match settle(hub, job, conversation, turn).map_err(Failure::into_error)? {
         Sent::Later(input) => Ok(ToolResult::good(Payload::InputRequired(input))),
-        Sent::Result(result) => match understood(hub, job.caller, result)? {
+        Sent::Result(result) => match understood(hub, job, result)? {
             Understood::Result(result) => Ok(result),
             Understood::Asks(input) => passed_on(job.caller, input),
         },
@@ -236,7 +254,7 @@ fn whose(job: &Job<'_>) -> Whose {
     }
 }
 
-fn understood(hub: &Hub, caller: &dyn Caller, result: Json) -> Result<Understood, CallError> {
+fn understood(hub: &Hub, job: &Job<'_>, result: Json) -> Result<Understood, CallError> {
     let unusable = |why: &str| {
         let message = format!("{} answered with a result that {why}", hub.connector.place());
         CallError::new(ErrorCode::UpstreamInvalid, message)
@@ -254,11 +272,16 @@ fn understood(hub: &Hub, caller: &dyn Caller, result: Json) -> Result<Understood
             Ok(Understood::Asks(input))
         }
         Some("task") => {
-            let result = task::named_outside(&hub.name, &result, caller)?;
+            let result = task::named_outside(&hub.name, &result, job.caller)?;
             Ok(Understood::Result(ToolResult::good(Payload::Whole(result))))
         }
         _ => {
             let is_error = head.is_error.unwrap_or_default();
+            // The tasks of 2025-11-25 have no type.
+            let result = match wants_task(job) {
+                true => task::named_outside(&hub.name, &result, job.caller)?,
+                false => result,
+            };
             Ok(Understood::Result(ToolResult {
                 is_error,
                 payload: Payload::Whole(result),
@@ -277,6 +300,7 @@ async fn ask(caller: &dyn Caller, input: InputRequired) -> Result<Answers, CallE
         match caller.ask(&Questions { by_key, remember: None }).await {
             Ok(answers) => answers,
             Err(Unanswered::Never(error)) => return Err(error),
+            Err(Unanswered::Refused(refusal)) => return Err(refusal.into_error()),
             Err(Unanswered::Later(_)) => {
                 return Err(CallError::new(
                     ErrorCode::Internal,

@@ -3,16 +3,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connection::{Connection, answer_unasked};
 use super::following::{Heard, heard_in};
 use super::message::Message;
+use super::notes::{Notes, is_progress};
 use super::wire::{Unsolicited, Wire};
 
-/// Messages that wait for one call at most; further reports are dropped.
+/// Messages that wait for one call at most, beside the newest report of progress.
 const MOST_WAITING: usize = 256;
 /// Questions that wait until a call is there whose client can be asked.
 const MOST_QUESTIONS: usize = 16;
@@ -40,7 +40,7 @@ struct Board {
 #[derive(Default)]
 struct State {
     /// By number; the newest is last.
-    calls: Vec<(u64, mpsc::Sender<Message>)>,
+    calls: Vec<(u64, Arc<Notes>)>,
     next: u64,
     questions: VecDeque<Message>,
     has_own_lists: bool,
@@ -52,7 +52,7 @@ struct State {
 pub(super) struct Inbox {
     session: Arc<Session>,
     number: u64,
-    messages: mpsc::Receiver<Message>,
+    messages: Arc<Notes>,
     /// Whether something was asked while there was no call.
     pub(super) has_questions: bool,
 }
@@ -130,34 +130,37 @@ impl Board {
         match message {
             Message::Answer { .. } => {}
             Message::Request { .. } => self.put_question(message),
-            Message::Notice { ref method, .. } if method == "notifications/progress" => {
+            message if is_progress(&message) => {
                 // Only the call that it names takes it.
                 for (_, call) in &self.lock().calls {
-                    drop(call.try_send(message.clone()));
+                    drop(call.push(message.clone()));
                 }
             }
             Message::Notice { ref method, .. } if method == "notifications/message" => {
-                if let Some((_, call)) = self.lock().calls.last() {
-                    drop(call.try_send(message));
-                }
+                let unheard = match self.lock().calls.last() {
+                    Some((_, call)) => call.push(message).err(),
+                    None => Some(message),
+                };
+                // The client hears it beside its calls.
+                unheard.into_iter().for_each(|log| self.put_news(log));
             }
-            notice @ Message::Notice { .. } => {
-                if let Some(heard) = heard_in(notice) {
-                    self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
-                    (self.news)(heard);
-                }
-            }
+            notice @ Message::Notice { .. } => self.put_news(notice),
+        }
+    }
+
+    fn put_news(&self, notice: Message) {
+        if let Some(heard) = heard_in(notice) {
+            self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
+            (self.news)(heard);
         }
     }
 
     fn put_question(&self, question: Message) {
         let mut state = self.lock();
         let question = match state.calls.last() {
-            Some((_, call)) => match call.try_send(question) {
+            Some((_, call)) => match call.push(question) {
                 Ok(()) => return,
-                Err(
-                    mpsc::error::TrySendError::Full(question) | mpsc::error::TrySendError::Closed(question),
-                ) => question,
+                Err(question) => question,
             },
             None => question,
         };
@@ -175,26 +178,23 @@ impl Board {
 impl Inbox {
     /// From now on the call hears what is said; what was asked while there was none is asked of it.
     pub(super) fn new(session: &Arc<Session>) -> Self {
-        let (sender, messages) = mpsc::channel(MOST_WAITING);
+        let messages = Notes::new(MOST_WAITING);
         let mut state = session.board.lock();
         let has_questions = !state.questions.is_empty();
         for question in state.questions.drain(..) {
             // There is room for all of them.
-            drop(sender.try_send(question));
+            drop(messages.push(question));
         }
         state.next += 1;
         let number = state.next;
-        state.calls.push((number, sender));
+        state.calls.push((number, Arc::clone(&messages)));
         drop(state);
         Self { session: Arc::clone(session), number, messages, has_questions }
     }
 
     /// What is heard next.
     pub(super) async fn next(&mut self) -> Message {
-        match self.messages.recv().await {
-            Some(message) => message,
-            None => std::future::pending().await,
-        }
+        self.messages.next().await
     }
 }
 
@@ -202,9 +202,10 @@ impl Drop for Inbox {
     fn drop(&mut self) {
         self.session.board.lock().calls.retain(|(number, _)| *number != self.number);
         self.messages.close();
-        while let Ok(message) = self.messages.try_recv() {
-            if matches!(message, Message::Request { .. }) {
-                self.session.board.put_question(message);
+        while let Some(message) = self.messages.take() {
+            // Reports of progress were meant for this call alone.
+            if !is_progress(&message) {
+                self.session.board.put(message);
             }
         }
     }

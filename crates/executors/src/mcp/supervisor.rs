@@ -183,6 +183,8 @@ impl Supervisor {
             match heard {
                 Heard::ListsChanged => look_at = look_at.min(pace.next()),
                 Heard::Resource(uri) => (self.changed)(Changed::Resource { uri, conversation: None }),
+                // It was said to nobody in particular.
+                Heard::Notice(_) => {}
                 Heard::Question { id, method } => {
                     // Nobody in particular is concerned, so nobody can be asked.
                     drop(connection.wire.send(answer_unasked(&id, &method)).await);
@@ -210,6 +212,7 @@ impl Supervisor {
         let work = Work::of_entries(lists.entries());
         let is_new = lists::aside(work, move || published.take(lists, &selection, &hub)).await?;
         if is_new {
+            self.hub.gates.forget();
             (self.changed)(Changed::Offer);
         }
         Ok(ttl)

@@ -1,11 +1,15 @@
-//! Tasks of a server (extension `io.modelcontextprotocol/tasks`): outside, their ids carry the name of the definition, so
-//! that a later request finds its way back, and the caller seals them.
+//! Tasks of a server, in the extension `io.modelcontextprotocol/tasks` and as 2025-11-25 has them: outside, their ids carry
+//! the name of the definition, so that a later request finds its way back, and the caller seals them.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolrail_core::{CallError, Caller, Json, Outcome, Payload, TaskRequest, ToolResult};
+use serde_json::Value;
+use toolrail_core::{
+    CallError, Caller, ErrorCode, Json, Outcome, Payload, RpcError, TaskRequest, ToolResult,
+};
 
+use super::connection::{Connection, Era};
 use super::hub::Hub;
 use super::message::{Members, Writer};
 use super::run::{Job, run};
@@ -13,17 +17,93 @@ use super::run::{Job, run};
 /// What stands between the name of the definition and the server's own id.
 pub(super) const SEPARATOR: char = '~';
 
+/// What a result or a question that belongs to a task says in `_meta` (2025-11-25).
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+/// The request that is answered once its task has ended.
+pub(super) const RESULT: &str = "tasks/result";
+
 /// A result with the id of its task as the client gets it.
 pub(super) fn named_outside(definition: &str, result: &Json, caller: &dyn Caller) -> Result<Json, CallError> {
+    let named = Naming { definition, caller }.result(result.text())?;
+    Ok(Json::parse(named).unwrap_or_else(|_| result.clone()))
+}
+
+/// The parameters of a question with the id of the task that asks it.
+pub(super) fn asked_outside(
+    definition: &str,
+    params: &mut Value,
+    caller: &dyn Caller,
+) -> Result<(), CallError> {
+    let id = params.get_mut("_meta").and_then(|meta| meta.get_mut(RELATED)?.get_mut("taskId"));
+    if let Some(Value::String(id)) = id {
+        *id = Naming { definition, caller }.id(id)?;
+    }
+    Ok(())
+}
+
+/// Whether the server runs calls of tools as tasks (2025-11-25).
+pub(super) fn takes_tasks(connection: &Connection) -> bool {
+    connection.era == Era::Legacy && connection.can("/tasks/requests/tools/call")
+}
+
+/// What a client gets that wants a task of a server that makes none.
+pub(super) fn unsupported() -> CallError {
+    let message = "this server runs no calls as tasks; call the tool without \"task\"".to_owned();
+    let rpc = RpcError { code: -32601, message: message.clone(), data: None };
+    CallError::new(ErrorCode::InvalidRequest, message).with_rpc(rpc)
+}
+
+/// Gives the tasks of a server the ids that a client has for them.
+struct Naming<'n> {
+    definition: &'n str,
+    caller: &'n dyn Caller,
+}
+
+impl Naming<'_> {
+    fn id(&self, own: &str) -> Result<String, CallError> {
+        self.caller.task_id(format!("{}{SEPARATOR}{own}", self.definition))
+    }
+
+    /// The task itself, the one that it has created, or the one that it belongs to.
+    fn result(&self, text: &str) -> Result<Bytes, CallError> {
+        rewritten(text, |key, value| match key {
+            "task" if value.starts_with('{') => self.task(value).map(Some),
+            "_meta" if value.starts_with('{') => self.meta(value).map(Some),
+            "taskId" => self.quoted_id(value),
+            _ => Ok(None),
+        })
+    }
+
+    fn meta(&self, text: &str) -> Result<Bytes, CallError> {
+        rewritten(text, |key, value| match key {
+            RELATED if value.starts_with('{') => self.task(value).map(Some),
+            _ => Ok(None),
+        })
+    }
+
+    fn task(&self, text: &str) -> Result<Bytes, CallError> {
+        rewritten(text, |key, value| if key == "taskId" { self.quoted_id(value) } else { Ok(None) })
+    }
+
+    fn quoted_id(&self, value: &str) -> Result<Option<Bytes>, CallError> {
+        let own = serde_json::from_str::<String>(value).ok();
+        own.map(|own| self.id(&own).map(|id| quoted(&id))).transpose()
+    }
+}
+
+/// The object with other members where there are any, and the rest as it was written.
+fn rewritten(
+    text: &str,
+    other: impl Fn(&str, &str) -> Result<Option<Bytes>, CallError>,
+) -> Result<Bytes, CallError> {
     let mut writer = Writer::new();
-    for (key, value) in Members::of(result.text()).0 {
-        let id = (key == "taskId").then(|| serde_json::from_str::<String>(value.get()).ok()).flatten();
-        match id {
-            Some(id) => writer.text(&key, &caller.task_id(format!("{definition}{SEPARATOR}{id}"))?),
+    for (key, value) in Members::of(text).0 {
+        match other(&key, value.get())? {
+            Some(other) => writer.raw(&key, &other),
             None => writer.raw(&key, value.get().as_bytes()),
         };
     }
-    Ok(Json::parse(writer.finish()).unwrap_or_else(|_| result.clone()))
+    Ok(writer.finish())
 }
 
 /// Passes a request about a task on to the server.
@@ -33,6 +113,7 @@ pub(super) async fn ask(hub: &Arc<Hub>, request: &TaskRequest<'_>) -> Outcome {
         "tasks/get" => "tasks/get",
         "tasks/update" => "tasks/update",
         "tasks/cancel" => "tasks/cancel",
+        RESULT => RESULT,
         _ => return Err(CallError::invalid_params(format!("{} is not known here", request.method))),
     };
     let Some(inside) = inside else {
@@ -82,6 +163,13 @@ mod tests {
         assert_eq!(
             named_outside("github", &result, &toolrail_core::Mute).unwrap().text(),
             "{\"x\":1.0,\"taskId\":\"github~a~b\",\"status\":\"working\"}"
+        );
+        let result = Bytes::from_static(
+            b"{\"task\":{\"taskId\":\"1\",\"ttl\":1.0},\"structuredContent\":{\"taskId\":\"1\"},\"_meta\":{\"taskId\":\"1\",\"io.modelcontextprotocol/related-task\":{\"taskId\":\"1\"}}}",
+        );
+        assert_eq!(
+            named_outside("up", &Json::parse(result).unwrap(), &toolrail_core::Mute).unwrap().text(),
+            "{\"task\":{\"taskId\":\"up~1\",\"ttl\":1.0},\"structuredContent\":{\"taskId\":\"1\"},\"_meta\":{\"taskId\":\"1\",\"io.modelcontextprotocol/related-task\":{\"taskId\":\"up~1\"}}}"
         );
     }
 }

@@ -67,6 +67,7 @@ async fn begin(context: &Context<'_>, task: &Arc<Task>, arguments: Option<&RawVa
                     return Err(content::input_required(&needed, context.finish()));
                 }
                 Err(Unanswered::Never(error)) => return Err(Err(refused(context, error))),
+                Err(Unanswered::Refused(refusal)) => return Err(Err(refused(context, refusal.into_error()))),
             },
         }
     }

@@ -12,6 +12,7 @@ mod prompts_get;
 mod resources_read;
 mod subscribe;
 mod tasks;
+mod tasks_2025;
 mod tools_call;
 mod tools_describe;
 
@@ -133,12 +134,18 @@ const METHODS: &[Method] = &[
         Speakers::All,
         Handle::Later(|context| Box::pin(completion_complete::handle(context))),
     ),
-    method("tasks/get", Speakers::Since2026, Handle::Later(|context| Box::pin(tasks::get(context))))
+    method("tasks/get", Speakers::All, Handle::Later(|context| Box::pin(tasks::get(context))))
         .named(NameIn::TaskId),
     method("tasks/update", Speakers::Since2026, Handle::Later(|context| Box::pin(tasks::update(context))))
         .named(NameIn::TaskId),
-    method("tasks/cancel", Speakers::Since2026, Handle::Later(|context| Box::pin(tasks::cancel(context))))
+    method("tasks/cancel", Speakers::All, Handle::Later(|context| Box::pin(tasks::cancel(context))))
         .named(NameIn::TaskId),
+    method(
+        "tasks/result",
+        Speakers::UpTo2025,
+        Handle::Later(|context| Box::pin(tasks_2025::result(context))),
+    ),
+    method("tasks/list", Speakers::UpTo2025, Handle::Later(|context| Box::pin(tasks_2025::list(context)))),
     method("server/discover", Speakers::All, Handle::Now(discover::handle)),
     method(
         "subscriptions/listen",

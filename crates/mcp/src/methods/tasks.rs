@@ -1,12 +1,16 @@
-//! `tasks/get`, `tasks/update` and `tasks/cancel` (extension `io.modelcontextprotocol/tasks`).
+//! `tasks/get`, `tasks/update` and `tasks/cancel` (extension `io.modelcontextprotocol/tasks`). Those of 2025-11-25 are in
+//! `tasks_2025`.
+
+use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use toolrail_core::{TaskRequest, shortened};
+use toolrail_core::{Outcome as CallOutcome, TaskRequest, shortened};
 use toolrail_registry::Item;
 
-use super::Context;
 use super::as_task::{declared, missing_extension};
+use super::{Context, tasks_2025};
+use crate::dialect::Dialect;
 use crate::envelope::Params;
 use crate::finish::Cache;
 use crate::relay::Heard;
@@ -28,12 +32,13 @@ pub(super) async fn cancel(context: Context<'_>) -> Reply {
 
 /// Does the errand wherever the task is: at an upstream server, with another replica, or here.
 async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
+    if context.dialect != Dialect::Modern {
+        return tasks_2025::ask(context, errand.method()).await;
+    }
     if !declared(context) {
         return Err(missing_extension(context));
     }
-    let Some(id) = Params::text("taskId", context.params.task_id)? else {
-        return Err(Fault::new(Code::InvalidParams, "\"taskId\" is missing: the id of the task, a string"));
-    };
+    let id = task_id(context)?;
     if elsewhere::is_elsewhere(&id) {
         return ask_upstream(context, errand.method(), &id).await?;
     }
@@ -51,11 +56,30 @@ async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
     Ok(errand.run(&task, context.finish()))
 }
 
+/// `params.taskId`.
+pub(super) fn task_id<'a>(context: &Context<'a>) -> Result<Cow<'a, str>, Fault> {
+    let missing = || Fault::new(Code::InvalidParams, "\"taskId\" is missing: the id of the task, a string");
+    Params::text("taskId", context.params.task_id)?.ok_or_else(missing)
+}
+
 /// The one place where a task at an upstream server is asked for.
-async fn ask_upstream(context: &Context<'_>, method: &str, id: &str) -> Result<Reply, Fault> {
-    let principal = context.peer.principal;
+pub(super) async fn ask_upstream(context: &Context<'_>, method: &str, id: &str) -> Result<Reply, Fault> {
+    let outcome = outcome_upstream(context, method, id).await?;
+    Ok(match context.settle_strictly(outcome, Cache::Silent) {
+        Ok(_) => Err(Fault::new(Code::Internal, "the upstream's answer about its task is no result of MCP")),
+        Err(reply) => reply,
+    })
+}
+
+/// What the upstream server says.
+pub(super) async fn outcome_upstream(
+    context: &Context<'_>,
+    method: &str,
+    id: &str,
+) -> Result<CallOutcome, Fault> {
+    let (principal, signer) = (context.peer.principal, &context.server.signer);
     let (definition, inside) =
-        elsewhere::open(&context.server.signer, id, principal).ok_or_else(|| unknown_task(id))?;
+        elsewhere::open(signer, id, (principal, context.dialect)).ok_or_else(|| unknown_task(id))?;
     let snapshot = context.snapshot();
     let Some(Item::Upstream { upstream, .. }) = snapshot.entry(definition).and_then(|entry| entry.live())
     else {
@@ -65,10 +89,7 @@ async fn ask_upstream(context: &Context<'_>, method: &str, id: &str) -> Result<R
     let params = answers.and_then(|text| RawValue::from_string(text).ok());
     let params = params.as_deref();
     let request = TaskRequest { method, id: &inside, params, principal, caller: context.caller };
-    Ok(match context.settle_strictly(upstream.task(&request).await, Cache::Silent) {
-        Ok(_) => Err(Fault::new(Code::Internal, "the upstream's answer about its task is no result of MCP")),
-        Err(reply) => reply,
-    })
+    Ok(upstream.task(&request).await)
 }
 
 /// `params.inputResponses`.

@@ -9,7 +9,7 @@ use toolrail_core::{
 };
 use toolrail_registry::{HeaderParam, Named, Resolved, Snapshot, Tool, Unresolved};
 
-use super::{Context, as_task};
+use super::{Context, as_task, tasks_2025};
 use crate::content;
 use crate::dialect::Dialect;
 use crate::envelope::Params;
@@ -34,6 +34,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     if let (Dialect::Modern, Some(claims)) = (context.dialect, &context.peer.claims) {
         check_header_params((tool, named), arguments.map(RawValue::get), claims)?;
     }
+    tasks_2025::check(&context, tool)?;
     if tool.tasks != TaskSupport::Never
         && let Some(reply) = as_task::answer(&context, tool, arguments).await
     {

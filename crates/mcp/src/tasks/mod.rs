@@ -5,6 +5,7 @@ mod caller;
 pub(crate) mod elsewhere;
 mod errand;
 mod follow;
+mod names;
 mod task;
 mod write;
 
@@ -25,6 +26,7 @@ use crate::sign::Signer;
 
 pub(crate) use caller::{Brought, TaskCaller};
 pub(crate) use errand::Errand;
+pub(crate) use names::TaskNames;
 use task::End;
 pub(crate) use task::Task;
 pub(crate) use write::created;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{
     ArgumentCheck, Block, Call, CallError, Changed, Compiled, Completing, Completion, Definition, ErrorCode,
     Executor, InputRequired, Json, Kind, LogLevel, Made, Offer, Offered, OfferedTool, Outcome, Payload,
-    Preview, Problems, Progress, Question, Questions, RpcError, TaskRequest, TaskSupport, ToolName,
+    Preview, Problems, Progress, Question, Questions, Refusal, RpcError, TaskRequest, TaskSupport, ToolName,
     ToolResult, Unanswered, Upstream, async_trait,
 };
 
@@ -222,6 +222,10 @@ fn talk<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
             Ok(answers) => Ok(ToolResult::good(Payload::Json(Json::from_value(&answers.into())))),
             Err(Unanswered::Later(needed)) => Ok(ToolResult::good(Payload::InputRequired(needed))),
             Err(Unanswered::Never(error)) => Err(error),
+            Err(Unanswered::Refused(Refusal { error, .. })) => {
+                let told = json!({"code": error.code, "message": error.message, "data": error.data});
+                Ok(ToolResult::good(Payload::Json(Json::from_value(&told))))
+            }
         }
     }
     .boxed()
@@ -238,6 +242,7 @@ fn ask_twice<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
                     return Ok(ToolResult::good(Payload::InputRequired(needed)));
                 }
                 Err(Unanswered::Never(error)) => return Err(error),
+                Err(Unanswered::Refused(refusal)) => return Err(refusal.into_error()),
             };
         }
         Ok(ToolResult::good(Payload::Json(Json::from_value(&said.into()))))
@@ -277,6 +282,7 @@ fn answered(answers: Result<Map<String, Value>, Unanswered>) -> Result<Vec<Value
     match answers {
         Ok(answers) => Ok(answers.into_iter().map(|(_, answer)| answer).collect()),
         Err(Unanswered::Never(error)) => Err(error),
+        Err(Unanswered::Refused(refusal)) => Err(refusal.into_error()),
         Err(Unanswered::Later(_)) => Err(CallError::new(ErrorCode::Internal, "asked to come again")),
     }
 }
@@ -287,6 +293,7 @@ fn ask_first<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
             Ok(answers) => answers,
             Err(Unanswered::Later(needed)) => return Ok(ToolResult::good(Payload::InputRequired(needed))),
             Err(Unanswered::Never(error)) => return Err(error),
+            Err(Unanswered::Refused(refusal)) => return Err(refusal.into_error()),
         };
         tokio::task::yield_now().await;
         Ok(ToolResult::good(Payload::Json(Json::from_value(&answers["name"]))))

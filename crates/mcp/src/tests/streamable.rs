@@ -115,6 +115,23 @@ async fn a_legacy_call_streams_what_it_says_and_its_question_is_answered_by_anot
 }
 
 #[tokio::test]
+async fn whoever_asked_gets_the_error_with_which_a_client_answered() {
+    let server = server().await;
+    let id = initialize(&server, "2025-06-18").await;
+    let session: Headers<'_> = &[("mcp-session-id", &id)];
+    let error = json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}});
+    let mut events = Events::of(post(&server, session, call(2, "talks")).await);
+    let mut question = json!({});
+    while question.get("id").is_none() {
+        question = events.next().await.unwrap();
+    }
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
+    assert_eq!(post(&server, session, answer).await.status(), 202);
+    let result = events.next().await.unwrap();
+    assert_eq!(result["result"]["structuredContent"], error, "{result}");
+}
+
+#[tokio::test]
 async fn the_log_level_of_a_session_is_kept() {
     let server = server().await;
     let id = initialize(&server, "2025-06-18").await;
@@ -143,6 +160,18 @@ async fn a_client_that_lost_its_stream_comes_back_for_the_rest() {
     assert_eq!(rest.next().await.unwrap()["id"], 2);
     let unknown: Headers<'_> = &[("mcp-session-id", &id), ("last-event-id", "00000000-7-1")];
     assert_eq!(send(&server, "GET", unknown, String::new()).await.status(), 404);
+}
+
+#[tokio::test]
+async fn the_stream_of_a_session_says_when_to_come_back_to_clients_that_know_what_that_is() {
+    let server = server().await;
+    for (revision, says) in [("2025-11-25", true), ("2025-06-18", false)] {
+        let id = initialize(&server, revision).await;
+        let mut stream = send(&server, "GET", &[("mcp-session-id", &id)], String::new()).await.into_body();
+        let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
+        let first = String::from_utf8(first.to_vec()).unwrap();
+        assert_eq!(first.contains("retry: 1000\n"), says, "{revision}: {first}");
+    }
 }
 
 #[tokio::test]

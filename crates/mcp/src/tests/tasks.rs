@@ -116,7 +116,8 @@ async fn unknown_tasks_are_refused_wherever_they_might_be() {
 #[tokio::test]
 async fn a_task_of_an_upstream_is_asked_for_there() {
     let server = server().await;
-    let id = elsewhere::seal(&server.signer, "fixture~7~a", &Principal::Anonymous).unwrap();
+    let id =
+        elsewhere::seal(&server.signer, "fixture~7~a", (&Principal::Anonymous, Dialect::Modern)).unwrap();
     let id = json!(id);
     let task = of_task(&server, "tasks/update", &id, json!({"inputResponses": {"k": 1.0}})).await.unwrap();
     assert_eq!(task["asked"], r#"tasks/update {"inputResponses":{"k":1.0}}"#);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{broadcast, watch};
 
+use super::notices::{Hearing, Notices};
 use crate::entry_key::EntryKey;
 
 /// How often each list has changed since the start.
@@ -32,13 +33,19 @@ pub struct Updated {
 pub struct Feed {
     lists: watch::Sender<Lists>,
     resources: broadcast::Sender<Updated>,
+    /// What upstream servers tell single clients.
+    pub(crate) notices: Notices,
 }
 
 impl Default for Feed {
     fn default() -> Self {
         /// A follower that is further behind than this must take it that every resource has changed.
         const MOST_UPDATES: usize = 256;
-        Self { lists: watch::channel(Lists::default()).0, resources: broadcast::channel(MOST_UPDATES).0 }
+        Self {
+            lists: watch::channel(Lists::default()).0,
+            resources: broadcast::channel(MOST_UPDATES).0,
+            notices: Notices::default(),
+        }
     }
 }
 
@@ -51,6 +58,11 @@ impl Feed {
     /// Follows the contents of resources, whoever sees them: see [`crate::Snapshot::shows_update`].
     pub fn resources(&self) -> broadcast::Receiver<Updated> {
         self.resources.subscribe()
+    }
+
+    /// Hears what upstream servers tell the client of that conversation beside its calls; whoever did so before does no more.
+    pub fn notices(&self, conversation: &str) -> Hearing {
+        self.notices.hear(conversation)
     }
 
     /// Tells that those lists changed.

@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::Request;
-use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
-use toolrail_testkit::{Gateway, HttpClient, RawConnection, wait_until};
+use toolrail_testkit::{Gateway, wait_until};
 
+use crate::session::Session;
 use crate::support::{gateway, installed, register};
 
 const DONE_WITHIN: Duration = Duration::from_mins(4);
@@ -154,81 +152,6 @@ async fn check_the_suite(server: Foreign, floor: usize) {
     assert!(lost.is_empty(), "pass direct and not through the gateway:\n{}", lost.join("\n"));
 }
 
-/// A session of 2025-11-25.
-struct Session {
-    http: HttpClient,
-    url: String,
-    id: Option<String>,
-    initialized: Value,
-}
-
-impl Session {
-    async fn open(url: &str, capabilities: Value) -> Self {
-        let mut session =
-            Self { http: HttpClient::new(), url: url.to_owned(), id: None, initialized: Value::Null };
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
-            "clientInfo": {"name": "compares", "version": "1"}});
-        let answer = session.post(&message(1, "initialize", &params)).await;
-        session.initialized = answer;
-        session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
-        session
-    }
-
-    /// The result, or the error.
-    async fn ask(&mut self, method: &str, params: Value) -> Value {
-        let answer = self.post(&message(2, method, &params)).await;
-        answer.get("result").or(answer.get("error")).cloned().unwrap_or(answer)
-    }
-
-    async fn post(&mut self, message: &Value) -> Value {
-        let mut request = Request::post(&self.url)
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
-        if let Some(id) = &self.id {
-            request = request.header("mcp-session-id", id).header("mcp-protocol-version", "2025-11-25");
-        }
-        let request = request.body(Full::new(Bytes::from(message.to_string()))).unwrap();
-        let reply = self.http.send(request).await.unwrap();
-        if let Some(id) = reply.header("mcp-session-id") {
-            self.id = Some(id.to_owned());
-        }
-        let text = reply.text();
-        let events = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        let mut messages = std::iter::once(text.as_str()).chain(events).filter_map(|text| {
-            serde_json::from_str::<Value>(text).ok().filter(|read| read.get("id") == message.get("id"))
-        });
-        messages.next().unwrap_or_default()
-    }
-
-    /// The session's own stream.
-    async fn stream(&self) -> RawConnection {
-        let mut stream = RawConnection::open(&self.url).await.unwrap();
-        let id = self.id.as_deref().unwrap();
-        let host = stream.host().to_owned();
-        let request = format!(
-            "GET /mcp HTTP/1.1\r\nhost: {host}\r\naccept: text/event-stream\r\nmcp-session-id: {id}\r\nmcp-protocol-version: 2025-11-25\r\n\r\n"
-        );
-        stream.send(request.as_bytes()).await.unwrap();
-        assert!(stream.head().await.unwrap().contains("200 ok"));
-        stream
-    }
-
-    /// The entries of a list by what they are asked for by.
-    async fn list(&mut self, (method, key): (&str, &str)) -> BTreeMap<String, Value> {
-        let result = self.ask(method, json!({})).await;
-        let entries = result[key].as_array().cloned().unwrap_or_default();
-        let name = |entry: &Value| {
-            let keys = ["uri", "uriTemplate", "name"];
-            keys.iter().find_map(|key| entry[*key].as_str()).unwrap_or_default().to_owned()
-        };
-        entries.into_iter().map(|entry| (name(&entry), entry)).collect()
-    }
-}
-
-fn message(id: u64, method: &str, params: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-}
-
 const LISTS: [(&str, &str); 4] = [
     ("tools/list", "tools"),
     ("prompts/list", "prompts"),
@@ -361,6 +284,22 @@ async fn tools_that_a_server_has_only_for_clients_that_can_be_asked_are_listed()
 }
 
 #[tokio::test]
+async fn a_client_that_cannot_be_asked_is_told_what_a_tool_needs() {
+    let server = Foreign::everything().await;
+    let gateway = server.behind_a_gateway().await;
+    let mut session = Session::open(&endpoint(&gateway), json!({})).await;
+    for (tool, capability) in [
+        ("trigger-sampling-request", "sampling"),
+        ("trigger-elicitation-request", "elicitation"),
+        ("get-roots-list", "roots"),
+    ] {
+        let result = session.ask("tools/call", json!({"name": tool, "arguments": {"prompt": "x"}})).await;
+        let told = result["content"][0]["text"].as_str().unwrap_or_default();
+        assert!(told.contains(&format!("declare the capability \"{capability}\"")), "{tool}: {result}");
+    }
+}
+
+#[tokio::test]
 async fn what_a_client_subscribed_to_is_told_to_it_and_nobody_else() {
     let server = Foreign::everything().await;
     let gateway = server.behind_a_gateway().await;
@@ -412,4 +351,33 @@ async fn what_a_server_says_about_its_use_reaches_models_under_its_name() {
     let instructions = session.initialized["result"]["instructions"].as_str().unwrap_or_default();
     assert!(instructions.contains("Ask for the weather before"), "{instructions:?}");
     assert!(instructions.contains("The upstream server \"foreign\""), "{instructions:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_a_task_at_a_server_is_one_through_a_gateway() {
+    let server = Foreign::everything().await;
+    let gateway = server.behind_a_gateway().await;
+    let mut session = Session::open(&endpoint(&gateway), json!({})).await;
+    let announced = &session.initialized["result"]["capabilities"]["tasks"];
+    assert_eq!(*announced, json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
+    let mut to_client = session.stream().await;
+    let call = |name: &str| json!({"name": name, "arguments": {"topic": "rails", "message": "x"}, "task": {"ttl": 60000}});
+    let created = session.ask("tools/call", call("simulate-research-query")).await;
+    let id = created["task"]["taskId"].as_str().unwrap_or_else(|| unreachable!("{created}")).to_owned();
+    assert!(id.starts_with("foreign~"), "{id}");
+    let by_id = || json!({"taskId": id});
+    assert_eq!(session.ask("tasks/get", by_id()).await["taskId"], *id);
+    assert_eq!(session.ask("tasks/list", json!({})).await["tasks"][0]["taskId"], *id);
+    let told = to_client.until(b"notifications/tasks/status").await.unwrap();
+    assert!(!String::from_utf8_lossy(&told).contains("unknown"));
+    let result = session.ask("tasks/result", by_id()).await;
+    assert!(result["content"][0]["text"].as_str().unwrap_or_default().contains("rails"), "{result}");
+    assert_eq!(result["_meta"]["io.modelcontextprotocol/related-task"]["taskId"], *id);
+    assert_eq!(session.ask("tasks/get", by_id()).await["status"], "completed");
+    let own = id.trim_start_matches("foreign~");
+    for unknown in [own, "foreign~x", "x~y", ""] {
+        let refused = session.ask("tasks/get", json!({"taskId": unknown})).await;
+        assert_eq!(refused["code"], -32602, "{refused}");
+    }
+    assert_eq!(session.ask("tools/call", call("echo")).await["code"], -32601, "it is no task");
 }

@@ -48,6 +48,7 @@ mod rest;
 mod restored;
 mod search;
 mod serving;
+mod session;
 mod sources;
 mod store_url;
 mod stores;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolrail_testkit::{Gateway, wait_until};
 
+use crate::session::Session;
 use crate::support::{gateway, installed, register};
 
 const OFFERED_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
@@ -27,7 +28,10 @@ async fn in_front_of(results: &[(&str, &str)]) -> (Gateway, TempDir) {
     let file = folder.path().join("results.json");
     let results: serde_json::Map<String, Value> = results
         .iter()
-        .map(|(method, result)| ((*method).to_owned(), json!(result.replace('\n', " "))))
+        .map(|(method, result)| match method.starts_with("after ") {
+            true => ((*method).to_owned(), json!(result)),
+            false => ((*method).to_owned(), json!(result.replace('\n', " "))),
+        })
         .collect();
     std::fs::write(&file, Value::Object(results).to_string()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python/raw_server.py");
@@ -180,4 +184,36 @@ async fn the_state_of_a_server_goes_out_sealed_and_comes_back_for_the_same_tenan
         let refused = ask(&gateway, tenant, call, with(n, state)).await;
         assert_eq!(refused["error"]["code"], -32602, "{tenant} {n}: {refused}");
     }
+}
+
+#[tokio::test]
+async fn what_a_server_logs_between_calls_reaches_the_client_of_its_session_and_nobody_else() {
+    let log = |level: &str, data: &str| {
+        let params = json!({"level": level, "logger": "raw", "data": {"said": data, "n": 1.5}});
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).to_string()
+    };
+    let after = format!("{}\n{}", log("debug", "details"), log("warning", "afterthought"));
+    let (gateway, _folder) = in_front_of(&[
+        (LEGACY.0, &LEGACY.1.replace(r#""resources":{}"#, r#""resources":{"subscribe":true}"#)),
+        ("tools/list", r#"{"tools":[{"name":"good","inputSchema":{"type":"object"}}]}"#),
+        ("resources/list", r#"{"resources":[{"uri":"a:b","name":"r"}]}"#),
+        ("resources/subscribe", "{}"),
+        ("after resources/subscribe", &after),
+    ])
+    .await;
+    let url = format!("{}/mcp", gateway.url());
+    let (mut first, second) = (Session::open(&url, json!({})).await, Session::open(&url, json!({})).await);
+    let (mut to_first, mut to_second) = (first.stream().await, second.stream().await);
+    assert_eq!(first.ask("resources/subscribe", json!({"uri": "a:b"})).await, json!({}));
+    let heard = to_first.until(b"afterthought").await.unwrap();
+    let heard = String::from_utf8_lossy(&heard);
+    assert!(heard.contains("notifications/message") && !heard.contains("details"), "{heard}");
+    let definition = json!({"name": "later", "description": "Later", "type": "http",
+        "http": {"method": "GET", "url": "http://127.0.0.1:9/"}});
+    register(&gateway, &definition).await;
+    let heard = to_second.until(b"tools/list_changed").await.unwrap();
+    assert!(
+        !String::from_utf8_lossy(&heard).contains("notifications/message"),
+        "the second heard it as well"
+    );
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use toolrail_core::{
     Call, CallError, Caller, Changed, DefinitionForm, InputRequired, Kept, LogLevel, Made, Offer, Outcome,
-    Payload, Principal, Progress, Questions, Resumed, Unanswered, Upstream, async_trait,
+    Payload, Principal, Progress, Questions, Refusal, Resumed, RpcError, Unanswered, Upstream, async_trait,
 };
 use toolrail_executors::kinds;
 
@@ -22,6 +22,8 @@ const WITHIN: Duration = Duration::from_secs(20);
 pub(crate) struct Client {
     pub(crate) capabilities: Value,
     pub(crate) meta: Option<Box<RawValue>>,
+    /// Present if it wants a task of 2025-11-25.
+    pub(crate) task: Option<Box<RawValue>>,
     pub(crate) level: Option<LogLevel>,
     pub(crate) progress: Mutex<Vec<Progress>>,
     pub(crate) logs: Mutex<Vec<(LogLevel, Option<String>, Value)>>,
@@ -30,6 +32,8 @@ pub(crate) struct Client {
     pub(crate) conversation: Option<String>,
     /// Present where the end of the conversation is heard of: what is kept until then.
     pub(crate) kept: Option<Mutex<HashMap<String, Kept>>>,
+    /// What it answers questions with, if not with what was asked for.
+    pub(crate) refuses: Option<RpcError>,
     /// Present in the modern era: what it brings along.
     pub(crate) modern: Option<Brought>,
 }
@@ -83,6 +87,10 @@ impl Caller for Client {
         self.meta.as_deref()
     }
 
+    fn task(&self) -> Option<&RawValue> {
+        self.task.as_deref()
+    }
+
     fn resumed(&self) -> Option<Resumed<'_>> {
         let brought = self.modern.as_ref()?;
         Some(Resumed { responses: brought.responses.as_deref() })
@@ -101,6 +109,10 @@ impl Caller for Client {
         let answer = |given: &Map<String, Value>| {
             questions.by_key.iter().map(|(key, _)| Some((key.clone(), given.get(key)?.clone()))).collect()
         };
+        if let Some(error) = self.refuses.clone() {
+            let method = questions.by_key[0].1.method.clone();
+            return Err(Unanswered::Refused(Refusal { method, error }));
+        }
         let Some(brought) = &self.modern else {
             let said = json!({"action": "accept", "content": {"name": "legacy"}});
             return Ok(questions.by_key.iter().map(|(key, _)| (key.clone(), said.clone())).collect());
@@ -177,7 +189,17 @@ impl Server {
     /// The same, in that conversation.
     pub(crate) async fn until_changed_for(&self, uri: &str, conversation: Option<&str>) {
         let wanted = Changed::Resource { uri: uri.to_owned(), conversation: conversation.map(str::to_owned) };
-        self.wait(|server| server.changes.borrow().contains(&wanted).then_some(())).await;
+        self.until_heard(&wanted).await;
+    }
+
+    /// Waits until that is heard of the server.
+    pub(crate) async fn until_heard(&self, wanted: &Changed) {
+        self.wait(|server| server.changes.borrow().contains(wanted).then_some(())).await;
+    }
+
+    /// Everything that was heard of the server.
+    pub(crate) fn heard(&self) -> Vec<Changed> {
+        self.changes.borrow().clone()
     }
 
     async fn wait<T>(&self, mut look: impl FnMut(&Self) -> Option<T>) -> T {

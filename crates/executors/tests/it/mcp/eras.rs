@@ -1,11 +1,12 @@
 //! Calls, whatever the eras of client and server: what passes unchanged, what is translated, and who is asked how.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolrail_core::{LogLevel, Mute, Payload, Principal, TaskRequest};
+use toolrail_core::{LogLevel, Mute, Payload, Principal, RpcError, TaskRequest};
 
 use super::client::{Brought, Client, Server, eventually, whole};
 use super::over_http::HttpServer;
-use super::script::Eras;
+use super::script::{Eras, RELATED};
 
 const BOTH: [Eras; 2] = [Eras::Modern, Eras::Legacy];
 
@@ -155,6 +156,18 @@ async fn a_legacy_client_is_asked_what_a_server_of_either_era_asks() {
 }
 
 #[tokio::test]
+async fn a_server_is_told_the_refusal_of_a_client_as_the_client_wrote_it() {
+    let (_http, server) = server(Eras::Legacy).await;
+    let error = RpcError { code: -1, message: "User rejected".into(), data: Some(json!({"why": "busy"})) };
+    for tool in ["up_ask", "up_ask_beside"] {
+        let client = Client { refuses: Some(error.clone()), ..Client::legacy() };
+        let result = server.result(tool, "{}", &client).await;
+        let told: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(told, json!({"code": -1, "message": "User rejected", "data": {"why": "busy"}}), "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn a_question_beside_the_stream_of_the_call_reaches_its_client() {
     let (http, server) = server(Eras::Legacy).await;
     for _ in 0..2 {
@@ -242,4 +255,38 @@ async fn a_task_of_a_server_is_asked_for_under_an_id_that_leads_back() {
         let refused = server.upstream.task(&request(method, id)).await.unwrap_err();
         assert_eq!(refused.rpc.unwrap().code, -32602, "{method} {id}");
     }
+}
+
+#[tokio::test]
+async fn a_client_of_2025_has_tasks_at_a_server_of_2025_and_is_asked_what_they_ask() {
+    let (http, server) = server(Eras::Legacy).await;
+    let task = RawValue::from_string(r#"{"ttl":60000}"#.to_owned()).unwrap();
+    let client = Client { task: Some(task), ..Client::legacy() };
+    let created = server.result("up_echo", "{}", &client).await;
+    assert_eq!(created["task"], json!({"taskId": "up~t2", "status": "working", "ttl": 60000}));
+    let ask = async |method: &str| {
+        let (id, caller) = ("up~t2", &client);
+        let request = TaskRequest { method, id, params: None, principal: &Principal::Anonymous, caller };
+        whole(server.upstream.task(&request).await)
+    };
+    assert_eq!(ask("tasks/get").await, json!({"taskId": "up~t2", "status": "working"}));
+    let result = ask("tasks/result").await;
+    assert!(result["asked"].as_str().unwrap().contains("accept"), "{result}");
+    assert_eq!(result["_meta"], json!({RELATED: {"taskId": "up~t2"}}));
+    let asked = client.asked.lock().unwrap()[0].by_key[0].1.params.clone();
+    assert_eq!(asked["_meta"], json!({RELATED: {"taskId": "up~t2"}}));
+    assert_eq!(ask("tasks/cancel").await["taskId"], "up~t2");
+    let inside =
+        ["tasks/get", "tasks/result", "tasks/cancel"].map(|method| http.script.of(method)[0].clone());
+    assert!(inside.iter().all(|message| message["params"]["taskId"] == "t2"), "{inside:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_makes_no_tasks_of_2025_is_asked_for_none() {
+    let (http, server) = server(Eras::Modern).await;
+    let task = RawValue::from_string("{}".to_owned()).unwrap();
+    let error = server.call("up_echo", "{}", &Client { task: Some(task), ..Client::default() }).await;
+    let error = error.unwrap_err();
+    assert_eq!(error.rpc.map(|rpc| rpc.code), Some(-32601), "{}", error.message);
+    assert!(http.script.of("tools/call").is_empty());
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use toolrail_core::{Call, Completing, Mute, Principal};
 
-use super::client::{Client, Server, eventually, whole};
+use super::client::{Brought, Client, Server, eventually, whole};
 use super::over_http::HttpServer;
 use super::script::{Eras, Script};
 
@@ -121,6 +121,30 @@ async fn tools_only_for_clients_that_can_be_asked_are_listed_unless_all_share_a_
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_is_told_what_it_lacks_for_a_tool_that_the_server_does_not_have_for_it() {
+    let http = HttpServer::start(Eras::Legacy).await;
+    http.script.is_gated.store(true, std::sync::atomic::Ordering::SeqCst);
+    let server = Server::start(&json!({"url": http.url()}));
+    server.until(|offer| names(offer).contains(&"up_gated")).await;
+    let told = r#"the server has the tool "gated" only for clients that declare the capability "sampling", which this one does not"#;
+    for client in
+        [Client::session("one"), Client { capabilities: json!({"roots": {}}), ..Client::session("two") }]
+    {
+        let error = server.call("up_gated", "{}", &client).await.unwrap_err();
+        assert_eq!((error.message.as_str(), error.rpc), (told, None));
+    }
+    let modern = Client { capabilities: json!({}), ..Client::modern(Brought::default()) };
+    let rpc = server.call("up_gated", "{}", &modern).await.unwrap_err().rpc.unwrap();
+    assert_eq!((rpc.code, rpc.data), (-32021, Some(json!({"requiredCapabilities": {"sampling": {}}}))));
+    let sessions = http.script.of("initialize").len();
+    let error = server.call("up_gated", "{}", &Client::session("three")).await.unwrap_err();
+    assert_eq!(error.message, told);
+    assert_eq!(http.script.of("initialize").len(), sessions + 1, "it is known by now");
+    let able = Client { capabilities: json!({"sampling": {}}), ..Client::session("four") };
+    assert!(server.call("up_gated", "{}", &able).await.is_ok());
 }
 
 #[tokio::test]

@@ -145,7 +145,7 @@ fn post(shared: &Arc<Shared>, text: String, headers: HeaderMap, session: Option<
     }
     let streams = matches!(
         method.as_str(),
-        "tools/call" | "subscriptions/listen" | "initialize" | "completion/complete"
+        "tools/call" | "tasks/result" | "subscriptions/listen" | "initialize" | "completion/complete"
     );
     let kind = if streams { "text/event-stream" } else { "application/json" };
     let mut response = Response::builder().header("content-type", kind);

@@ -102,6 +102,20 @@ async fn progress_and_logs_of_a_child_reach_the_client_of_the_call() {
 }
 
 #[tokio::test]
+async fn of_a_flood_of_progress_the_last_report_always_arrives() {
+    for eras in BOTH {
+        let server = server(eras).await;
+        for client in [Client::default(), Client::session("own")] {
+            server.result("up_progress", r#"{"reports":5000}"#, &client).await;
+            let seen = client.progress.lock().unwrap();
+            let numbers: Vec<_> = seen.iter().map(|report| report.progress).collect();
+            assert_eq!(numbers.last(), Some(&5000.0), "{eras:?}");
+            assert!(numbers.is_sorted(), "{eras:?}: {numbers:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_child_asks_clients_of_both_eras() {
     for eras in BOTH {
         let server = server(eras).await;

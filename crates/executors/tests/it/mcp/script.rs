@@ -8,6 +8,9 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
+/// What belongs to a task says so in `_meta` (2025-11-25).
+pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
+
 /// The scripted server.
 pub(crate) struct Script {
     pub(crate) eras: Eras,
@@ -109,7 +112,7 @@ impl Script {
         let params = &message["params"];
         let capabilities = json!({
             "tools": {"listChanged": true}, "prompts": {}, "completions": {}, "logging": {},
-            "resources": {"subscribe": true},
+            "resources": {"subscribe": true}, "tasks": {"requests": {"tools": {"call": {}}}},
         });
         let answer = match (method, self.eras) {
             ("server/discover", Eras::Modern | Eras::Both) => json!({
@@ -125,6 +128,16 @@ impl Script {
             ("resources/templates/list", _) => {
                 json!({"resourceTemplates": [{"uriTemplate": "script://page/{n}", "name": "page"}]})
             }
+            ("tools/call", Eras::Legacy) if !params["task"].is_null() => json!({
+                "task": {"taskId": "t2", "status": "working", "ttl": params["task"]["ttl"]},
+            }),
+            ("tasks/get" | "tasks/cancel", Eras::Legacy) => json!({
+                "taskId": params["taskId"], "status": "working",
+            }),
+            ("tasks/result", Eras::Legacy) => json!({
+                "content": [], "asked": self.ask(&out.messages).await,
+                "_meta": {RELATED: {"taskId": params["taskId"]}},
+            }),
             ("tools/call", _) => return self.call(message, text, out).await,
             ("prompts/get", _) => json!({
                 "messages": [{"role": "user", "content": {"type": "text", "text": params.to_string()}}],
@@ -173,14 +186,18 @@ impl Script {
         }
         // Only for clients that said that they can be asked.
         let claimed = &params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
-        let initialized =
-            self.of("initialize").last().map(|message| message["params"]["capabilities"].clone());
+        let initialized = self.initialized();
         if self.is_gated.load(Ordering::SeqCst)
             && !(initialized.as_ref().unwrap_or(claimed)["sampling"]).is_null()
         {
             tools.push(named("gated"));
         }
         json!({ "tools": tools }).to_string()
+    }
+
+    /// What the client of the newest session declared.
+    fn initialized(&self) -> Option<Value> {
+        self.of("initialize").last().map(|message| message["params"]["capabilities"].clone())
     }
 
     async fn call(self: &Arc<Self>, message: &Value, text: &str, out: &Out) -> Result<String, Value> {
@@ -193,7 +210,7 @@ impl Script {
             )),
             "progress" => {
                 let token = &params["_meta"]["progressToken"];
-                for progress in [1, 2] {
+                for progress in 1..=params["arguments"]["reports"].as_u64().unwrap_or(2) {
                     out.send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {
                         "progressToken": token, "progress": progress, "total": 2, "message": "half",
                     }}));
@@ -220,6 +237,9 @@ impl Script {
                 self.tell(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                 Ok(said("changed".into()))
             }
+            "gated" if self.initialized().is_some_and(|declared| declared["sampling"].is_null()) => {
+                Err(json!({"code": -32602, "message": "Tool gated not found"}))
+            }
             "task" => Ok(json!({"resultType": "task", "taskId": "t1", "status": "working"}).to_string()),
             other => Ok(said(format!("there is no tool {other} in {}", std::process::id()))),
         }
@@ -235,7 +255,7 @@ impl Script {
         let (answer, here) = oneshot::channel();
         self.answers.lock().unwrap().insert(id.clone(), answer);
         let question = json!({"jsonrpc": "2.0", "id": id, "method": "elicitation/create", "params": {
-            "message": "name?", "requestedSchema": {"type": "object"},
+            "message": "name?", "requestedSchema": {"type": "object"}, "_meta": {RELATED: {"taskId": "t2"}},
         }});
         let _ = way.send(question.to_string());
         let answer = here.await.unwrap();

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
-use toolrail_core::{Completing, LogLevel, Mute, Payload, Principal};
+use toolrail_core::{Changed, Completing, Json, LogLevel, Mute, Notice, Payload, Principal};
 
 use super::client::{Brought, Client, Server, eventually};
 use super::over_http::HttpServer;
@@ -312,4 +312,35 @@ async fn a_server_knows_the_roots_of_a_client_before_its_first_call() {
     let called = received.iter().position(|message| message["method"] == "tools/call").unwrap();
     assert!(answered < called);
     assert_eq!(client.asked.lock().unwrap()[0].by_key[0].1.method, "roots/list");
+}
+
+#[tokio::test]
+async fn what_a_server_logs_between_calls_is_told_to_the_conversation_of_its_session_only() {
+    let (http, server) = over_http(Eras::Legacy, &json!({})).await;
+    let (first, second) = (Client::session("first"), Client::session("second"));
+    for client in [&first, &second] {
+        server.result("up_echo", "{}", client).await;
+    }
+    let log = |data: &str| {
+        let params = json!({"level": "warning", "data": data});
+        json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).to_string()
+    };
+    let stream = |session: &str| http.shared.sessions.lock().unwrap()[session].clone().unwrap();
+    let sessions = sessions_of(&http);
+    // The listing's is nobody's.
+    stream("session-1").send(log("nobody's")).unwrap();
+    stream(&sessions[0]).send(log("for the first")).unwrap();
+    stream(&sessions[1]).send(log("for the second")).unwrap();
+    let told = |conversation: &str, data: &str| {
+        let params = Json::from_value(&json!({"level": "warning", "data": data}));
+        let notice = Notice::Log { level: LogLevel::Warning, params };
+        Changed::Told { conversation: conversation.to_owned(), notice }
+    };
+    let (for_first, for_second) = (told("first", "for the first"), told("second", "for the second"));
+    server.until_heard(&for_first).await;
+    server.until_heard(&for_second).await;
+    let heard = server.heard();
+    let all: Vec<_> = heard.iter().filter(|changed| matches!(changed, Changed::Told { .. })).collect();
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert!(first.logs.lock().unwrap().is_empty() && second.logs.lock().unwrap().is_empty());
 }

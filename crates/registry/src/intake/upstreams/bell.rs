@@ -45,5 +45,6 @@ pub(crate) fn listener(offers: &Arc<OffersBell>, feed: &Arc<Feed>) -> Listener {
                 conversation: conversation.map(Into::into),
             });
         }
+        Changed::Told { conversation, notice } => feed.notices.tell(&conversation, notice),
     })
 }

@@ -1,0 +1,124 @@
+//! Tools that a server has only for clients that can be asked something. They are listed for all, so a client that cannot
+//! be asked learns here what it would have to declare, where the server only says that there is no such tool.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
+use toolrail_core::{CallError, ErrorCode, Outcome, Payload, RpcError, ToolResult};
+
+use super::connection::Era;
+use super::hub::Hub;
+use super::meta::{ASKABLE, Claims};
+use super::run::Job;
+use super::{lists, meta};
+
+/// How long finding out may take.
+const WITHIN: Duration = Duration::from_secs(10);
+/// The most verdicts that are kept.
+const MOST_KEPT: usize = 256;
+/// The longest text that may only say that there is no such tool.
+const LONGEST: usize = 1_000;
+
+/// What was found out about tools, by their names and what the client declared.
+#[derive(Default)]
+pub(super) struct Gates(Mutex<HashMap<(String, Vec<String>), Arc<OnceCell<Verdict>>>>);
+
+/// The capabilities of which one is needed; none if the tool is there for such a client.
+type Verdict = Vec<&'static str>;
+
+/// What a client is told instead whose call failed because the server does not have the tool for it.
+pub(super) async fn refusal(hub: &Hub, job: &Job<'_>, outcome: &Outcome) -> Option<CallError> {
+    if job.method != "tools/call" || !may_be_missing(job.name, outcome) {
+        return None;
+    }
+    let shared = hub.connection().await.ok()?;
+    if shared.claims != Claims::Everything || shared.era != Era::Legacy {
+        return None;
+    }
+    let declared = meta::askable(job.caller);
+    let key = (job.name.to_owned(), declared.keys().cloned().collect());
+    let cell = hub.gates.cell(key);
+    let finding = cell.get_or_try_init(|| needed(hub, job.name, &declared));
+    let needed = tokio::time::timeout(WITHIN, finding).await.ok()?.ok()?;
+    let is_modern = job.caller.resumed().is_some();
+    (!needed.is_empty()).then(|| in_words(job.name, needed, is_modern))
+}
+
+/// Whether the server may be saying that there is no such tool, as servers do in many ways.
+fn may_be_missing(name: &str, outcome: &Outcome) -> bool {
+    match outcome {
+        Err(CallError { rpc: Some(rpc), .. }) => {
+            matches!(rpc.code, RpcError::INVALID_PARAMS | -32601) && says_missing(name, &rpc.message)
+        }
+        Ok(ToolResult { is_error: true, payload: Payload::Whole(json), .. }) => {
+            says_missing(name, json.text())
+        }
+        Ok(_) | Err(_) => false,
+    }
+}
+
+fn says_missing(name: &str, text: &str) -> bool {
+    const WORDS: [&str; 5] = ["not found", "unknown", "no such", "does not exist", "not available"];
+    let is_about_it = text.len() <= LONGEST && text.contains(name);
+    is_about_it && WORDS.iter().any(|word| text.to_ascii_lowercase().contains(word))
+}
+
+/// Looks what the server lists for a client like this one, and for one that declares more.
+async fn needed(hub: &Hub, name: &str, declared: &Map<String, Value>) -> Result<Verdict, CallError> {
+    if has(hub, name, declared).await? {
+        return Ok(Vec::new());
+    }
+    let everything = Claims::Everything.capabilities();
+    let missing: Verdict = ASKABLE.iter().copied().filter(|known| !declared.contains_key(*known)).collect();
+    for capability in &missing {
+        let mut more = declared.clone();
+        more.insert((*capability).to_owned(), everything.get(*capability).cloned().unwrap_or_default());
+        if has(hub, name, &more).await? {
+            return Ok(vec![*capability]);
+        }
+    }
+    Ok(missing)
+}
+
+/// Whether the server has the tool for a client that declares that, in a session that ends at once.
+async fn has(hub: &Hub, name: &str, declared: &Map<String, Value>) -> Result<bool, CallError> {
+    let capabilities = Value::Object(declared.clone());
+    let (connection, _unsolicited) = hub.connector.connect_as(Era::Legacy, &capabilities).await?;
+    lists::has_tool(&connection, name).await.map_err(super::failure::Failure::into_error)
+}
+
+fn in_words(name: &str, needed: &[&str], is_modern: bool) -> CallError {
+    let capabilities: Vec<String> = needed.iter().map(|capability| format!("{capability:?}")).collect();
+    let word = if needed.len() == 1 { "the capability" } else { "more of the capabilities" };
+    let message = format!(
+        "the server has the tool {name:?} only for clients that declare {word} {}, which this one does not",
+        capabilities.join(", ")
+    );
+    let error = CallError::new(ErrorCode::InvalidRequest, &*message);
+    // The number is one of the newest revision; older clients read the words.
+    if !is_modern {
+        return error;
+    }
+    let required: Map<String, Value> =
+        needed.iter().map(|capability| ((*capability).to_owned(), json!({}))).collect();
+    let data = Some(json!({"requiredCapabilities": required}));
+    error.with_rpc(RpcError { code: RpcError::MISSING_CAPABILITY, message, data })
+}
+
+impl Gates {
+    fn cell(&self, key: (String, Vec<String>)) -> Arc<OnceCell<Verdict>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_KEPT && !known.contains_key(&key) {
+            known.clear();
+        }
+        Arc::clone(known.entry(key).or_default())
+    }
+
+    /// Forgets everything: the server offers other things now.
+    pub(super) fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
