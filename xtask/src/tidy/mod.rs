@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the house rules that the compiler and clippy do not know.
 
 mod changelog;
+mod codes;
 mod levels;
 mod links;
 mod sources;
@@ -42,6 +43,7 @@ pub(crate) fn run() -> Result<()> {
         faults.extend(sources::check(file));
         faults.extend(links::check(file, &workspace.root));
     }
+    faults.extend(codes::check(&files)?);
     faults.extend(changelog::check(&files));
     for fault in &faults {
         println!("{fault}");
