@@ -1,4 +1,4 @@
-//! `/admin/audit`: who changed what, and whether that record can be trusted (R118).
+//! `/admin/audit`: who changed what, and whether that record can be trusted.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};

@@ -1,4 +1,4 @@
-//! `POST /mcp/tools/call`: one call, its result as raw JSON (R81, C1).
+//! `POST /mcp/tools/call`: one call of a tool, named by `tool` or `name`, its result as raw JSON.
 
 use std::borrow::Cow;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! What a lost update is answered with: both versions, and how they differ (C8).
+//! What a lost update is answered with: both versions, and how they differ.
 
 use serde::Serialize;
 use serde_json::Value;

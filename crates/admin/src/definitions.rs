@@ -1,4 +1,4 @@
-//! `/admin/tools`: all definitions, live or not; switching them on and off; removing them (R85–R88).
+//! `/admin/tools`: all definitions, live or not; switching them on and off; removing them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,7 +150,7 @@ struct Beside {
 }
 
 impl Beside {
-    /// What was counted (R75). Definitions are shown without it rather than not at all.
+    /// What was counted. Definitions are shown without it rather than not at all.
     async fn of(admin: &Admin) -> Self {
         let registry = Arc::clone(&admin.registry);
         tokio::time::timeout(PATIENCE, registry.usage().ready_uses()).await.ok();

@@ -1,5 +1,5 @@
 //! Answers that say no: `{ok: false, error: {code, message}}` with the status of the code, and the problems of a
-//! definition where there are any (R81, R91, R102).
+//! definition where there are any.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ fn told(problem: &Problem) -> String {
     }
 }
 
-/// A kind that does not exist has a code of its own (R91).
+/// A kind that does not exist has a code of its own.
 fn refusal_code(problems: &[Problem], base: &str) -> ErrorCode {
     let is_kind = |problem: &Problem| {
         let place = problem.pointer.strip_prefix(base);

@@ -1,4 +1,4 @@
-//! `/admin/history` and `/admin/tools/{name}/history`: what definitions were before, and how versions differ (R121).
+//! `/admin/history` and `/admin/tools/{name}/history`: what definitions were before, and how versions differ.
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};

@@ -1,4 +1,4 @@
-//! `GET /mcp/tools`: the tools that may be called (R80), optionally narrowed by plain filters.
+//! `GET /mcp/tools`: the tools that may be called, optionally narrowed by plain filters.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `GET /metrics`: counters as Prometheus reads them (R132).
+//! `GET /metrics`: counters as Prometheus reads them.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};

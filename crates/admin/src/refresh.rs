@@ -1,5 +1,5 @@
-//! `POST /admin/refresh`: looks at every source now (`refreshNow`, R128), and the webhook by which others can say that
-//! something changed (R133). Whatever they send is taken: what changed is read from the sources, never from the message.
+//! `POST /admin/refresh`: looks at every source now, and the webhook by which others can say that something
+//! changed. Whatever they send is taken: what changed is read from the sources, never from the message.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

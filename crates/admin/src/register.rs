@@ -1,4 +1,4 @@
-//! Registering over REST: one definition, wrapped or bare (R82–R84), a batch (R27), or a check that stores nothing.
+//! Registering over REST: one definition, wrapped or bare; a batch; or a check that stores nothing.
 
 use axum::body::Body;
 use axum::extract::State;

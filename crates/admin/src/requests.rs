@@ -1,4 +1,4 @@
-//! The requests of the REST face for people who try it out: a Postman collection and a curl script (R145), made of the table of
+//! The requests of the REST face for people who try it out: a Postman collection and a curl script, made of the table of
 //! routes.
 
 use axum::response::{IntoResponse, Response};

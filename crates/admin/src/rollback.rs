@@ -1,4 +1,4 @@
-//! Going back to how one definition, or all of them, were (R121).
+//! Going back to how one definition, or all of them, were.
 
 use axum::body::Body;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `GET /mcp/search?q=…` and `POST /mcp/search`: finds tools, and says of each hit where and why (R60–R64).
+//! `GET /mcp/search?q=…` and `POST /mcp/search`: finds tools, and says of each hit where and why.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::body;
 use crate::failure::{Failure, json};
 use crate::seen::seen;
 
-/// How many hits there are unless another number is asked for (R60).
+/// How many hits there are unless another number is asked for.
 const DEFAULT_LIMIT: usize = 5;
 /// What may stand in the query string.
 const KNOWN: &str = "q (or query), method, limit, category, tag, group";

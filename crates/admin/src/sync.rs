@@ -1,4 +1,4 @@
-//! `POST /admin/sync`: makes the store what was sent, or says what that would take (R120). Import is the same with other
+//! `POST /admin/sync`: makes the store what was sent, or says what that would take. Import is the same with other
 //! wishes: without removing, or without touching what is there.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
 //! Every route of the REST face with what it is for and an example: the router, the front page, the Postman collection and the
-//! curl script are all made of this one table (R145). The examples work in this order on a new store.
+//! curl script are all made of this one table. The examples work in this order on a new store.
 
 use axum::routing::{MethodRouter, delete, get, post, put};
 

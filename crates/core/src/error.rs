@@ -80,7 +80,7 @@ impl ErrorCode {
         Self::ALL.into_iter().find(|code| code.word() == word)
     }
 
-    /// The word in REST answers and in the CLI (R91).
+    /// The word in REST answers and in the CLI.
     pub const fn word(self) -> &'static str {
         match self {
             Self::NotFound => "NOT_FOUND",

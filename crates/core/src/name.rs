@@ -1,5 +1,5 @@
-//! The name of a tool: checked once, then trusted. Names are unique by folded case (C9 of the requirements:
-//! databases disagree about case, so we decide here).
+//! The name of a tool: checked once, then trusted. Names are unique by folded case: databases disagree
+//! about case, so we decide here.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Serialize;
 
 /// 1 to 64 characters of `[A-Za-z0-9_.-]`, at least one of them a letter or digit. That of a definition may be longer and in
-/// any script (C32): see [`ToolName::defined`]. That of a tool that is only described is whatever it is called elsewhere: see
+/// any script: see [`ToolName::defined`]. That of a tool that is only described is whatever it is called elsewhere: see
 /// [`ToolName::described`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]

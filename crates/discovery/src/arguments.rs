@@ -6,7 +6,7 @@ use toolrail_core::{Call, CallError, closest, shortened};
 
 use crate::failure::invalid;
 
-/// The most tools that one answer has (15.3 of the requirements).
+/// The most tools that one answer has, as in RegistryTools.
 pub(crate) const MOST_TOOLS: usize = 100;
 
 /// The arguments of one call; each is taken once, so that what is left is not known.

@@ -1,4 +1,4 @@
-//! `list_tools_by_category` (R67): the tools of a category, or the categories there are.
+//! `list_tools_by_category`: the tools of a category, or the categories there are.
 
 use serde_json::{Value, json};
 use toolrail_core::{METADATA, Outcome, shortened};

@@ -1,4 +1,4 @@
-//! `get_tool_definition` (R65, R66, R72): everything about one tool that whoever wants to call it has to know.
+//! `get_tool_definition`: everything about one tool that whoever wants to call it has to know.
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{METADATA, Outcome};

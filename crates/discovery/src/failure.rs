@@ -11,7 +11,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> CallError {
     CallError::new(ErrorCode::InvalidArguments, message)
 }
 
-/// There is no such tool (R66), or it cannot be used.
+/// There is no such tool, or it cannot be used.
 pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
     if let Some(why) = asked.snapshot.why_unusable(name) {
         return CallError::new(ErrorCode::NotFound, format!("工具不可用: {}\n{why}", shortened(name)));
@@ -20,7 +20,7 @@ pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
     CallError::new(ErrorCode::NotFound, format!("工具不存在: {}\n{}", shortened(name), near.message))
 }
 
-/// There is such a tool already (R69).
+/// There is such a tool already.
 pub(crate) fn exists(name: &str) -> CallError {
     let hint = "there is already a tool of that name, and names ignore case; take another, or unregister that one first if an agent registered it";
     CallError::new(ErrorCode::Conflict, format!("工具已存在: {name}\n{hint}"))

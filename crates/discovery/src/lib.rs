@@ -1,4 +1,4 @@
-//! The discovery tools: what an agent finds, looks at and calls tools with when it cannot read the whole list (R59–R73).
+//! The discovery tools: what an agent finds, looks at and calls tools with when it cannot read the whole list.
 //! They are tools like others, but belong to the gateway: no definition has them, and no search finds them.
 
 mod arguments;

@@ -1,4 +1,4 @@
-//! `register_tool` (R68, R69, C8): a new tool, described or whole. It goes the way of every registration: checked, written,
+//! `register_tool`: a new tool, described or whole. It goes the way of every registration: checked, written,
 //! noted in the audit record, and published before the answer goes out.
 
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! The resources `registry://stats`, `registry://categories` (R70, R71) and `registry://tools/{name}`, as the one who reads
+//! The resources `registry://stats`, `registry://categories` and `registry://tools/{name}`, as the one who reads
 //! them sees the registry.
 
 use std::sync::{Arc, Weak};

@@ -1,4 +1,4 @@
-//! `search_tools` and `search_hot_tools` (R59–R64, R73): what is wanted in words, the tools that fit best.
+//! `search_tools` and `search_hot_tools`: what is wanted in words, the tools that fit best.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::asked::{Asked, good};
 use crate::failure::invalid;
 use crate::{only_looks, takes};
 
-/// How many hits there are unless something else is said (R59).
+/// How many hits there are unless something else is said.
 const USUAL_HITS: usize = 5;
 
 pub(crate) fn entry(default_method: SearchMethod) -> Value {
@@ -156,7 +156,7 @@ fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
     }
 }
 
-/// A hit as the documents have it (R73).
+/// A hit, with the field names of RegistryTools.
 #[derive(Serialize)]
 struct Shown<'h> {
     tool_name: &'h str,

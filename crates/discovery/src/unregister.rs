@@ -1,5 +1,5 @@
-//! `unregister_tool` (15.3 of the requirements): removes a tool that an agent registered for good, so that its name is free
-//! again. Its history stays. What an operator registered is not an agent's to remove: it could take the name afterwards.
+//! `unregister_tool`: removes a tool that an agent registered for good, so that its name is free again.
+//! Its history stays. What an operator registered is not an agent's to remove: it could take the name afterwards.
 
 use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, Expected, Outcome, RegisteredBy};

@@ -1,5 +1,5 @@
-//! How we answer: which revision, and whether the client speaks standard MCP or plain JSON-RPC (C1 to C7 of the
-//! requirements). The dialect is chosen by what the client said, never by configuration.
+//! How we answer: which revision, and whether the client speaks standard MCP or plain JSON-RPC.
+//! The dialect is chosen by what the client said, never by configuration.
 
 use toolrail_registry::Era;
 

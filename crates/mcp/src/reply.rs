@@ -17,7 +17,7 @@ pub(crate) enum Code {
     InvalidRequest,
     MethodNotFound,
     InvalidParams,
-    /// A failed call in the plain dialect (R18).
+    /// A failed call in the plain dialect.
     CallFailed,
     /// A header that must repeat something of the body does not.
     HeaderMismatch,

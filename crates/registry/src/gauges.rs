@@ -1,4 +1,4 @@
-//! What the registry counts, for whoever watches a gateway (R132). Setting these costs the same however many definitions
+//! What the registry counts, for whoever watches a gateway. Setting these costs the same however many definitions
 //! there are.
 
 use std::time::{Duration, Instant};

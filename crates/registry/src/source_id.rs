@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Which source a definition came from. Where two have the same name, the smaller one wins (R117).
+/// Which source a definition came from. Where two have the same name, the smaller one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceId {

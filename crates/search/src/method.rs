@@ -6,10 +6,10 @@ use std::str::FromStr;
 /// How to look for tools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
-    /// By words and what is near to them (R61).
+    /// By words and what is near to them.
     #[default]
     Bm25,
-    /// By a regular expression (R62).
+    /// By a regular expression.
     Regex,
     /// By words, and by meaning where that is configured.
     Hybrid,
@@ -28,7 +28,7 @@ impl Method {
         }
     }
 
-    /// What hits are said to be found by (R64).
+    /// What hits are said to be found by.
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Bm25 => "bm25_keyword_similarity",
@@ -38,7 +38,7 @@ impl Method {
     }
 }
 
-/// A word that is no method (R60).
+/// A word that is no method.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a search method; use \"bm25\", \"regex\" or \"hybrid\"")]
 pub struct UnknownMethod(String);

@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: the house rules that the compiler and clippy do not know.
 
 mod changelog;
+mod codes;
 mod layout;
 mod levels;
 mod links;
@@ -43,6 +44,7 @@ pub(crate) fn run() -> Result<()> {
         faults.extend(sources::check(file));
         faults.extend(links::check(file, &workspace.root));
     }
+    faults.extend(codes::check(&files)?);
     faults.extend(changelog::check(&files));
     faults.extend(layout::check(&files));
     for fault in &faults {

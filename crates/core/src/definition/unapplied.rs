@@ -1,6 +1,6 @@
-//! What a definition may say although nothing applies it yet: the policies that the documents name (R110, R111, R113), under
-//! our names and those of resilience4j. Their form is checked, so that a fault is told now and not when they take effect; then
-//! they are taken out, with a warning, and the definition is served.
+//! What a definition may say although nothing applies it yet: policies and ways to authenticate, under our names
+//! and those of resilience4j. Their form is checked, so that a fault is told now and not when they take effect; then they are
+//! taken out, with a warning, and the definition is served.
 
 use serde_json::{Map, Value, json};
 

@@ -1,5 +1,5 @@
 //! Kind `metadata`: a tool that is only described. It is listed and found, marked as not callable, and a call says where
-//! to go instead. Catalogues of tools that live elsewhere, such as that of RegistryTools, are made of these (R72, R74).
+//! to go instead. Catalogues of tools that live elsewhere, such as that of RegistryTools, are made of these.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Credentials that are written out in a definition (R119): they work, but everybody who reads the definition reads them.
+//! Credentials that are written out in a definition: they work, but everybody who reads the definition reads them.
 
 use toolrail_core::Problems;
 

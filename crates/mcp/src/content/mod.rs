@@ -15,7 +15,7 @@ use crate::finish::Finish;
 use crate::reply::{Code, Fault, Outcome, Reply};
 
 /// Writes a `tools/call` result up to, but not including, its last brace. A call that produced no result becomes an
-/// error result, so that the model can read what went wrong (C7); its code comes back.
+/// error result, so that the model can read what went wrong; its code comes back.
 pub(crate) fn write(
     outcome: &CallOutcome,
     promises_structure: bool,
@@ -156,7 +156,7 @@ pub(crate) fn failure_of(result: &ToolResult) -> Fault {
     Fault::new(Code::Internal, format!("the upstream answered with an error: {}", shortened(text)))
 }
 
-/// The plain dialect: the answer itself under `content` (R10, C2).
+/// The plain dialect: the answer itself under `content`.
 pub(crate) fn write_plain(result: &ToolResult) -> Outcome {
     let mut outcome = Outcome::whole(&b"{\"content\":"[..]);
     match &result.payload {

@@ -1,4 +1,4 @@
-//! `initialize`: settles a legacy revision. Without one the client speaks plain JSON-RPC (C3 to C5).
+//! `initialize`: settles a legacy revision. Without one the client speaks plain JSON-RPC.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn standard(context: &Context<'_>, revision: &str) -> Value {
     })
 }
 
-/// The WebSocket answers exactly as S3 shows (R4); elsewhere the revision is told as well (R3).
+/// The WebSocket answers exactly as mcp-lite does; elsewhere the revision is told as well.
 fn plain(context: &Context<'_>) -> Value {
     if context.peer.session.plain_shapes {
         let info = &context.server.info;

@@ -65,7 +65,7 @@ fn answer(context: &Context<'_>, outcome: CallOutcome, promises_structure: bool)
     }
 }
 
-/// `params.name`; on the WebSocket also `params.tool` (C1).
+/// `params.name`; on the WebSocket also `params.tool`.
 pub(super) fn tool_name<'a>(context: &Context<'a>) -> Result<Cow<'a, str>, Fault> {
     let mut name = Params::text("name", context.params.name)?;
     if name.is_none() && context.peer.session.plain_shapes {
@@ -74,7 +74,7 @@ pub(super) fn tool_name<'a>(context: &Context<'a>) -> Result<Cow<'a, str>, Fault
     name.ok_or_else(|| Fault::new(Code::InvalidParams, "\"name\" is missing: the name of the tool, a string"))
 }
 
-/// An unknown or disabled tool: −32602 for clients of the standard, −32601 for plain ones (C5).
+/// An unknown or disabled tool: −32602 for clients of the standard, −32601 for plain ones.
 pub(super) fn unknown_tool(context: &Context<'_>, name: &str) -> Fault {
     let code = match context.dialect {
         Dialect::Modern | Dialect::Legacy => Code::InvalidParams,
@@ -96,7 +96,7 @@ fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
     closest(name, tools.map(|tool| tool.name.as_str())).map(str::to_owned)
 }
 
-/// The plain dialect's own shapes are for calls that used its own word, `tool` (C2, C7).
+/// The plain dialect's own shapes are for calls that used its own word, `tool`.
 fn answers_plainly(context: &Context<'_>) -> bool {
     context.peer.session.plain_shapes && context.dialect == Dialect::Plain && context.params.tool.is_some()
 }
@@ -106,7 +106,7 @@ fn went_well(outcome: &CallOutcome) -> bool {
     outcome.as_ref().is_ok_and(|result| !result.is_error)
 }
 
-/// A good result; plain clients know no error results, so anything else is a fault (C31): −32602 where the arguments are
+/// A good result; plain clients know no error results, so anything else is a fault: −32602 where the arguments are
 /// wrong, else −32000 with what the tool itself said.
 fn told_plainly(context: &Context<'_>, outcome: CallOutcome) -> Result<ToolResult, Fault> {
     let said = outcome.as_ref().ok().filter(|result| result.is_error).map(content::blocks_of);

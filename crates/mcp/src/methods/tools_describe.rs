@@ -1,4 +1,4 @@
-//! `tools/describe`: one tool's entry (R9). Not part of MCP, but part of what older clients were told.
+//! `tools/describe`: one tool's entry. Not part of MCP, but part of what older clients were told.
 
 use serde_json::Value;
 

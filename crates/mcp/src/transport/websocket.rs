@@ -1,4 +1,4 @@
-//! WebSocket at `/mcp/ws`, and at `/mcp/{group}/ws`: one message per text frame, full MCP and the plain dialect (R4, R10, R18, R21).
+//! WebSocket at `/mcp/ws`, and at `/mcp/{group}/ws`: one message per text frame, full MCP and the plain dialect.
 
 use std::sync::Arc;
 use std::time::Duration;

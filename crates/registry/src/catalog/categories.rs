@@ -1,4 +1,4 @@
-//! The categories of tools (R67, R71): in any case one category, written as the first tool that has it writes it.
+//! The categories of tools: in any case one category, written as the first tool that has it writes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The audit record: reading it, and finding out whether it, or what it tells of, was tampered with (R118).
+//! The audit record: reading it, and finding out whether it, or what it tells of, was tampered with.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Versions that contradict the audit record: somebody changed the history of what was written (R118). Versions that other
+//! Versions that contradict the audit record: somebody changed the history of what was written. Versions that other
 //! programs wrote have no entry in the record, and cannot be judged.
 
 use std::collections::{BTreeMap, HashMap};

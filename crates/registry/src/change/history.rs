@@ -1,4 +1,4 @@
-//! What definitions were before: versions, and how one differs from another (R121).
+//! What definitions were before: versions, and how one differs from another.
 
 use toolrail_core::{Difference, HistoryQuery, Revision, ToolKey, Version, differences};
 

@@ -1,4 +1,4 @@
-//! Going back: one definition to one of its versions, or all of them to how they were at a revision (R121).
+//! Going back: one definition to one of its versions, or all of them to how they were at a revision.
 
 use std::collections::HashMap;
 

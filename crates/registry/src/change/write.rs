@@ -1,5 +1,5 @@
 //! Registering, switching and removing: checked first, then written in one transaction, then published before the
-//! answer goes out (R86, R128, R143). If that cannot be read back, the snapshot's revision is below the written one.
+//! answer goes out. If that cannot be read back, the snapshot's revision is below the written one.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Figures about the tools that somebody sees (R70).
+//! Figures about the tools that somebody sees.
 
 use serde::Serialize;
 

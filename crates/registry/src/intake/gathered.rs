@@ -26,7 +26,7 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Adds definitions of that source. Where two have one name the first wins, and the second is a problem (R26, R36); a
+    /// Adds definitions of that source. Where two have one name the first wins, and the second is a problem; a
     /// row of the store replaces itself.
     pub(crate) fn add(&mut self, source: &dyn Source, compiled: Vec<(EntryKey, Arc<Entry>)>) {
         for (key, entry) in compiled {

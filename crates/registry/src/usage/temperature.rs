@@ -69,7 +69,7 @@ impl fmt::Display for Temperature {
     }
 }
 
-/// How a tool has been used (R75).
+/// How a tool has been used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolUse {
     /// How many calls, ever, on every replica; with those that its description brought along.
@@ -147,7 +147,7 @@ mod tests {
 
     const DAY: Duration = Duration::from_hours(24);
 
-    /// 15.3 of the requirements.
+    /// The counts and days of RegistryTools.
     #[test]
     fn a_tool_that_is_left_alone_cools_down() {
         let now = UNIX_EPOCH + 1_000 * DAY;

@@ -219,7 +219,6 @@ async fn hybrid_without_a_semantic_tier_works_and_says_so() {
     assert_eq!(notes, ["no semantic search is configured; the words alone were looked for"]);
 }
 
-/// What `search_hot_tools` looks through: 15.3 of the requirements.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_asked_for_restricts_the_search_itself() {
     let Fixture { rows, registry } = fixture(&[]);
@@ -246,6 +245,7 @@ async fn what_is_asked_for_restricts_the_search_itself() {
     }
 }
 
+/// R157: what `search_hot_tools` looks through.
 #[tokio::test(flavor = "multi_thread")]
 async fn among_tools_in_use_cold_ones_are_not_found() {
     let Fixture { rows, registry } = fixture(&[]);

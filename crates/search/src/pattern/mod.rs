@@ -1,4 +1,4 @@
-//! Regular expressions to find tools by (R64): bounded in size, and matched in linear time with short texts. Looking
+//! Regular expressions to find tools by: bounded in size, and matched in linear time with short texts. Looking
 //! through an index with one is in `pattern_search.rs`.
 
 pub(crate) mod search;

@@ -1,4 +1,4 @@
-//! Search by a regular expression (R62). Every tool has to be looked at, so it is done in steps, each with a deadline: whoever
+//! Search by a regular expression. Every tool has to be looked at, so it is done in steps, each with a deadline: whoever
 //! searches decides how long it may take, and lets others on in between.
 
 use std::time::Instant;

@@ -34,7 +34,7 @@ const COLUMNS: &str = "SELECT lower(column_name), lower(data_type), CAST(datetim
 const INDEXES: &str = "SELECT DISTINCT index_name FROM information_schema.statistics \
     WHERE table_schema = DATABASE() AND table_name = 'mcp_tool'";
 
-// Names that differ only in case were two tools there and cannot be here (C9): the oldest keeps the name.
+// Names that differ only in case were two tools there and cannot be here: the oldest keeps the name.
 const DUPLICATES: &str = "SELECT CAST(later.id AS CHAR), later.name, CONCAT(later.name, '_', later.id) \
     FROM mcp_tool AS later JOIN (SELECT tenant_key, name_key, min(id) AS oldest FROM mcp_tool \
         GROUP BY tenant_key, name_key HAVING count(*) > 1) AS several \

@@ -105,7 +105,7 @@ const OURS: &[&str] = &[
 const CONVERT: &str = "ALTER TABLE mcp_tool ALTER COLUMN config_text TYPE TEXT USING config_json::text, \
     ALTER COLUMN config_json TYPE JSONB USING mcp_tool_stored(config_json::text)";
 
-// Names that differ only in case were two tools there and cannot be here (C9): the oldest keeps the name.
+// Names that differ only in case were two tools there and cannot be here: the oldest keeps the name.
 const UNNAMED_OR_TWICE: &str = "SELECT id::text, later.name::text FROM mcp_tool AS later WHERE later.name IS NULL \
     OR EXISTS (SELECT 1 FROM mcp_tool AS earlier WHERE lower(earlier.name COLLATE \"C\") = lower(later.name COLLATE \"C\") \
     AND coalesce(earlier.tenant_id, '') = coalesce(later.tenant_id, '') AND earlier.id < later.id) ORDER BY id";
@@ -123,7 +123,7 @@ pub(super) async fn form(connection: &mut PgConnection) -> Result<Form, Fault> {
     Ok(Form { shape: table.shape(), is_jsonb: table.type_of("config_json") == Some("jsonb") })
 }
 
-/// Makes `config_json` JSONB, with the text beside it, in a table that we made (C40). Where a view of another program depends
+/// Makes `config_json` JSONB, with the text beside it, in a table that we made. Where a view of another program depends
 /// on the column, it stays as it is.
 pub(super) async fn convert(connection: &mut PgConnection) -> Result<(), Fault> {
     let table = Table::read(connection).await?;
@@ -251,7 +251,7 @@ impl Table {
     }
 }
 
-/// There are more kinds of tools than the check of the documents allows (C13), and a wrong one is a problem to be shown.
+/// There are more kinds of tools than the check of mcp-lite allows, and a wrong one is a problem to be shown.
 async fn widen_transport(connection: &mut PgConnection) -> Result<(), Fault> {
     let checks: Vec<String> = sqlx::query_scalar(TRANSPORT_CHECKS).fetch_all(&mut *connection).await?;
     for name in checks {

@@ -26,7 +26,7 @@ const ADDED: &[(&str, &str)] = &[
     ("created_at", "ALTER TABLE mcp_tool ADD COLUMN created_at TEXT"),
 ];
 
-// Names that differ only in case were two tools there and cannot be here (C9): the oldest keeps the name.
+// Names that differ only in case were two tools there and cannot be here: the oldest keeps the name.
 const DUPLICATES: &str = "SELECT CAST(name AS TEXT), name || '_' || rowid FROM mcp_tool AS later \
     WHERE EXISTS (SELECT 1 FROM mcp_tool WHERE lower(mcp_tool.name) = lower(later.name) AND mcp_tool.rowid < later.rowid)";
 const RENAME_DUPLICATES: &str = "UPDATE mcp_tool SET name = name || '_' || rowid \

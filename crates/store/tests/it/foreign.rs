@@ -26,7 +26,7 @@ async fn sqlite(file: &std::path::Path, sql: &str) {
     connection.close().await.unwrap();
 }
 
-/// The table of S3 §8, as its program makes it, in MySQL or MariaDB (R104).
+/// The small table of mcp-lite, as its program makes it, in MySQL or MariaDB (R104).
 #[tokio::test]
 async fn the_small_table_is_read_from_mysql() {
     let Ok(server) = std::env::var("TOOLRAIL_TEST_MYSQL") else {
@@ -54,7 +54,7 @@ async fn the_small_table_is_read_from_mysql() {
     assert_eq!(told(&foreign), [("a", true, None, &document), ("b", false, None, &json!({}))]);
 }
 
-/// The full table of S3 §19.1 (R109), in PostgreSQL.
+/// The full table of mcp-lite (R109), in PostgreSQL.
 #[tokio::test]
 async fn the_full_table_is_read_from_postgresql() {
     let Ok(server) = std::env::var("TOOLRAIL_TEST_POSTGRES") else {

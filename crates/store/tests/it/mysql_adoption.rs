@@ -6,7 +6,7 @@ use toolrail_store::StoreUrl;
 use crate::behaviour::{by, put};
 use crate::mysql::{Database, database, run, server};
 
-/// The table of the documents (S3 §8).
+/// The small table of mcp-lite (R104).
 const LITE: &str = "CREATE TABLE IF NOT EXISTS mcp_tool (
   id BIGINT PRIMARY KEY AUTO_INCREMENT,
   name VARCHAR(200) UNIQUE NOT NULL,

@@ -39,7 +39,7 @@ async fn gateways_that_start_at_once_migrate_once() {
     assert_eq!(versions.len(), 10);
 }
 
-/// S3 §8: the user vanna with the password vanpass.
+/// R103: the user vanna with the password vanpass.
 #[tokio::test]
 async fn the_documented_user_gets_its_database() {
     let name = format!("toolrail_vanna_{}", std::process::id());

@@ -91,7 +91,7 @@ async fn what_cannot_be_opened_is_told_with_what_to_do_and_without_the_password(
     }
 }
 
-/// R131.
+/// R123.
 #[tokio::test]
 async fn the_bell_rings_for_every_change_whoever_makes_it() {
     let database = database().await;

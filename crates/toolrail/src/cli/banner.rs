@@ -1,4 +1,4 @@
-//! What `serve` prints when it listens: where, which tools, what to know, and what to try (R23).
+//! What `serve` prints when it listens: where, which tools, what to know, and what to try.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 

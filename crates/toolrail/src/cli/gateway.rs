@@ -236,7 +236,7 @@ pub(super) fn look_at(settings: &Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tools by name and what is wrong, a line each (R23); `look` is the command that shows what is wrong.
+/// The tools by name and what is wrong, a line each; `look` is the command that shows what is wrong.
 pub(super) fn summary(registry: &Registry, look: &str) -> Vec<String> {
     let mut lines = summary_of(&registry.snapshot(), look);
     lines.extend(served::lines(registry, MOST_NAMES));

@@ -1,5 +1,5 @@
 //! `toolrail import PATH|URL…`: takes definitions over into the store, from files, from catalogues of RegistryTools and
-//! from the databases of other systems, and says what became of each (R120). Nothing is changed where they come from.
+//! from the databases of other systems, and says what became of each. Nothing is changed where they come from.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `serve --import DIR`: the definitions in files go into the store at the start (R120). They are created and replaced,
+//! `serve --import DIR`: the definitions in files go into the store at the start. They are created and replaced,
 //! nothing is removed; a bad one is told and does not block the start.
 
 use anyhow::bail;

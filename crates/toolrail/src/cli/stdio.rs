@@ -1,5 +1,5 @@
 //! `toolrail stdio`: MCP on standard input and output, from the local registry or bridged to a server. Nothing but
-//! protocol goes to standard output (R23, C14).
+//! protocol goes to standard output.
 
 use std::path::PathBuf;
 use std::pin::Pin;

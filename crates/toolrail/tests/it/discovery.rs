@@ -168,7 +168,7 @@ async fn nothing_to_find_means_no_tool_to_find_it_with() -> Result<()> {
     Ok(())
 }
 
-/// R60, R66, and the limits of 15.3: in the documents' words, and what to do about it.
+/// R60, R66, and the limits on texts and numbers: in the words of RegistryTools, and what to do about it.
 #[tokio::test]
 async fn faults_are_told_in_the_documents_words() -> Result<()> {
     let gateway = started().await?;

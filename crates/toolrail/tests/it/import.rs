@@ -19,7 +19,7 @@ const MCP_LITE: &str = r#"
       ('user.off', 0, '{"type":"http","description":"d","inputSchema":{"type":"object","properties":{}},"http":{"url":"http://127.0.0.1:9/off"}}'),
       ('user.bad', 1, '{"type":"http","http":{}}')"#;
 
-/// The full table of S3 §19.1 (R109), and its rows.
+/// The full table of mcp-lite (R109), and its rows.
 const FULL: &str = r#"
     CREATE TABLE mcp_tool (id BIGSERIAL PRIMARY KEY, name TEXT UNIQUE NOT NULL, description TEXT,
       enabled BOOLEAN NOT NULL DEFAULT true, input_schema JSONB NOT NULL,

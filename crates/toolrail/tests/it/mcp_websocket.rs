@@ -12,7 +12,7 @@ async fn connect(gateway: &Gateway) -> WebSocket {
     WebSocket::connect(&url, &[]).await.unwrap()
 }
 
-/// R4, R10, R18: the shapes of S3's appendix C.
+/// R4, R10, R18: the shapes of mcp-lite.
 #[tokio::test]
 async fn the_plain_dialect_has_the_documents_shapes() {
     let (gateway, upstream) = started().await;

@@ -1,4 +1,4 @@
-//! `/mcp/tools` and `/mcp/tools/call` (R80, R81, R87–R91, R98, R102, R155).
+//! `/mcp/tools` and `/mcp/tools/call` (R80, R81, R87, R88, R90, R91, R98, R102, R155).
 
 use anyhow::Result;
 use bytes::Bytes;

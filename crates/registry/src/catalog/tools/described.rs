@@ -1,5 +1,5 @@
 //! What a definition of kind `metadata` says about its tool, which lives elsewhere: the server that has it, and how much it
-//! had been used there (R72).
+//! had been used there.
 
 use std::time::SystemTime;
 

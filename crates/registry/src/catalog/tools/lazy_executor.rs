@@ -23,7 +23,7 @@ impl ToolExecutor {
         }
     }
 
-    /// Notes about arguments that nothing uses (C34), for whoever gave them.
+    /// Notes about arguments that nothing uses, for whoever gave them.
     pub(crate) fn unused(&self, arguments: &Map<String, Value>) -> Vec<String> {
         match self {
             Self::Lazy(lazy) => lazy.unused(arguments),

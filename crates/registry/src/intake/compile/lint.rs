@@ -1,4 +1,4 @@
-//! Warnings about poor definitions (R30): they work, but a model will choose or fill them badly.
+//! Warnings about poor definitions: they work, but a model will choose or fill them badly.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(crate) fn warn_of_hidden_built_in(definition: &Definition, problems: &mut Pr
     }
 }
 
-/// Notes that clients call the tool otherwise, because they cannot carry its name (C32).
+/// Notes that clients call the tool otherwise, because they cannot carry its name.
 pub(crate) fn warn_of_alias(definition: &Definition, problems: &mut Problems) {
     if let Some(alias) = definition.name.alias().filter(|_| definition.kind != METADATA) {
         let message = format!(

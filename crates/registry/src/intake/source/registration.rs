@@ -1,4 +1,4 @@
-//! A definition to register, as an administrator sent it: bare, or wrapped with what belongs beside it (R82, R83).
+//! A definition to register, as an administrator sent it: bare, or wrapped with what belongs beside it.
 
 use serde_json::{Map, Value};
 use toolrail_core::{Expected, Principal, Problem, Severity, repeated_key};

@@ -1,4 +1,4 @@
-//! The catalogue of RegistryTools (`tools.json`, R74): tools by name, with nothing to call. Each becomes a definition of
+//! The catalogue of RegistryTools (`tools.json`): tools by name, with nothing to call. Each becomes a definition of
 //! type `metadata`; its fields keep their names, so that problems point at what stands in the file.
 
 use serde_json::{Map, Value};
