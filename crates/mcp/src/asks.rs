@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use toolrail_core::Question;
 
 use crate::sign::Signer;
 
@@ -102,6 +103,14 @@ impl Asked<'_> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         self.asks.lock().remove(&self.id);
+    }
+}
+
+/// Whether this can be an answer: each is an object, and that of an elicitation says what the user did.
+pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
+    match question.method.as_str() {
+        "elicitation/create" => answer.get("action").is_some_and(Value::is_string),
+        _ => answer.is_object(),
     }
 }
 

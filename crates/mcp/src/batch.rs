@@ -9,8 +9,8 @@ use futures_util::stream;
 
 use crate::envelope;
 use crate::peer::Peer;
-use crate::reply::{Answer, Pieces};
-use crate::server::{Said, Server};
+use crate::reply::{Answer, Pieces, Said};
+use crate::server::Server;
 
 /// How many messages of one batch are worked on at once.
 const AT_ONCE: usize = 16;

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -13,10 +12,12 @@ use toolrail_core::{
     Resumed, Unanswered, async_trait, missing_capability, write_json_string,
 };
 
+use crate::asks::is_answer;
 use crate::conversation;
 use crate::dialect::Dialect;
 use crate::envelope::{Params, Request};
 use crate::live::Live;
+use crate::outbox::notification;
 use crate::peer::Peer;
 use crate::server::Server;
 use crate::state::{self, Belonging, State};
@@ -191,27 +192,6 @@ fn spelled(number: f64) -> Value {
 
 fn unsealed() -> CallError {
     CallError::new(ErrorCode::Internal, "the system gives no random numbers")
-}
-
-/// Whether this can be an answer: each is an object, and that of an elicitation says what the user did.
-pub(crate) fn is_answer(question: &Question, answer: &Value) -> bool {
-    match question.method.as_str() {
-        "elicitation/create" => answer.get("action").is_some_and(Value::is_string),
-        _ => answer.is_object(),
-    }
-}
-
-/// A notification as it is sent.
-pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
-    raw_notification(method, &params.to_string())
-}
-
-/// The same, of parameters that are JSON already.
-pub(crate) fn raw_notification(method: &str, params: &str) -> Bytes {
-    let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":"[..]);
-    write_json_string(&mut message, method);
-    message.extend_from_slice(format!(",\"params\":{params}}}").as_bytes());
-    message.into()
 }
 
 #[async_trait]

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::live::Live;
 use crate::peer::Peer;
-use crate::session::tag;
+use crate::stamp::tag;
 
 /// The conversation of a client that introduced itself like that: its session or its connection; without either who it says it
 /// is and where it comes from, which several clients may share.

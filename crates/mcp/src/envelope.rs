@@ -293,6 +293,11 @@ fn unreadable(error: &serde_json::Error) -> Fault {
     Fault::new(Code::ParseError, format!("not valid JSON: {error}"))
 }
 
+/// The id of the request that a notification cancels, if it is one that does.
+pub(crate) fn cancelled<'a>(notification: &Notification<'a>) -> Option<&'a RawValue> {
+    notification.params.request_id.filter(|_| notification.method == "notifications/cancelled")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

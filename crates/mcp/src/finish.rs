@@ -3,8 +3,8 @@
 use toolrail_core::ErrorCode;
 
 use crate::dialect::Dialect;
+use crate::introduction::Introduction;
 use crate::reply::Outcome;
-use crate::server::Server;
 
 /// The key in `_meta` under which a modern result names its server.
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
@@ -37,7 +37,7 @@ impl Cache {
 /// Finishes results for one dialect.
 #[derive(Clone, Copy)]
 pub(crate) struct Finish<'a> {
-    pub(crate) server: &'a Server,
+    pub(crate) me: &'a Introduction,
     pub(crate) dialect: Dialect,
 }
 
@@ -73,7 +73,7 @@ impl Finish<'_> {
                 if out.last() != Some(&b'{') {
                     out.push(b',');
                 }
-                out.extend_from_slice(&self.server.modern_tail);
+                out.extend_from_slice(&self.me.modern_tail);
                 if let Some(meta) = meta {
                     out.push(b',');
                     out.extend_from_slice(meta.as_bytes());
@@ -93,7 +93,7 @@ impl Finish<'_> {
     /// Finishes a result object that lacks its last brace and is of a sort of its own (`"task"`, `"input_required"`).
     /// Only modern clients get such.
     pub(crate) fn close_as(self, mut outcome: Outcome, result_type: &str) -> Outcome {
-        let me = self.server.implementation();
+        let me = self.me.implementation();
         let tail = format!(",\"resultType\":\"{result_type}\",\"_meta\":{{\"{SERVER_INFO}\":{me}}}}}");
         outcome.out.extend_from_slice(tail.as_bytes());
         outcome

@@ -14,9 +14,9 @@ use tokio::time::Instant;
 use toolrail_core::{LogLevel, Notice, Principal};
 use toolrail_registry::{Endpoint, Hearing, Lists, Registry, Snapshot, Updated};
 
-use crate::caller::{notification, raw_notification};
 use crate::conversation;
 use crate::live::Live;
+use crate::outbox::{notification, raw_notification};
 
 /// How long changes are gathered after one has been told.
 const GATHER: Duration = Duration::from_millis(200);

@@ -8,29 +8,36 @@ mod capabilities;
 mod content;
 mod conversation;
 mod dialect;
+mod dispatch;
 mod envelope;
 mod finish;
 mod follower;
 mod headers;
 mod instructions;
+mod introduction;
 mod live;
 mod long_lists;
+mod mailboxes;
 mod methods;
 mod outbox;
 mod peer;
 mod relay;
+mod replicas;
 mod reply;
 mod resume;
 mod server;
 mod session;
 mod sign;
+mod stamp;
 mod state;
+mod task_names;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod transport;
 
-pub use server::{Server, ServerInfo};
+pub use introduction::ServerInfo;
+pub use server::Server;
 pub use transport::{
     Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, TAKEN, bridge, is_endpoint, routes, serve_stream,
     speaks_mcp,

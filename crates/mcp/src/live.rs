@@ -13,8 +13,8 @@ use toolrail_core::{Kept, LogLevel};
 
 use crate::asks::Asks;
 use crate::resume::Streams;
-use crate::session::now;
-use crate::tasks::TaskNames;
+use crate::stamp::now;
+use crate::task_names::TaskNames;
 
 /// What keeps upstream resources watched; none while that is being asked for.
 type Watch = Option<Vec<Kept>>;

@@ -4,8 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolrail_registry::{ListingMode, Snapshot};
 
-use crate::server::Server;
-
 /// More listed tools than this are worth a word.
 const MANY: usize = 200;
 
@@ -33,15 +31,5 @@ impl LongLists {
             group,
             "every client is shown a long list, at about that many tokens; --listing search, or listing: auto in the configuration, lets it search instead"
         );
-    }
-}
-
-impl Server {
-    /// Warns of endpoints whose lists are very long, at the start; later that is noticed when somebody lists.
-    pub fn look_at_lists(&self) {
-        let endpoints = self.registry.endpoints();
-        for endpoint in std::iter::once(endpoints.main()).chain(endpoints.groups()) {
-            self.long_lists.look(&self.registry.catalogue_at(None, endpoint));
-        }
     }
 }

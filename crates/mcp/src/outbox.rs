@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use toolrail_core::{Held, Share};
+use serde_json::Value;
+use toolrail_core::{Held, Share, write_json_string};
 
 /// The most messages that wait for a slow client; more are dropped.
 const MOST_MESSAGES: usize = 1024;
@@ -154,6 +155,19 @@ fn wake(mut waiting: MutexGuard<'_, Waiting>) {
     if let Some(reader) = reader {
         reader.wake();
     }
+}
+
+/// A notification as it is sent.
+pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
+    raw_notification(method, &params.to_string())
+}
+
+/// The same, of parameters that are JSON already.
+pub(crate) fn raw_notification(method: &str, params: &str) -> Bytes {
+    let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":"[..]);
+    write_json_string(&mut message, method);
+    message.extend_from_slice(format!(",\"params\":{params}}}").as_bytes());
+    message.into()
 }
 
 #[cfg(test)]

@@ -345,3 +345,13 @@ impl Body for Pieces {
         SizeHint::with_exact(self.left() as u64)
     }
 }
+
+/// What becomes of a message.
+pub(crate) enum Said {
+    /// It is answered.
+    Answer(Answer),
+    /// It wants no answer.
+    Nothing,
+    /// It answers something that nobody here has asked.
+    Unexpected,
+}

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use toolrail_core::{Held, Share};
 
-use crate::session::now;
+use crate::stamp::now;
 
 /// The most events kept of one stream.
 const MOST_EVENTS: usize = 256;

@@ -1,7 +1,7 @@
 //! Session ids of Streamable HTTP: self-contained and sealed, so that every replica knows a session without having seen it
 //! and nobody can make one up. What a session needs beyond that is in `live`.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use toolrail_core::Principal;
 use crate::dialect;
 use crate::peer::Session;
 use crate::sign::Signer;
+use crate::stamp::{now, tag};
 
 /// How long a session id is good for.
 const LIFETIME: Duration = Duration::from_hours(7 * 24);
@@ -76,17 +77,6 @@ pub(crate) fn recognise(signer: &Signer, id: &str, owner: Owner<'_>) -> Option<S
         let _ = session.client_info.set(client_info);
     }
     Some(session)
-}
-
-/// A principal in what we seal.
-pub(crate) fn tag(principal: &Principal) -> &str {
-    // No tenant has an empty name.
-    principal.tenant().unwrap_or_default()
-}
-
-/// Seconds since 1970.
-pub(crate) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 /// Capabilities as far as they matter: those of the standard, if the client has much more to say.

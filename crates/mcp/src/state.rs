@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolrail_core::{CallError, Principal};
 
-use crate::session::{now, tag};
 use crate::sign::Signer;
+use crate::stamp::{now, tag};
 
 const PURPOSE: &str = "state";
 /// How long a client may take to come back with the answers.

@@ -28,7 +28,7 @@ pub(crate) fn write(out: &mut Outcome, json: &Json, finish: Finish<'_>, cache: C
 
 fn write_modern(out: &mut Outcome, json: &Json, members: &Members<'_>, (finish, cache): (Finish<'_>, Cache)) {
     let mut writer = Writer::open(out, json.bytes());
-    let me = finish.server.implementation().to_string();
+    let me = finish.me.implementation().to_string();
     for (key, value) in &members.0 {
         if key == "_meta" {
             writer.meta(Some(value), Some(&me));

@@ -11,7 +11,7 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
         "supportedVersions": dialect::supported(),
         "capabilities": capabilities::modern(),
     });
-    let own = context.server.info.instructions.as_deref();
+    let own = context.server.me.info.instructions.as_deref();
     if let Some(instructions) = instructions::of(own, &context.snapshot()) {
         result["instructions"] = instructions.into();
     }

@@ -25,7 +25,7 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
         let _ = session.client_info.set(client_info);
     }
     let mut result = standard(&context, revision);
-    let own = context.server.info.instructions.as_deref();
+    let own = context.server.me.info.instructions.as_deref();
     if let Some(instructions) = instructions::of(own, &context.snapshot()) {
         result["instructions"] = instructions.into();
     }
@@ -36,14 +36,14 @@ fn standard(context: &Context<'_>, revision: &str) -> Value {
     json!({
         "protocolVersion": revision,
         "capabilities": capabilities::legacy(revision),
-        "serverInfo": context.server.implementation(),
+        "serverInfo": context.server.me.implementation(),
     })
 }
 
 /// The WebSocket answers exactly as mcp-lite does; elsewhere the revision is told as well.
 fn plain(context: &Context<'_>) -> Value {
     if context.peer.session.plain_shapes {
-        let info = &context.server.info;
+        let info = &context.server.me.info;
         return json!({
             "serverInfo": {"name": info.name, "version": info.version},
             "capabilities": {"tools": true},

@@ -76,7 +76,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
     loop {
         tokio::select! {
             message = follower.next() => { outbox.push(message); }
-            params = tasks.next(context.server) => { outbox.push(told(params, context.id)); }
+            params = tasks.next(&context.server.me) => { outbox.push(told(params, context.id)); }
             () = context.server.closing.cancelled() => break,
         }
     }
@@ -136,7 +136,7 @@ fn ended(context: &Context<'_>) -> Outcome {
         "resultType": "complete",
         "_meta": {
             "io.modelcontextprotocol/subscriptionId": id,
-            "io.modelcontextprotocol/serverInfo": context.server.implementation(),
+            "io.modelcontextprotocol/serverInfo": context.server.me.implementation(),
         },
     });
     Outcome::whole(result.to_string())

@@ -194,7 +194,7 @@ impl<'a> Context<'a> {
 
     /// How results end for this client.
     pub(crate) fn finish(&self) -> Finish<'a> {
-        Finish { server: self.server, dialect: self.dialect }
+        Finish { me: &self.server.me, dialect: self.dialect }
     }
 
     /// Finishes a result object that lacks its last brace, adding what the dialect asks for.

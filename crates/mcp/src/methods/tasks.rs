@@ -13,9 +13,9 @@ use super::{Context, tasks_2025};
 use crate::dialect::Dialect;
 use crate::envelope::Params;
 use crate::finish::Cache;
-use crate::relay::Heard;
+use crate::relay::{Errand, Heard};
 use crate::reply::{Code, Fault, Outcome, Reply};
-use crate::tasks::{self, Errand, elsewhere};
+use crate::tasks::{self, elsewhere};
 
 pub(super) async fn get(context: Context<'_>) -> Reply {
     handle(&context, Errand::Get).await

@@ -17,7 +17,7 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     if context.dialect == Dialect::Modern {
         // The entry may have its own `_meta`, so the usual ending would be a second one.
         entry["resultType"] = "complete".into();
-        entry["_meta"]["io.modelcontextprotocol/serverInfo"] = context.server.implementation();
+        entry["_meta"]["io.modelcontextprotocol/serverInfo"] = context.server.me.implementation();
     }
     Ok(Outcome::whole(entry.to_string()))
 }

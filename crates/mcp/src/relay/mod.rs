@@ -2,6 +2,7 @@
 //! to questions, and what is asked of a task, in letters; what may concern any of them, as news. Each replica collects what is
 //! for it, but only while there is something here that it may concern.
 
+mod errand;
 mod news;
 mod once;
 mod parts;
@@ -17,15 +18,10 @@ use tokio::sync::{Notify, oneshot};
 use toolrail_core::{MailLimits, Principal, StoreError};
 use toolrail_registry::Registry;
 
-use crate::asks::{self, Asker};
-use crate::dialect::Dialect;
-use crate::finish::Finish;
-use crate::live::Live;
-use crate::server::Server;
-use crate::session::tag;
-use crate::tasks::Errand;
+use crate::stamp::tag;
+pub(crate) use errand::Errand;
 use news::Newsroom;
-pub(crate) use news::Report;
+pub(crate) use news::{Exchange, Report};
 use once::Once;
 use parts::{Joining, LetterId};
 
@@ -41,7 +37,7 @@ const MOST_WAITING: usize = 1_000;
 /// What one replica tells another.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Letter {
+pub(crate) enum Letter {
     /// A client's answer to a question of the reader's.
     Answer {
         /// Only the session that was asked may answer.
@@ -80,6 +76,15 @@ pub(crate) struct Relay {
     /// Questions whose answers were passed on.
     passed_on: Once,
     pub(crate) newsroom: Newsroom,
+}
+
+/// How collecting letters goes.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    joining: Joining,
+    failing: bool,
+    /// How long to wait before the next look.
+    rest: Duration,
 }
 
 /// Something that a letter may concern; while it lives, letters are collected.
@@ -147,7 +152,7 @@ impl Relay {
     }
 
     /// Leaves a letter for a replica; false if that is not possible.
-    async fn send(&self, replica: u32, letter: &Letter) -> bool {
+    pub(crate) async fn send(&self, replica: u32, letter: &Letter) -> bool {
         let id = LetterId { from: self.replica, number: self.next_number() };
         let parts = serde_json::to_vec(letter).ok().and_then(|letter| parts::split(id, &letter));
         let Some(parts) = parts else {
@@ -169,6 +174,66 @@ impl Relay {
             }
         }
         true
+    }
+
+    /// Passes a client's answer on to the replica that asked; false if that is not possible, or it was passed on before.
+    pub(crate) async fn pass_on(
+        &self,
+        asked_by: u32,
+        (session, id): (&str, &str),
+        answer: Result<&RawValue, &RawValue>,
+    ) -> bool {
+        if !self.passed_on.first(id) {
+            return false;
+        }
+        let answer = answer.map(RawValue::to_owned).map_err(RawValue::to_owned);
+        let letter = Letter::Answer { session: session.to_owned(), id: id.to_owned(), answer };
+        let sent = self.send(asked_by, &letter).await;
+        if !sent {
+            self.passed_on.forget(id);
+        }
+        sent
+    }
+
+    /// The letters that are there for this replica, as soon as there is something here that one may concern. What errands came
+    /// to is told to whoever waits for it.
+    pub(crate) async fn collect(&self, inbox: &mut Inbox) -> Vec<Letter> {
+        tokio::time::sleep(inbox.rest).await;
+        self.until_held().await;
+        match self.registry.replicas().collect(&topic(self.replica)).await {
+            Ok(parts) => {
+                let more = parts.len() >= MailLimits::ALL.at_once as usize;
+                inbox.failing = false;
+                inbox.rest = if more { Duration::ZERO } else { LOOK_EVERY };
+                let letters = parts.iter().filter_map(|part| inbox.joining.take(part));
+                letters.filter_map(|letter| self.open(&letter)).collect()
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut inbox.failing, true) {
+                    tracing::warn!(%error, "messages of other replicas cannot be collected");
+                }
+                inbox.rest = AFTER_FAILURE;
+                Vec::new()
+            }
+        }
+    }
+
+    fn open(&self, letter: &[u8]) -> Option<Letter> {
+        match serde_json::from_slice(letter) {
+            Ok(Letter::Done { number, result }) => {
+                let waiting = self.errands().remove(&number);
+                if let Some(waiting) = waiting {
+                    // Whoever has stopped waiting needs no answer.
+                    let _ = waiting.send(result);
+                }
+                None
+            }
+            Ok(letter) => Some(letter),
+            Err(error) => {
+                tracing::warn!(%error, "message of another replica cannot be read");
+                None
+            }
+        }
     }
 
     pub(crate) async fn until_held(&self) {
@@ -195,91 +260,6 @@ struct Sent<'a> {
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
         self.relay.errands().remove(&self.number);
-    }
-}
-
-impl Server {
-    /// This replica, as it asks that session something.
-    pub(crate) fn asker<'a>(&'a self, live: &'a Live) -> Asker<'a> {
-        let session = live.key().unwrap_or_default();
-        Asker { signer: &self.signer, replica: self.replica(), session }
-    }
-
-    /// Passes a client's answer to the replica that asked; false if none but this one did, or it was passed on before.
-    pub(crate) async fn pass_on(&self, live: &Live, id: &str, answer: Result<&RawValue, &RawValue>) -> bool {
-        let Some(session) = live.key() else { return false };
-        let asked_by =
-            asks::replica_of(&self.signer, id, session).filter(|asked_by| *asked_by != self.replica());
-        let Some(asked_by) = asked_by else { return false };
-        if !self.relay.passed_on.first(id) {
-            return false;
-        }
-        let answer = answer.map(RawValue::to_owned).map_err(RawValue::to_owned);
-        let letter = Letter::Answer { session: session.to_owned(), id: id.to_owned(), answer };
-        let sent = self.relay.send(asked_by, &letter).await;
-        if !sent {
-            self.relay.passed_on.forget(id);
-        }
-        sent
-    }
-
-    /// Does what other replicas on the same store ask of this one, until the future is dropped. Run it beside the server if
-    /// there may be other replicas.
-    pub async fn relay(&self) {
-        tokio::join!(self.collect_letters(), self.follow_news());
-    }
-
-    async fn collect_letters(&self) {
-        let topic = topic(self.replica());
-        let mut joining = Joining::default();
-        let mut failing = false;
-        loop {
-            self.relay.until_held().await;
-            let pause = match self.registry.replicas().collect(&topic).await {
-                Ok(letters) => {
-                    failing = false;
-                    let more = letters.len() >= MailLimits::ALL.at_once as usize;
-                    for part in letters {
-                        self.read(joining.take(&part)).await;
-                    }
-                    if more { Duration::ZERO } else { LOOK_EVERY }
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut failing, true) {
-                        tracing::warn!(%error, "messages of other replicas cannot be collected");
-                    }
-                    AFTER_FAILURE
-                }
-            };
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    async fn read(&self, letter: Option<Vec<u8>>) {
-        let Some(letter) = letter else { return };
-        match serde_json::from_slice(&letter) {
-            Ok(Letter::Answer { session, id, answer }) => {
-                let answer = answer.as_deref().map_err(|error| &**error);
-                if let Some(live) = self.sessions.find(&session) {
-                    live.asks.answer_named(&id, answer);
-                }
-            }
-            Ok(Letter::Errand { from, number, task, principal, errand }) => {
-                let task = self.tasks.find_tagged(&task, &principal);
-                let finish = Finish { server: self, dialect: Dialect::Modern };
-                let result = task.map(|task| errand.run(&task, finish).into_bytes());
-                let result = result.and_then(|result| serde_json::from_slice(&result).ok());
-                self.relay.send(from, &Letter::Done { number, result }).await;
-            }
-            Ok(Letter::Done { number, result }) => {
-                let waiting = self.relay.errands().remove(&number);
-                if let Some(waiting) = waiting {
-                    // Whoever has stopped waiting needs no answer.
-                    let _ = waiting.send(result);
-                }
-            }
-            Err(error) => tracing::warn!(%error, "message of another replica cannot be read"),
-        }
     }
 }
 

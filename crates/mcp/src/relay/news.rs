@@ -8,9 +8,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use toolrail_core::{MailLimits, NewsKind, StoreError};
+use toolrail_registry::Registry;
 
-use crate::server::Server;
-use crate::session::now;
+use crate::live::Sessions;
+use crate::stamp::now;
 
 /// How often a replica that holds sessions looks for news.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -113,10 +114,17 @@ impl Newsroom {
     }
 }
 
-impl Server {
-    /// Learns which sessions have ended at other replicas. Await it before the server takes requests, if there may be other
-    /// replicas.
-    pub async fn catch_up(&self) {
+/// What news are exchanged through, and whom they concern.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) registry: &'a Registry,
+    pub(crate) newsroom: &'a Newsroom,
+    pub(crate) sessions: &'a Sessions,
+}
+
+impl Exchange<'_> {
+    /// Learns which sessions have ended at other replicas.
+    pub(crate) async fn catch_up(self) {
         match tokio::time::timeout(CATCH_UP_WITHIN, self.read_news()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "news of other replicas cannot be read"),
@@ -125,7 +133,7 @@ impl Server {
     }
 
     /// Tells and reads news while there are any to tell or sessions that they may concern.
-    pub(super) async fn follow_news(&self) {
+    pub(crate) async fn follow(self) {
         let mut failing = false;
         loop {
             self.until_news_matter().await;
@@ -141,8 +149,8 @@ impl Server {
         }
     }
 
-    async fn until_news_matter(&self) {
-        let newsroom = &self.relay.newsroom;
+    async fn until_news_matter(self) {
+        let newsroom = self.newsroom;
         while newsroom.untold().is_empty() && !self.sessions.any() {
             tokio::select! {
                 () = newsroom.bell.notified() => {}
@@ -151,8 +159,8 @@ impl Server {
         }
     }
 
-    async fn exchange_news(&self) -> Result<(), StoreError> {
-        let newsroom = &self.relay.newsroom;
+    async fn exchange_news(self) -> Result<(), StoreError> {
+        let newsroom = self.newsroom;
         for kind in [NewsKind::Lasting, NewsKind::Passing] {
             let untold = std::mem::take(newsroom.untold().of(kind));
             if !untold.is_empty()
@@ -165,8 +173,8 @@ impl Server {
         self.read_news().await
     }
 
-    async fn read_news(&self) -> Result<(), StoreError> {
-        let last = &self.relay.newsroom.last;
+    async fn read_news(self) -> Result<(), StoreError> {
+        let last = &self.newsroom.last;
         loop {
             let news = self.registry.replicas().news_after(last.load(Ordering::Relaxed)).await?;
             for told in &news {

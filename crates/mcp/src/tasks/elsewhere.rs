@@ -5,8 +5,8 @@
 use toolrail_core::Principal;
 
 use crate::dialect::Dialect;
-use crate::session::tag;
 use crate::sign::Signer;
+use crate::stamp::tag;
 
 /// What stands between the name of the definition and the rest of the id.
 const SEPARATOR: char = '~';

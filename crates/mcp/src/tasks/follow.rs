@@ -8,7 +8,7 @@ use toolrail_core::Principal;
 
 use super::task::Task;
 use super::{Tasks, write};
-use crate::server::Server;
+use crate::introduction::Introduction;
 
 /// The tasks that one subscription follows.
 #[derive(Default)]
@@ -39,14 +39,14 @@ impl Followed {
 
     /// The parameters of the next `notifications/tasks`, without their last brace, so that more can follow. Safe to drop
     /// while waiting.
-    pub(crate) async fn next(&mut self, server: &Server) -> Vec<u8> {
+    pub(crate) async fn next(&mut self, me: &Introduction) -> Vec<u8> {
         if self.0.is_empty() {
             return std::future::pending().await;
         }
         let changes = self.0.iter_mut().map(|(_, changes)| Box::pin(changes.changed()));
         let (_, index, _) = select_all(changes).await;
         let (task, _) = &self.0[index];
-        let params = write::notified(task, server);
+        let params = write::notified(task, me);
         // After its end there is nothing more to tell.
         if task.expires().is_some() {
             self.0.swap_remove(index);

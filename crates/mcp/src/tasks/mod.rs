@@ -5,7 +5,6 @@ mod caller;
 pub(crate) mod elsewhere;
 mod errand;
 mod follow;
-mod names;
 mod task;
 mod write;
 
@@ -21,12 +20,10 @@ use toolrail_core::{Block, Outcome, Payload, Principal, ToolResult};
 use toolrail_registry::Tool;
 
 use crate::relay::{Held, Relay};
-use crate::session::tag;
 use crate::sign::Signer;
+use crate::stamp::tag;
 
 pub(crate) use caller::{Brought, TaskCaller};
-pub(crate) use errand::Errand;
-pub(crate) use names::TaskNames;
 use task::End;
 pub(crate) use task::Task;
 pub(crate) use write::created;

@@ -13,7 +13,7 @@ use toolrail_core::{
 };
 use toolrail_registry::Tool;
 
-use crate::caller::is_answer;
+use crate::asks::is_answer;
 use crate::reply::Code;
 
 /// How long a task is kept after its end.

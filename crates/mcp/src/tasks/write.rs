@@ -8,8 +8,8 @@ use super::task::{End, Status, Task, View};
 use crate::content;
 use crate::dialect::Dialect;
 use crate::finish::{Cache, Finish};
+use crate::introduction::Introduction;
 use crate::reply::Outcome;
-use crate::server::Server;
 
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 1_000;
@@ -27,8 +27,8 @@ pub(crate) fn detailed(task: &Task, finish: Finish<'_>) -> Outcome {
 }
 
 /// The parameters of `notifications/tasks`, without their last brace, so that more can follow.
-pub(super) fn notified(task: &Task, server: &Server) -> Vec<u8> {
-    write(task, Finish { server, dialect: Dialect::Modern }).into_bytes()
+pub(super) fn notified(task: &Task, me: &Introduction) -> Vec<u8> {
+    write(task, Finish { me, dialect: Dialect::Modern }).into_bytes()
 }
 
 fn write(task: &Task, finish: Finish<'_>) -> Outcome {

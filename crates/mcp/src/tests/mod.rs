@@ -22,11 +22,12 @@ use toolrail_registry::{
 use crate::capabilities::TASKS;
 use crate::dialect::Dialect;
 use crate::envelope::{self, Message};
+use crate::introduction::ServerInfo;
 use crate::methods::{self, Context, Handle};
 use crate::outbox::Outbox;
 use crate::peer::{Peer, Session};
 use crate::reply::{Answer, Fault};
-use crate::server::{Server, ServerInfo};
+use crate::server::Server;
 
 const META: &str = "io.modelcontextprotocol";
 

@@ -11,9 +11,9 @@ use toolrail_core::{MailLimits, NewsKind, Store as _};
 use super::tasks::{call, of_task, until};
 use super::*;
 use crate::asks::Asker;
+use crate::relay::Errand;
 use crate::relay::{Heard, Report};
 use crate::sign::Signer;
-use crate::tasks::Errand;
 
 struct Replicas {
     servers: [Arc<Server>; 2],

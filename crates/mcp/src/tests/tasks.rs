@@ -198,7 +198,7 @@ async fn whoever_follows_a_task_hears_where_it_stands_and_of_its_end() {
     let mut followed = server.tasks.follow(&ids, &Principal::Anonymous);
     assert_eq!(followed.ids(), [&ids[0]]);
     for status in ["working", "cancelled"] {
-        let mut params = followed.next(&server).await;
+        let mut params = followed.next(&server.me).await;
         params.push(b'}');
         let params: Value = serde_json::from_slice(&params).unwrap();
         assert_eq!((&params["taskId"], &params["status"]), (&id, &json!(status)));

@@ -141,7 +141,7 @@ impl<'a> Bridge<'a> {
             Some(Message::Request(request)) => (Some(request.id), request.method.as_ref()),
             Some(Message::Notification(notification)) => {
                 // Closing the stream cancels a modern request; a legacy one is cancelled by what is passed on.
-                if let Some(id) = crate::server::cancelled(notification) {
+                if let Some(id) = envelope::cancelled(notification) {
                     self.live.cancel(id.get());
                 }
                 (None, notification.method.as_ref())

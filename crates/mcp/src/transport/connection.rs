@@ -18,10 +18,12 @@ use toolrail_registry::Endpoint;
 use crate::envelope::{self, Message};
 use crate::follower::{Follower, View, Wanted};
 use crate::live::Live;
+use crate::mailboxes::Sender;
 use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
+use crate::reply::Said;
 use crate::reply::{Answer, Code, Fault, Pieces};
-use crate::server::{Said, Server};
+use crate::server::Server;
 
 /// The most calls one connection may have under way; more are refused.
 pub(super) const MOST_UNDER_WAY: usize = 1024;
@@ -48,15 +50,6 @@ pub(super) struct Connection {
     bytes_under_way: Arc<AtomicUsize>,
     /// What is to be sent next.
     ready: VecDeque<Pieces>,
-}
-
-/// Who sent a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sender {
-    /// Whoever opened the connection.
-    Opener,
-    /// A web page from elsewhere, whoever opened it.
-    ForeignPage,
 }
 
 /// What the message of one call weighs, as long as the call is under way.
@@ -118,7 +111,7 @@ impl Connection {
             Ok(Message::Request(request)) => Some(request.id.get().to_owned()),
             // Short work: no call is started for these, so that they get through when too many are under way.
             Ok(Message::Notification(notification)) => {
-                if let Some(id) = crate::server::cancelled(&notification) {
+                if let Some(id) = envelope::cancelled(&notification) {
                     self.live.cancel(id.get());
                 }
                 self.server.pass_on_roots(&notification, &self.live, (&self.principal, &self.endpoint));

@@ -15,8 +15,8 @@ use tokio::time::{Instant, Sleep};
 use super::Body;
 use crate::outbox::{Outbox, Sent};
 use crate::reply::Pieces;
+use crate::reply::Said;
 use crate::resume::{EventId, Next, Stream};
-use crate::server::Said;
 
 /// How often a stream that is silent shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

@@ -2,9 +2,8 @@
 //! comes on that stream. The connection lives in this process, so both must reach the same replica. It stays at the endpoint
 //! that opened it, wherever messages for it are sent.
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::Extension;
@@ -13,16 +12,16 @@ use axum::extract::{Query, Request, State};
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bytes::Bytes;
 use http::{StatusCode, Uri};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use toolrail_core::{ForeignPage, PeerAddress, Principal};
 
-use super::connection::{Connection, Sender};
+use super::connection::Connection;
 use super::events::{self, EventSource};
 use super::paths::messages_of;
 use super::read::read;
+use crate::mailboxes::{Letter, Sender, Slot};
 use crate::peer::Session;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::Server;
@@ -31,30 +30,6 @@ use crate::server::Server;
 const MOST_WAITING: usize = 64;
 /// The most bytes that wait to be taken up by one connection, beside one message.
 const MOST_WAITING_BYTES: usize = 4 * 1024 * 1024;
-
-/// Where the messages of each connection go.
-#[derive(Default)]
-pub(crate) struct Mailboxes {
-    by_id: Mutex<HashMap<String, Slot>>,
-}
-
-/// One message, and who sent it.
-type Letter = (Bytes, Sender);
-
-/// The way to one connection, and how many bytes are on it.
-#[derive(Clone)]
-struct Slot {
-    /// Whose connection it is.
-    principal: Principal,
-    sender: mpsc::Sender<Letter>,
-    waiting: Arc<AtomicUsize>,
-}
-
-impl Mailboxes {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Slot>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// One connection, driven by whoever reads its stream.
 struct Mailbox {

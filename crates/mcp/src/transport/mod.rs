@@ -19,7 +19,6 @@ use axum::routing::{get, post};
 
 pub use body::Body;
 pub use bridge::{BridgeError, Incoming, Remote, Reply, bridge};
-pub(crate) use http_sse::Mailboxes;
 pub use paths::{ENDPOINT, TAKEN, is_endpoint, speaks_mcp};
 pub use stream::serve_stream;
 

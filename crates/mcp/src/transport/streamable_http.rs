@@ -24,9 +24,10 @@ use crate::live::{self, Live};
 use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
 use crate::relay::Report;
+use crate::reply::Said;
 use crate::reply::{Answer, Code, Fault};
 use crate::resume::{EventId, Stream};
-use crate::server::{Said, Server};
+use crate::server::Server;
 use crate::session;
 
 /// The largest request that is kept as long as its stream lasts.
