@@ -61,6 +61,7 @@ pub(super) async fn read(
         }
         if joined.len() + frame.len() > held.bytes() {
             held.resize((2 * held.bytes()).min(cap).max(joined.len() + frame.len()))?;
+            joined.reserve_exact(held.bytes() - joined.len());
         }
         joined.extend_from_slice(&frame);
     }
