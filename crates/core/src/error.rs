@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use toolrail_protocol::code;
 
 /// Why a request or a call failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,11 +163,11 @@ pub struct RpcError {
 
 impl RpcError {
     /// `params` are wrong.
-    pub const INVALID_PARAMS: i64 = -32602;
+    pub const INVALID_PARAMS: i64 = code::INVALID_PARAMS;
     /// Whoever was to carry the request out failed.
-    pub const INTERNAL: i64 = -32603;
+    pub const INTERNAL: i64 = code::INTERNAL;
     /// The client lacks a capability that the request needs.
-    pub const MISSING_CAPABILITY: i64 = -32021;
+    pub const MISSING_CAPABILITY: i64 = code::MISSING_CAPABILITY;
 }
 
 impl CallError {

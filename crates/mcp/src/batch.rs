@@ -6,6 +6,7 @@ use std::pin::Pin;
 
 use futures_util::StreamExt;
 use futures_util::stream;
+use toolrail_protocol::revision::{V2024_11_05, V2025_03_26};
 
 use crate::envelope;
 use crate::peer::Peer;
@@ -21,7 +22,7 @@ type Answering<'a> = Pin<Box<dyn Future<Output = Said> + Send + 'a>>;
 pub(crate) fn is_allowed(peer: &Peer<'_>) -> bool {
     let named = peer.claims.as_ref().and_then(|claims| claims.protocol_version);
     let revision = peer.session.revision.get().copied().or(named);
-    revision.is_none_or(|revision| matches!(revision, "2024-11-05" | "2025-03-26"))
+    revision.is_none_or(|revision| matches!(revision, V2024_11_05 | V2025_03_26))
 }
 
 impl Server {

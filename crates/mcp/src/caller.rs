@@ -11,6 +11,7 @@ use toolrail_core::{
     CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Refusal,
     Resumed, Unanswered, async_trait, missing_capability, write_json_string,
 };
+use toolrail_protocol::revision::V2025_11_25;
 
 use crate::asks::is_answer;
 use crate::conversation;
@@ -347,7 +348,7 @@ impl Caller for RequestCaller<'_> {
     fn hang_up(&self) {
         // Only since 2025-11-25 do clients know that they have to come back.
         if self.dialect == Dialect::Legacy
-            && self.peer.session.revision.get() == Some(&"2025-11-25")
+            && self.peer.session.revision.get() == Some(&V2025_11_25)
             && let Some(outbox) = self.peer.outbox
         {
             outbox.hang_up();

@@ -1,9 +1,8 @@
 //! What the server can do, as `initialize` and `server/discover` tell it.
 
 use serde_json::{Map, Value, json};
-
-/// The extension by which a call becomes a task.
-pub(crate) const TASKS: &str = "io.modelcontextprotocol/tasks";
+use toolrail_protocol::meta::TASKS;
+use toolrail_protocol::revision::{V2024_11_05, V2025_11_25};
 
 /// For clients of 2026-07-28 and newer.
 pub(crate) fn modern() -> Value {
@@ -16,10 +15,10 @@ pub(crate) fn modern() -> Value {
 /// For clients of a revision that `initialize` settled.
 pub(crate) fn legacy(revision: &str) -> Value {
     let mut capabilities = common();
-    if revision != "2024-11-05" {
+    if revision != V2024_11_05 {
         capabilities.insert("completions".into(), json!({}));
     }
-    if revision == "2025-11-25" {
+    if revision == V2025_11_25 {
         // Tools of upstream servers say each by itself whether they can be called as tasks.
         let tasks = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
         capabilities.insert("tasks".into(), tasks);

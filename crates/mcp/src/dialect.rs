@@ -1,17 +1,8 @@
 //! How we answer: which revision, and whether the client speaks standard MCP or plain JSON-RPC.
 //! The dialect is chosen by what the client said, never by configuration.
 
-use toolrail_registry::Era;
-
-/// Revisions negotiated by `initialize`, oldest first.
-pub(crate) const LEGACY: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-/// Revisions named in each request, oldest first.
-pub(crate) const MODERN: &[&str] = &["2026-07-28"];
-
-/// Every revision there is, newest first, as errors and `server/discover` tell it.
-pub(crate) fn supported() -> Vec<&'static str> {
-    LEGACY.iter().chain(MODERN).rev().copied().collect()
-}
+use toolrail_protocol::Era;
+use toolrail_protocol::revision::{LEGACY, NEWEST_LEGACY};
 
 /// How one request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +27,7 @@ impl Dialect {
 
 /// The legacy revision to answer an `initialize` with: the client's own if we know it, else our newest.
 pub(crate) fn negotiate(requested: &str) -> &'static str {
-    LEGACY.iter().find(|known| **known == requested).copied().unwrap_or(LEGACY[LEGACY.len() - 1])
+    LEGACY.iter().find(|known| **known == requested).copied().unwrap_or(NEWEST_LEGACY)
 }
 
 #[cfg(test)]
@@ -49,10 +40,5 @@ mod tests {
         assert_eq!(negotiate("2099-01-01"), "2025-11-25");
         // A modern revision cannot be negotiated by initialize.
         assert_eq!(negotiate("2026-07-28"), "2025-11-25");
-    }
-
-    #[test]
-    fn supported_revisions_are_told_newest_first() {
-        assert_eq!(supported(), ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"]);
     }
 }

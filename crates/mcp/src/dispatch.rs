@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolrail_core::{Principal, shortened};
+use toolrail_protocol::header::decode;
+use toolrail_protocol::{meta as keys, revision};
 use toolrail_registry::Endpoint;
 
 use crate::batch;
 use crate::caller::RequestCaller;
 use crate::conversation;
-use crate::dialect::{self, Dialect};
+use crate::dialect::Dialect;
 use crate::envelope::{self, Message, Notification, Params, Request};
-use crate::headers::{Claims, decode};
+use crate::headers::Claims;
 use crate::live::Live;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
@@ -100,14 +102,14 @@ fn dialect_of(request: &Request<'_>, peer: &Peer<'_>) -> Result<Dialect, Fault> 
     let header = peer.claims.as_ref().and_then(|claims| claims.protocol_version);
     let meta = request.params.meta.as_ref();
     let named = meta.and_then(|meta| meta.protocol_version);
-    let modern_header = header.is_some_and(|version| !dialect::LEGACY.contains(&version));
+    let modern_header = header.is_some_and(|version| !revision::LEGACY.contains(&version));
     if named.is_none() && !modern_header {
         let standard = header.is_some() || peer.session.revision.get().is_some();
         return Ok(if standard { Dialect::Legacy } else { Dialect::Plain });
     }
     let invalid = |message: &str| Fault::new(Code::InvalidParams, message).with_status(400);
-    let Some(version) = Params::text("io.modelcontextprotocol/protocolVersion", named)
-        .map_err(|fault| fault.with_status(400))?
+    let Some(version) =
+        Params::text(keys::PROTOCOL_VERSION, named).map_err(|fault| fault.with_status(400))?
     else {
         // A client that only names an unknown revision in the header learns which ones there are.
         check_supported(header.unwrap_or_default())?;
@@ -129,10 +131,10 @@ fn dialect_of(request: &Request<'_>, peer: &Peer<'_>) -> Result<Dialect, Fault> 
 }
 
 fn check_supported(version: &str) -> Result<(), Fault> {
-    if dialect::MODERN.contains(&version) {
+    if revision::MODERN.contains(&version) {
         return Ok(());
     }
-    let data = json!({"supported": dialect::supported(), "requested": shortened(version)});
+    let data = json!({"supported": revision::all(), "requested": shortened(version)});
     Err(Fault::new(Code::UnsupportedVersion, "unsupported protocol version").with_data(data))
 }
 

@@ -1,13 +1,11 @@
 //! How a result ends: what the dialect asks for beside the answer itself.
 
 use toolrail_core::ErrorCode;
+use toolrail_protocol::meta::SERVER_INFO;
 
 use crate::dialect::Dialect;
 use crate::introduction::Introduction;
 use crate::reply::Outcome;
-
-/// The key in `_meta` under which a modern result names its server.
-pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Whether a client may keep a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 use toolrail_core::{LogLevel, Notice, Principal};
+use toolrail_protocol::meta::SUBSCRIPTION_ID;
 use toolrail_registry::{Endpoint, Hearing, Lists, Registry, Snapshot, Updated};
 
 use crate::conversation;
@@ -54,7 +55,7 @@ impl Wanted {
             None => json!({}),
             Some(id) => {
                 let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
-                json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}})
+                json!({"_meta": {SUBSCRIPTION_ID: id}})
             }
         }
     }

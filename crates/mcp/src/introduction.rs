@@ -1,6 +1,7 @@
 //! How the server introduces itself.
 
 use serde_json::{Value, json};
+use toolrail_protocol::meta::SERVER_INFO;
 
 /// How the server introduces itself.
 #[derive(Clone, Debug)]
@@ -25,10 +26,8 @@ pub(crate) struct Introduction {
 impl Introduction {
     pub(crate) fn new(info: ServerInfo) -> Self {
         let me = Self { info, modern_tail: Vec::new() };
-        let tail = format!(
-            "\"resultType\":\"complete\",\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{}",
-            me.implementation()
-        );
+        let tail =
+            format!("\"resultType\":\"complete\",\"_meta\":{{\"{SERVER_INFO}\":{}", me.implementation());
         Self { modern_tail: tail.into_bytes(), ..me }
     }
 

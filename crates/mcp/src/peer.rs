@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use toolrail_core::Principal;
+use toolrail_protocol::revision::V2025_11_25;
 use toolrail_registry::Endpoint;
 
 use crate::dialect::Dialect;
@@ -59,6 +60,6 @@ impl Session {
 
     /// Whether a client of that dialect knows tasks as 2025-11-25 has them, which neither earlier nor later revisions do.
     pub(crate) fn has_tasks(&self, dialect: Dialect) -> bool {
-        dialect == Dialect::Legacy && self.revision.get() == Some(&"2025-11-25")
+        dialect == Dialect::Legacy && self.revision.get() == Some(&V2025_11_25)
     }
 }

@@ -9,6 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolrail_core::{ErrorCode, Full, RpcError, Share, write_json_string};
+use toolrail_protocol::code;
 
 /// The JSON-RPC codes we send, in one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +34,15 @@ pub(crate) enum Code {
 impl Code {
     pub(crate) const fn number(self) -> i64 {
         match self {
-            Self::ParseError => -32700,
-            Self::InvalidRequest => -32600,
-            Self::MethodNotFound => -32601,
-            Self::InvalidParams => -32602,
-            Self::CallFailed => -32000,
-            Self::HeaderMismatch => -32020,
-            Self::UnsupportedVersion => -32022,
-            Self::ResourceNotFound => -32002,
-            Self::Internal => -32603,
+            Self::ParseError => code::PARSE_ERROR,
+            Self::InvalidRequest => code::INVALID_REQUEST,
+            Self::MethodNotFound => code::METHOD_NOT_FOUND,
+            Self::InvalidParams => code::INVALID_PARAMS,
+            Self::CallFailed => code::SERVER_ERROR,
+            Self::HeaderMismatch => code::HEADER_MISMATCH,
+            Self::UnsupportedVersion => code::UNSUPPORTED_VERSION,
+            Self::ResourceNotFound => code::RESOURCE_NOT_FOUND,
+            Self::Internal => code::INTERNAL,
             Self::Other(number) => number,
         }
     }

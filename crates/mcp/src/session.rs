@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toolrail_core::Principal;
+use toolrail_protocol::revision;
 
-use crate::dialect;
 use crate::peer::Session;
 use crate::sign::Signer;
 use crate::stamp::{now, tag};
@@ -70,7 +70,7 @@ pub(crate) fn recognise(signer: &Signer, id: &str, owner: Owner<'_>) -> Option<S
         return None;
     }
     let session = Session { begun: Some(told.begun), ..Session::default() };
-    let revision = dialect::LEGACY.iter().find(|known| **known == told.revision)?;
+    let revision = revision::LEGACY.iter().find(|known| **known == told.revision)?;
     let _ = session.revision.set(revision);
     let _ = session.capabilities.set(told.capabilities);
     if let Some(client_info) = told.client_info {

@@ -40,8 +40,8 @@ mod usage;
 pub use builder::RegistryBuilder;
 pub use catalog::{
     CALL_TOOL, Catalog, Category, Choice, DISCOVERY, DISCOVERY_TOOLS, Described, Discovery, Endpoint,
-    Endpoints, Entry, Era, Feed, HeaderParam, Hearing, Item, List, Listing, ListingMode, Lists, Names, Page,
-    Prompt, Resource, Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus,
+    Endpoints, Entry, Feed, Hearing, Item, List, Listing, ListingMode, Lists, Names, Page, Prompt, Resource,
+    Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus, header_params_of,
     is_discovery_tool,
 };
 pub use change::{
@@ -62,4 +62,5 @@ pub use intake::{
 pub use registry::Registry;
 pub use source_id::SourceId;
 pub use store::{LateStore, OpenStore, OpeningStore, Replicas, WriteFailure};
+pub use toolrail_protocol::{Era, HeaderParam};
 pub use usage::{Learning, Temperature, ToolUse, Usage};

@@ -21,6 +21,7 @@ enum Sees {
     EveryProductCrate,
 }
 
+const PROTOCOL: &str = "toolrail-protocol";
 const CORE: &str = "toolrail-core";
 const TESTKIT: &str = "toolrail-testkit";
 const XTASK: &str = "xtask";
@@ -29,20 +30,21 @@ const XTASK: &str = "xtask";
 const EMBEDS: &[&str] = &["toolrail", "toolrail-tool"];
 
 const PLACES: &[Place] = &[
-    Place { name: CORE, level: 0, sees: Sees::Only(&[]) },
+    Place { name: PROTOCOL, level: 0, sees: Sees::Only(&[]) },
+    Place { name: CORE, level: 1, sees: Sees::Only(&[PROTOCOL]) },
     Place { name: "toolrail-tool-macros", level: 0, sees: Sees::Only(&[]) },
-    Place { name: "toolrail-search", level: 1, sees: Sees::Only(&[CORE]) },
-    Place { name: "toolrail-executors", level: 1, sees: Sees::Only(&[CORE]) },
-    Place { name: "toolrail-policies", level: 1, sees: Sees::Only(&[CORE]) },
-    Place { name: "toolrail-store", level: 1, sees: Sees::Only(&[CORE]) },
-    Place { name: "toolrail-tool", level: 1, sees: Sees::Only(&[CORE, "toolrail-tool-macros"]) },
-    Place { name: "toolrail-registry", level: 2, sees: Sees::Only(&[CORE, "toolrail-search"]) },
-    Place { name: "toolrail-mcp", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
-    Place { name: "toolrail-discovery", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
-    Place { name: "toolrail-admin", level: 3, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
-    Place { name: "toolrail", level: 4, sees: Sees::EveryProductCrate },
-    Place { name: "toolrail-conformance", level: 5, sees: Sees::Only(EMBEDS) },
-    Place { name: "toolrail-native-tools", level: 5, sees: Sees::Only(EMBEDS) },
+    Place { name: "toolrail-search", level: 2, sees: Sees::Only(&[CORE]) },
+    Place { name: "toolrail-executors", level: 2, sees: Sees::Only(&[PROTOCOL, CORE]) },
+    Place { name: "toolrail-policies", level: 2, sees: Sees::Only(&[CORE]) },
+    Place { name: "toolrail-store", level: 2, sees: Sees::Only(&[CORE]) },
+    Place { name: "toolrail-tool", level: 2, sees: Sees::Only(&[CORE, "toolrail-tool-macros"]) },
+    Place { name: "toolrail-registry", level: 3, sees: Sees::Only(&[PROTOCOL, CORE, "toolrail-search"]) },
+    Place { name: "toolrail-mcp", level: 4, sees: Sees::Only(&[PROTOCOL, CORE, "toolrail-registry"]) },
+    Place { name: "toolrail-discovery", level: 4, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
+    Place { name: "toolrail-admin", level: 4, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
+    Place { name: "toolrail", level: 5, sees: Sees::EveryProductCrate },
+    Place { name: "toolrail-conformance", level: 6, sees: Sees::Only(EMBEDS) },
+    Place { name: "toolrail-native-tools", level: 6, sees: Sees::Only(EMBEDS) },
     // Development only: nothing that ships may depend on these two.
     Place { name: TESTKIT, level: 0, sees: Sees::Only(&[CORE]) },
     Place { name: XTASK, level: 0, sees: Sees::Only(&[TESTKIT, "toolrail-search"]) },

@@ -8,20 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use toolrail_core::{Json, LogLevel};
+use toolrail_protocol::{Era, code};
 
 use super::failure::Failure;
 use super::message::{self, Message, Writer};
 use super::meta::{self, Claims};
 use super::wire::{Exchange, Request, Wire, WireKind};
-
-/// What a server speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Era {
-    /// 2026-07-28.
-    Modern,
-    /// An older revision, which began with `initialize`.
-    Legacy,
-}
 
 /// A connection on which the handshake is done.
 pub(super) struct Connection {
@@ -133,5 +125,5 @@ pub(super) fn answer_unasked(id: &[u8], method: &str) -> Bytes {
         _ => {}
     }
     let message = format!("{method} is not available here: no client that could answer is concerned");
-    message::answer(id, Err(&toolrail_core::RpcError { code: -32601, message, data: None }))
+    message::answer(id, Err(&toolrail_core::RpcError { code: code::METHOD_NOT_FOUND, message, data: None }))
 }

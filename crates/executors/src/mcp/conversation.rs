@@ -10,8 +10,9 @@ use tokio::time::Instant;
 use toolrail_core::{
     CallError, Caller, InputRequired, Json, LogLevel, Progress, Question, Questions, RpcError, Unanswered,
 };
+use toolrail_protocol::{Era, code};
 
-use super::connection::{Era, answer_unasked};
+use super::connection::answer_unasked;
 use super::failure::Failure;
 use super::message::{self, Message, Writer};
 use super::parked::{Asked, new_token};
@@ -286,7 +287,9 @@ fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) -> Told {
 fn in_protocol(error: CallError) -> RpcError {
     match error.rpc {
         // A legacy server does not know that code.
-        Some(rpc) if rpc.code == RpcError::MISSING_CAPABILITY => RpcError { code: -32601, ..*rpc },
+        Some(rpc) if rpc.code == RpcError::MISSING_CAPABILITY => {
+            RpcError { code: code::METHOD_NOT_FOUND, ..*rpc }
+        }
         Some(rpc) => *rpc,
         None => RpcError { code: RpcError::INTERNAL, message: error.message, data: None },
     }

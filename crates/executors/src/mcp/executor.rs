@@ -9,9 +9,9 @@ use toolrail_core::{
     Call, CallError, Caller, Completing, Completion, ErrorCode, Executor, Kept, Outcome, Payload, Preview,
     Principal, async_trait, write_json_string,
 };
+use toolrail_protocol::HeaderParam;
 
 use super::handshake::Way;
-use super::header_params::{self, HeaderParam};
 use super::hub::Hub;
 use super::own_watch;
 use super::run::{COMPLETE, Job, run};
@@ -107,7 +107,7 @@ impl Remote {
         match &self.thing {
             Thing::Tool { header_params, .. } => {
                 members.push(("arguments", Bytes::copy_from_slice(arguments.as_bytes())));
-                params_in_headers = header_params::of(header_params, Some(arguments));
+                params_in_headers = said_in_headers(header_params, arguments);
                 if let Some(task) = call.caller.task() {
                     members.push(("task", Bytes::copy_from_slice(task.get().as_bytes())));
                 }
@@ -154,4 +154,13 @@ fn quoted(text: &str) -> Bytes {
 
 fn bytes_of(value: &Value) -> Bytes {
     value.to_string().into()
+}
+
+/// The names and values of the headers that repeat arguments.
+fn said_in_headers(params: &[HeaderParam], arguments: &str) -> Vec<(String, String)> {
+    if params.is_empty() {
+        return Vec::new();
+    }
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    params.iter().filter_map(|param| Some((param.header.clone(), param.text_in(&arguments)?))).collect()
 }

@@ -9,8 +9,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use toolrail_core::{Json, LogLevel, Notice};
+use toolrail_protocol::Era;
 
-use super::connection::{Connection, Era};
+use super::connection::Connection;
 use super::failure::Failure;
 use super::message::{Message, Writer};
 use super::wire::{Exchange, Unsolicited};

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 use toolrail_core::{CallError, ErrorCode, Outcome, Payload, RpcError, ToolResult};
+use toolrail_protocol::{Era, code};
 
-use super::connection::Era;
 use super::hub::Hub;
 use super::meta::{ASKABLE, Claims};
 use super::run::Job;
@@ -51,7 +51,8 @@ pub(super) async fn refusal(hub: &Hub, job: &Job<'_>, outcome: &Outcome) -> Opti
 fn may_be_missing(name: &str, outcome: &Outcome) -> bool {
     match outcome {
         Err(CallError { rpc: Some(rpc), .. }) => {
-            matches!(rpc.code, RpcError::INVALID_PARAMS | -32601) && says_missing(name, &rpc.message)
+            matches!(rpc.code, RpcError::INVALID_PARAMS | code::METHOD_NOT_FOUND)
+                && says_missing(name, &rpc.message)
         }
         Ok(ToolResult { is_error: true, payload: Payload::Whole(json), .. }) => {
             says_missing(name, json.text())

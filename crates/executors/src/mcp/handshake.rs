@@ -8,14 +8,15 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 use toolrail_core::{CallError, ErrorCode, Json};
+use toolrail_protocol::{Era, code, revision};
 
-use super::connection::{Connection, Era, answer_of};
+use super::connection::{Connection, answer_of};
 use super::endpoint::Endpoint;
 use super::failure::Failure;
 use super::http::HttpSession;
 use super::http_sse;
 use super::message::{self, Writer};
-use super::meta::{self, Claims, LEGACY, MODERN};
+use super::meta::{self, Claims};
 use super::process::{Command, Process};
 use super::session_stream::SessionStream;
 use super::settings::{Limits, Protocol};
@@ -159,7 +160,12 @@ impl Connector {
         let (wire, unsolicited) = match &self.way {
             Way::Http(endpoint) => {
                 let endpoint = Arc::clone(endpoint);
-                let session = HttpSession { endpoint, version: Some(MODERN), session: None, is_modern: true };
+                let session = HttpSession {
+                    endpoint,
+                    version: Some(revision::V2026_07_28),
+                    session: None,
+                    is_modern: true,
+                };
                 (self.wire(session), Unsolicited::None)
             }
             Way::Stdio(command) => self.start(command)?,
@@ -170,7 +176,7 @@ impl Connector {
         }
         let exchange = begin(&wire, "server/discover", params)?;
         let discovered: Discovered = read(&answer_of(exchange, self.limits.connect).await?, &wire)?;
-        if !discovered.supported_versions.iter().any(|version| version == MODERN) {
+        if !discovered.supported_versions.iter().any(|version| version == revision::V2026_07_28) {
             return Err(Failure::Status(400, unsupported(&wire, &discovered.supported_versions.join(", "))));
         }
         let said = (discovered.capabilities, discovered.instructions);
@@ -179,7 +185,7 @@ impl Connector {
 
     async fn legacy(&self, capabilities: &Value) -> Result<Made, Failure> {
         let mut params = Writer::new();
-        params.text("protocolVersion", LEGACY[0]).value("capabilities", capabilities);
+        params.text("protocolVersion", revision::NEWEST_LEGACY).value("capabilities", capabilities);
         params.value("clientInfo", &meta::client_info());
         match &self.way {
             Way::Http(endpoint) => {
@@ -272,19 +278,19 @@ fn read<'j, T: Deserialize<'j>>(result: &'j Json, wire: &Wire) -> Result<T, Fail
 
 fn version_of(initialized: &Initialized, wire: &Wire) -> Result<&'static str, Failure> {
     let version = &initialized.protocol_version;
-    let known = LEGACY.iter().find(|known| *known == version);
+    let known = revision::LEGACY.iter().find(|known| *known == version);
     known.copied().ok_or_else(|| Failure::Call(unsupported(wire, version)))
 }
 
 fn unsupported(wire: &Wire, versions: &str) -> CallError {
     let message = format!(
-        "{} speaks only revisions of MCP that are not known here ({versions}); known are {MODERN}, {}",
+        "{} speaks only revisions of MCP that are not known here ({versions}); known are {}",
         wire.place(),
-        LEGACY.join(", ")
+        revision::all().join(", ")
     );
     CallError::new(ErrorCode::UpstreamInvalid, message)
 }
 
 fn is_unknown_method(failure: &Failure) -> bool {
-    matches!(failure, Failure::Call(error) if error.rpc.as_ref().is_some_and(|rpc| rpc.code == -32601))
+    matches!(failure, Failure::Call(error) if error.rpc.as_ref().is_some_and(|rpc| rpc.code == code::METHOD_NOT_FOUND))
 }

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use toolrail_core::{CallError, ErrorCode};
+use toolrail_protocol::header;
 
 use super::endpoint::Endpoint;
 use super::failure::Failure;
@@ -19,8 +18,8 @@ use super::sse::{Decoder, Idle};
 use super::wire::Request;
 use crate::outbound::Streamed;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const SESSION: HeaderName = HeaderName::from_static(header::SESSION_ID);
+const VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
 /// The pause before a stream is resumed where the server does not name one.
@@ -343,45 +342,18 @@ impl HttpExchange {
 fn modern_headers(request: &Request) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: HeaderName, text: &str| headers.insert(name, encoded(text));
-    add(HeaderName::from_static("mcp-method"), request.method);
+    add(HeaderName::from_static(header::METHOD), request.method);
     if let Some(name) = &request.name {
-        add(HeaderName::from_static("mcp-name"), name);
+        add(HeaderName::from_static(header::NAME), name);
     }
-    for (header, value) in &request.params_in_headers {
-        if let Ok(name) = HeaderName::from_bytes(format!("mcp-param-{header}").as_bytes()) {
+    for (param, value) in &request.params_in_headers {
+        if let Ok(name) = HeaderName::from_bytes(format!("{}{param}", header::PARAM).as_bytes()) {
             add(name, value);
         }
     }
     headers
 }
 
-/// A header value; what a header cannot carry as it is goes as base64 (2026-07-28, "Value Encoding").
 fn encoded(text: &str) -> HeaderValue {
-    let is_plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e))
-        && text.trim() == text
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    let plain = is_plain.then(|| HeaderValue::from_str(text).ok()).flatten();
-    plain.unwrap_or_else(|| {
-        let wrapped = format!("=?base64?{}?=", STANDARD.encode(text));
-        HeaderValue::from_str(&wrapped).unwrap_or_else(|_| HeaderValue::from_static(""))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn header_values_are_encoded_as_the_specification_shows() {
-        let cases = [
-            ("us-west1", "us-west1"),
-            ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
-            (" padded ", "=?base64?IHBhZGRlZCA=?="),
-            ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
-            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(encoded(text), expected);
-        }
-    }
+    HeaderValue::from_str(&header::encode(text)).unwrap_or_else(|_| HeaderValue::from_static(""))
 }

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 use toolrail_core::{CallError, Caller, Changed, ErrorCode, Notice, Principal};
+use toolrail_protocol::Era;
 
-use super::connection::{Connection, Era};
+use super::connection::Connection;
 use super::following::Heard;
 use super::gate::Gates;
 use super::handshake::Connector;

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::value::RawValue;
 use toolrail_core::{CallError, ErrorCode};
+use toolrail_protocol::code;
 
 use super::connection::Connection;
 use super::failure::Failure;
@@ -138,7 +139,11 @@ async fn list(connection: &Connection, list: List) -> Result<(Entries, Option<u6
             params.text("cursor", cursor);
         }
         let page = match connection.ask(list.method, params).await {
-            Err(Failure::Call(error)) if error.rpc.as_ref().is_some_and(|rpc| rpc.code == -32601) => break,
+            Err(Failure::Call(error))
+                if error.rpc.as_ref().is_some_and(|rpc| rpc.code == code::METHOD_NOT_FOUND) =>
+            {
+                break;
+            }
             page => page?,
         };
         bytes += page.text().len();

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_core::{CallError, ErrorCode, Json, RpcError, write_json_string};
+use toolrail_protocol::code;
 
 /// A message of a server.
 #[derive(Clone, Debug)]
@@ -179,7 +180,7 @@ pub(super) fn answer(id: &[u8], outcome: Result<&Value, &RpcError>) -> Bytes {
 pub(super) fn refused(error: RpcError) -> CallError {
     let code = match error.code {
         RpcError::INVALID_PARAMS => ErrorCode::InvalidArguments,
-        -32700..=-32600 | RpcError::MISSING_CAPABILITY => ErrorCode::InvalidRequest,
+        code::PARSE_ERROR..=code::INVALID_REQUEST | RpcError::MISSING_CAPABILITY => ErrorCode::InvalidRequest,
         _ => ErrorCode::UpstreamInvalid,
     };
     CallError::new(code, error.message.clone()).with_rpc(error)

@@ -4,24 +4,16 @@
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use toolrail_core::{Caller, LogLevel};
+use toolrail_protocol::meta::{
+    CLIENT_CAPABILITIES as CAPABILITIES, CLIENT_INFO as CLIENT, LOG_LEVEL as LEVEL, PROGRESS_TOKEN,
+    PROTOCOL_VERSION as VERSION, SUBSCRIPTION_ID, TASKS, UI,
+};
+use toolrail_protocol::{Era, revision};
 
-use super::connection::Era;
 use super::message::{Members, Writer};
 
-/// The revision we speak with modern servers.
-pub(super) const MODERN: &str = "2026-07-28";
-/// The revisions we speak with legacy servers, newest first.
-pub(super) const LEGACY: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The extension by which a call becomes a task.
-pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
-
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-const LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// What holds between two neighbours only.
-const OF_ONE_HOP: &[&str] =
-    &[VERSION, CLIENT, CAPABILITIES, LEVEL, "progressToken", "io.modelcontextprotocol/subscriptionId"];
+const OF_ONE_HOP: &[&str] = &[VERSION, CLIENT, CAPABILITIES, LEVEL, PROGRESS_TOKEN, SUBSCRIPTION_ID];
 /// What a client can be asked, which is what makes its capabilities matter.
 pub(super) const ASKABLE: &[&str] = &["elicitation", "sampling", "roots"];
 
@@ -84,7 +76,10 @@ pub(super) fn of_client(era: Era, caller: &dyn Caller, token: u64) -> Option<Byt
 }
 
 fn write_modern(writer: &mut Writer, capabilities: &Value, level: Option<LogLevel>) {
-    writer.text(VERSION, MODERN).value(CLIENT, &client_info()).value(CAPABILITIES, capabilities);
+    writer
+        .text(VERSION, revision::V2026_07_28)
+        .value(CLIENT, &client_info())
+        .value(CAPABILITIES, capabilities);
     if let Some(level) = level {
         writer.text(LEVEL, level.word());
     }
@@ -97,7 +92,7 @@ fn bridged(caller: &dyn Caller) -> Value {
     let extensions: Map<String, Value> = declared
         .into_iter()
         .flatten()
-        .filter(|(name, _)| matches!(name.as_str(), TASKS | "io.modelcontextprotocol/ui"))
+        .filter(|(name, _)| matches!(name.as_str(), TASKS | UI))
         .map(|(name, settings)| (name.clone(), settings.clone()))
         .collect();
     if !extensions.is_empty() {

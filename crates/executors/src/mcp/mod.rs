@@ -14,7 +14,6 @@ mod failure;
 mod following;
 mod gate;
 mod handshake;
-mod header_params;
 mod http;
 mod http_sse;
 mod hub;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_core::{ArgumentCheck, Executor, ListEntry, Offer, Offered, OfferedTool, TaskSupport, ToolName};
+use toolrail_protocol::HeaderParam;
 
 use super::executor::{Remote, Thing};
-use super::header_params;
 use super::hub::Hub;
 use super::lists::Lists;
 use super::mend::{Sort, mend};
@@ -51,8 +51,7 @@ impl Building<'_> {
         match ToolName::parse(&format!("{}{}", self.selection.prefix, read.key)) {
             Err(_) => self.unnamed.push(read.key),
             Ok(here) => {
-                let header_params =
-                    read.value.get("inputSchema").map(header_params::find).unwrap_or_default();
+                let header_params = read.value.get("inputSchema").map(HeaderParam::find).unwrap_or_default();
                 let (name, entry) = read.renamed(here.as_str());
                 let executor = self.remote(Thing::Tool { name, header_params });
                 let (arguments, tasks) = (ArgumentCheck::There, TaskSupport::Never);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::json;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{CallError, Caller, Kept, Principal};
+use toolrail_protocol::Era;
 
-use super::connection::Era;
 use super::failure::Failure;
 use super::hub::Hub;
 use super::message::{Message, Writer};

@@ -11,8 +11,9 @@ use toolrail_core::{
     CallError, Caller, ErrorCode, InputRequired, Json, Outcome, Payload, Principal, Question, Questions,
     Root, RpcError, ToolResult, Unanswered,
 };
+use toolrail_protocol::{Era, code};
 
-use super::connection::{Connection, Era};
+use super::connection::Connection;
 use super::conversation::{Conversation, LONGEST, Turn, introduce};
 use super::failure::Failure;
 use super::hub::Hub;
@@ -321,14 +322,13 @@ fn question(request: &Value) -> Question {
 /// The server's error, as far as it concerns the client: what concerns only the server and us is told in words.
 fn refused(hub: &Hub, job: &Job<'_>, mut error: RpcError) -> CallError {
     /// The headers do not fit the body, or the revision is not known: the server changed under us.
-    const OF_OUR_HOP: [i64; 2] = [-32020, -32022];
-    const NO_SUCH_RESOURCE_LEGACY: i64 = -32002;
+    const OF_OUR_HOP: [i64; 2] = [code::HEADER_MISMATCH, code::UNSUPPORTED_VERSION];
     if OF_OUR_HOP.contains(&error.code) {
         hub.lists.notify_one();
         let message = format!("{} has changed: {}; try again", hub.connector.place(), error.message);
         return CallError::new(ErrorCode::UpstreamInvalid, message);
     }
-    if error.code == NO_SUCH_RESOURCE_LEGACY && job.caller.resumed().is_some() {
+    if error.code == code::RESOURCE_NOT_FOUND && job.caller.resumed().is_some() {
         error.code = RpcError::INVALID_PARAMS;
     }
     message::refused(error)

@@ -9,8 +9,9 @@ use serde_json::Value;
 use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 use toolrail_core::{CallError, ErrorCode, Principal};
+use toolrail_protocol::Era;
 
-use super::connection::{Connection, Era};
+use super::connection::Connection;
 use super::message::Message;
 use super::session::{Inbox, Session};
 

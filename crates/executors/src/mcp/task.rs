@@ -8,8 +8,10 @@ use serde_json::Value;
 use toolrail_core::{
     CallError, Caller, ErrorCode, Json, Outcome, Payload, RpcError, TaskRequest, ToolResult,
 };
+use toolrail_protocol::meta::RELATED_TASK as RELATED;
+use toolrail_protocol::{Era, code};
 
-use super::connection::{Connection, Era};
+use super::connection::Connection;
 use super::hub::Hub;
 use super::message::{Members, Writer};
 use super::run::{Job, run};
@@ -18,7 +20,6 @@ use super::run::{Job, run};
 pub(super) const SEPARATOR: char = '~';
 
 /// What a result or a question that belongs to a task says in `_meta` (2025-11-25).
-const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// The request that is answered once its task has ended.
 pub(super) const RESULT: &str = "tasks/result";
 
@@ -49,7 +50,7 @@ pub(super) fn takes_tasks(connection: &Connection) -> bool {
 /// What a client gets that wants a task of a server that makes none.
 pub(super) fn unsupported() -> CallError {
     let message = "this server runs no calls as tasks; call the tool without \"task\"".to_owned();
-    let rpc = RpcError { code: -32601, message: message.clone(), data: None };
+    let rpc = RpcError { code: code::METHOD_NOT_FOUND, message: message.clone(), data: None };
     CallError::new(ErrorCode::InvalidRequest, message).with_rpc(rpc)
 }
 

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toolrail_core::{Json, write_json_string};
+use toolrail_protocol::meta::SERVER_INFO;
 use toolrail_registry::Era;
 
 use crate::envelope::Text;
-use crate::finish::{Cache, Finish, SERVER_INFO};
+use crate::finish::{Cache, Finish};
 use crate::reply::{Code, Fault, Outcome};
 
 /// Writes the whole object behind what `out` has already.

@@ -11,11 +11,11 @@ use toolrail_core::{CallError, ErrorCode, RpcError, TaskSupport, Unanswered};
 use toolrail_registry::Tool;
 
 use super::Context;
-use crate::capabilities::TASKS;
 use crate::content;
 use crate::dialect::Dialect;
 use crate::reply::{Code, Fault, Reply};
 use crate::tasks::{self, Brought, Task, TaskCaller, Work};
+use toolrail_protocol::meta::TASKS;
 
 /// How often a call may begin anew with more answers to what it asks first.
 const MOST_ROUNDS: usize = 16;

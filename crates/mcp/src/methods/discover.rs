@@ -1,14 +1,15 @@
 //! `server/discover`: revisions, capabilities and identity, before anything else is asked.
 
 use serde_json::json;
+use toolrail_protocol::revision;
 
 use super::Context;
 use crate::reply::{Outcome, Reply};
-use crate::{capabilities, dialect, instructions};
+use crate::{capabilities, instructions};
 
 pub(super) fn handle(context: Context<'_>) -> Reply {
     let mut result = json!({
-        "supportedVersions": dialect::supported(),
+        "supportedVersions": revision::all(),
         "capabilities": capabilities::modern(),
     });
     let own = context.server.me.info.instructions.as_deref();

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolrail_core::Kept;
+use toolrail_protocol::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
 use super::Context;
 use super::as_task::{declared, missing_extension};
@@ -109,8 +110,7 @@ fn filter_of(context: &Context<'_>) -> Result<Filter, Fault> {
 fn told(mut params: Vec<u8>, subscription: &RawValue) -> Bytes {
     let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tasks\",\"params\":"[..]);
     message.append(&mut params);
-    let meta =
-        format!(",\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{}}}}}}}", subscription.get());
+    let meta = format!(",\"_meta\":{{\"{SUBSCRIPTION_ID}\":{}}}}}}}", subscription.get());
     message.extend_from_slice(meta.as_bytes());
     message.into()
 }
@@ -135,8 +135,8 @@ fn ended(context: &Context<'_>) -> Outcome {
     let result = json!({
         "resultType": "complete",
         "_meta": {
-            "io.modelcontextprotocol/subscriptionId": id,
-            "io.modelcontextprotocol/serverInfo": context.server.me.implementation(),
+            SUBSCRIPTION_ID: id,
+            SERVER_INFO: context.server.me.implementation(),
         },
     });
     Outcome::whole(result.to_string())

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use toolrail_core::{
     CallError, ErrorCode, Outcome as CallOutcome, TaskSupport, ToolResult, closest, shortened,
 };
-use toolrail_registry::{HeaderParam, Named, Resolved, Snapshot, Tool, Unresolved};
+use toolrail_protocol::HeaderParam;
+use toolrail_registry::{Named, Resolved, Snapshot, Tool, Unresolved};
 
 use super::{Context, as_task, tasks_2025};
 use crate::content;

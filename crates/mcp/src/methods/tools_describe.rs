@@ -1,6 +1,7 @@
 //! `tools/describe`: one tool's entry. Not part of MCP, but part of what older clients were told.
 
 use serde_json::Value;
+use toolrail_protocol::meta::SERVER_INFO;
 
 use super::Context;
 use super::tools_call::{tool_name, unknown_tool};
@@ -17,7 +18,7 @@ pub(super) fn handle(context: Context<'_>) -> Reply {
     if context.dialect == Dialect::Modern {
         // The entry may have its own `_meta`, so the usual ending would be a second one.
         entry["resultType"] = "complete".into();
-        entry["_meta"]["io.modelcontextprotocol/serverInfo"] = context.server.me.implementation();
+        entry["_meta"][SERVER_INFO] = context.server.me.implementation();
     }
     Ok(Outcome::whole(entry.to_string()))
 }

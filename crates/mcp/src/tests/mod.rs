@@ -19,7 +19,6 @@ use toolrail_registry::{
     Compiler, Endpoints, FixedSource, Registry, RegistryBuilder, RegistryLimits, SourceId,
 };
 
-use crate::capabilities::TASKS;
 use crate::dialect::Dialect;
 use crate::envelope::{self, Message};
 use crate::introduction::ServerInfo;
@@ -28,6 +27,7 @@ use crate::outbox::Outbox;
 use crate::peer::{Peer, Session};
 use crate::reply::{Answer, Fault};
 use crate::server::Server;
+use toolrail_protocol::meta::TASKS;
 
 const META: &str = "io.modelcontextprotocol";
 

@@ -11,12 +11,13 @@ use futures_util::future::{AbortHandle, Abortable};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use toolrail_core::{PeerAddress, Share};
+use toolrail_protocol::revision;
+use toolrail_protocol::revision::V2025_11_25;
 
 use super::Body;
 use super::events::{self, Answering, Priming, Reading};
 use super::read::read;
 use super::visitor::Visitor;
-use crate::dialect;
 use crate::envelope::{self, Message};
 use crate::follower::{Follower, View, Wanted};
 use crate::headers::Claims;
@@ -360,7 +361,7 @@ fn detached(headers: &HeaderMap) -> HeaderMap {
 
 fn priming_for(session: &Session) -> Priming {
     match session.revision.get() {
-        Some(&"2025-11-25") => Priming::Sent,
+        Some(&V2025_11_25) => Priming::Sent,
         _ => Priming::LeftOut,
     }
 }
@@ -369,7 +370,7 @@ fn priming_for(session: &Session) -> Priming {
 fn is_modern(headers: &HeaderMap) -> bool {
     headers
         .get(&VERSION)
-        .is_some_and(|version| version.to_str().is_ok_and(|version| dialect::MODERN.contains(&version)))
+        .is_some_and(|version| version.to_str().is_ok_and(|version| revision::MODERN.contains(&version)))
 }
 
 /// Whether the client takes that media type. One that says nothing takes anything.

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 use std::sync::Arc;
+use toolrail_protocol::Era;
 
 use bytes::Bytes;
 
 use super::built_in::{CALL_TOOL, REGISTER_TOOL};
 use super::endpoint::{Endpoint, ListingMode};
-use super::listing::{Cut, Era, List, Page};
+use super::listing::{Cut, List, Page};
 use super::shelf::Listed;
 use super::shown::{Listing, Shown};
 use super::snapshot::{Snapshot, live_tool};

@@ -6,15 +6,6 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Map, Value, json};
 use toolrail_core::{Definition, METADATA};
 
-/// Which generation of clients a list is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Era {
-    /// 2026-07-28 and newer.
-    Modern,
-    /// Before: structured content and its schema must be objects.
-    Legacy,
-}
-
 /// Which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {

@@ -38,7 +38,7 @@ pub use entry::{Entry, Serving};
 pub use feed::{Feed, Lists, Updated};
 pub use item::Item;
 pub(crate) use listing::PageLimits;
-pub use listing::{Era, List, Page};
+pub use listing::{List, Page};
 pub use notices::Hearing;
 pub use offered::{Prompt, Resource};
 pub(crate) use search_document::meaning_of;
@@ -53,7 +53,7 @@ pub use tally::Tally;
 pub(crate) use tools::{
     Arguments, LazyExecutor, LazyValidator, MakeExecutor, Running, ToolExecutor, defaults_of, header_params,
 };
-pub use tools::{Described, HeaderParam, Tool};
+pub use tools::{Described, Tool, header_params_of};
 
 use std::sync::Arc;
 

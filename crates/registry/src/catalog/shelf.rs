@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use toolrail_core::ToolName;
+use toolrail_protocol::Era;
 
-use super::listing::{Cut, Era, List, Page, PageLimits};
+use super::listing::{Cut, List, Page, PageLimits};
 use super::offered::{Prompt, Resource};
 use super::tools::Tool;
 

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+use toolrail_protocol::Era;
 
-use super::listing::{Era, Page};
+use super::listing::Page;
 
 /// Pages by the generation of clients and the key after which they start.
 pub(crate) struct ToolPages {

@@ -7,7 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use serde_json::{Value, json};
-use toolrail_registry::HeaderParam;
+use toolrail_protocol::HeaderParam;
+use toolrail_protocol::header::encode;
+use toolrail_protocol::meta::PROTOCOL_VERSION;
+use toolrail_registry::header_params_of;
 
 use crate::envelope::{Message, Params};
 
@@ -30,7 +33,7 @@ impl Repeated {
         let mut by_tool = self.by_tool.lock().unwrap_or_else(PoisonError::into_inner);
         for tool in tools {
             let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };
-            let params = tool.get("inputSchema").map(HeaderParam::of_schema).unwrap_or_default();
+            let params = tool.get("inputSchema").map(header_params_of).unwrap_or_default();
             by_tool.remove(name);
             if !params.is_empty() && by_tool.len() < MOST_TOOLS {
                 by_tool.insert(name.to_owned(), params);
@@ -48,7 +51,7 @@ impl Repeated {
         for param in repeated {
             let name = format!("mcp-param-{}", param.header.to_ascii_lowercase()).parse::<HeaderName>();
             if let (Ok(name), Some(text)) = (name, param.text_in(&arguments))
-                && let Ok(value) = HeaderValue::from_str(&crate::headers::encode(&text))
+                && let Ok(value) = HeaderValue::from_str(&encode(&text))
             {
                 headers.insert(name, value);
             }
@@ -79,7 +82,7 @@ pub(super) fn modern(message: Option<&Message<'_>>, repeated: &Repeated) -> Opti
 pub(super) fn list_request(call: &[u8], cursor: Option<&str>) -> Option<(HeaderMap, Bytes)> {
     let call: Value = serde_json::from_slice(call).ok()?;
     let meta = call.pointer("/params/_meta")?;
-    let version = meta.get("io.modelcontextprotocol/protocolVersion")?.as_str()?;
+    let version = meta.get(PROTOCOL_VERSION)?.as_str()?;
     let mut headers = plain();
     insert(&mut headers, "mcp-protocol-version", Some(version));
     insert(&mut headers, "mcp-method", Some("tools/list"));
@@ -102,7 +105,7 @@ pub(super) fn plain() -> HeaderMap {
 
 /// Adds a header, if there is a value for it.
 pub(super) fn insert(headers: &mut HeaderMap, name: &'static str, value: Option<&str>) {
-    if let Some(value) = value.and_then(|value| HeaderValue::from_str(&crate::headers::encode(value)).ok()) {
+    if let Some(value) = value.and_then(|value| HeaderValue::from_str(&encode(value)).ok()) {
         headers.insert(HeaderName::from_static(name), value);
     }
 }

@@ -3,32 +3,13 @@
 
 use serde_json::Value;
 use toolrail_core::Problems;
+use toolrail_protocol::HeaderParam;
 
-const KEYWORD: &str = "x-mcp-header";
+const KEYWORD: &str = HeaderParam::KEYWORD;
 
-/// One argument that is repeated in `Mcp-Param-{header}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeaderParam {
-    /// The name after `Mcp-Param-`.
-    pub header: String,
-    /// The properties that lead to the argument.
-    pub path: Vec<String>,
-}
-
-impl HeaderParam {
-    /// Those of the input schema of a tool that somebody else offers; wrong annotations mean nothing.
-    pub fn of_schema(schema: &Value) -> Vec<Self> {
-        find(schema, &mut Problems::default())
-    }
-
-    /// What the header says of those arguments; nothing if they do not have the one it repeats.
-    pub fn text_in(&self, arguments: &Value) -> Option<String> {
-        match self.path.iter().try_fold(arguments, |value, step| value.get(step))? {
-            Value::String(text) => Some(text.clone()),
-            value @ (Value::Number(_) | Value::Bool(_)) => Some(value.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
-        }
-    }
+/// Those of the input schema of a tool that somebody else offers; wrong annotations mean nothing.
+pub fn header_params_of(schema: &Value) -> Vec<HeaderParam> {
+    find(schema, &mut Problems::default())
 }
 
 /// Finds the annotations of an input schema and notes those that break the rules.

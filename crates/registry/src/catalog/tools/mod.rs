@@ -9,7 +9,7 @@ mod tool;
 mod validator;
 
 pub use described::Described;
-pub use header_params::HeaderParam;
+pub use header_params::header_params_of;
 pub(crate) use lazy_executor::{LazyExecutor, MakeExecutor, Running, ToolExecutor};
 pub(crate) use tool::Arguments;
 pub use tool::Tool;

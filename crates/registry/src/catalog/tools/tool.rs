@@ -11,10 +11,10 @@ use toolrail_core::{
     Call, CallError, Caller, ErrorCode, Held, Json, METADATA, Misfit, Mute, Outcome, Payload, Preview,
     Principal, Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
 };
+use toolrail_protocol::HeaderParam;
 
 use super::checking::{LARGE, Refusal, check, elsewhere};
 use super::described::Described;
-use super::header_params::HeaderParam;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
 use crate::calls::{Lesson, UseCount};
