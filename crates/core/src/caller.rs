@@ -259,9 +259,10 @@ pub trait Caller: Send + Sync {
         None
     }
 
-    /// Whether what it asks for may change definitions. A web page from elsewhere may call tools, but not make them.
+    /// Whether what it asks for may change definitions: only a face that knows whom it serves says so. A web page from
+    /// elsewhere may call tools, but not make them.
     fn may_change(&self) -> bool {
-        true
+        false
     }
 
     /// The address it comes from, where it has one, for the audit record.
