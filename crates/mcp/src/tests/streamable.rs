@@ -170,7 +170,7 @@ async fn the_stream_of_a_session_says_when_to_come_back_to_clients_that_know_wha
         let mut stream = send(&server, "GET", &[("mcp-session-id", &id)], String::new()).await.into_body();
         let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
         let first = String::from_utf8(first.to_vec()).unwrap();
-        assert_eq!(first.contains("retry: 1000\n"), says, "{revision}: {first}");
+        assert_eq!(first.contains("retry: 3000\n"), says, "{revision}: {first}");
     }
 }
 

@@ -20,8 +20,11 @@ use crate::resume::{EventId, Next, Stream};
 
 /// How often a stream that is silent shows that it is alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How long clients should wait before they come back to a stream that ended early.
-const RETRY_MILLISECONDS: u32 = 1_000;
+/// How many milliseconds clients should wait before they come back to an answer that ended early.
+const BACK_FOR_AN_ANSWER: u32 = 1_000;
+/// The same for the stream of a session, which ends early when the gateway does: some clients try only once, and a gateway that
+/// starts again should be there by then.
+pub(super) const BACK_FOR_A_SESSION: u32 = 3_000;
 
 /// Something that yields events.
 pub(super) trait EventSource: Send + Unpin {
@@ -56,8 +59,8 @@ pub(super) fn event(id: Option<EventId>, message: impl Into<Pieces>) -> Pieces {
 }
 
 /// An event without content, from whose id a client can come back.
-pub(super) fn priming(id: EventId) -> Pieces {
-    Pieces::default().and(format!("id: {id}\nretry: {RETRY_MILLISECONDS}\ndata: \n\n"))
+pub(super) fn priming(id: EventId, back_after: u32) -> Pieces {
+    Pieces::default().and(format!("id: {id}\nretry: {back_after}\ndata: \n\n"))
 }
 
 struct Events<S> {
@@ -169,7 +172,7 @@ pub(super) enum Priming {
 impl EventSource for Reading {
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>> {
         if std::mem::take(&mut self.priming) {
-            return Poll::Ready(Some(priming(self.place)));
+            return Poll::Ready(Some(priming(self.place, BACK_FOR_AN_ANSWER)));
         }
         match ready!(self.stream.poll_after(self.place.event, self.sitting, context)) {
             Next::End => Poll::Ready(None),

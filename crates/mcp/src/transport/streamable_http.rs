@@ -233,7 +233,8 @@ impl Server {
         let floor = (Arc::clone(live), live.take_the_floor());
         let following = follow(Arc::clone(self), floor, follower, Arc::clone(&outbox));
         let place = EventId { replica: self.replica(), stream: 0, event: 0 };
-        let first = (priming_for(session) == Priming::Sent).then(|| events::priming(place));
+        let first = (priming_for(session) == Priming::Sent)
+            .then(|| events::priming(place, events::BACK_FOR_A_SESSION));
         let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n").into());
         events::respond(Answering {
             future: Some(Box::pin(following)),
