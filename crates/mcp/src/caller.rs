@@ -24,6 +24,8 @@ use crate::server::Server;
 use crate::state::{self, Belonging, State};
 use crate::tasks::elsewhere;
 
+/// The longest id of a task at a server, with the name of the definition before it.
+const LONGEST_TASK_ID: usize = 2048;
 /// How long a client, and the person in front of it, may take to answer.
 const ANSWER_DEADLINE: Duration = Duration::from_mins(10);
 
@@ -316,6 +318,10 @@ impl Caller for RequestCaller<'_> {
     }
 
     fn task_id(&self, id: String) -> Result<String, CallError> {
+        if id.len() > LONGEST_TASK_ID {
+            let message = "the id of the server's task is too long; its author should shorten it";
+            return Err(CallError::new(ErrorCode::UpstreamInvalid, message));
+        }
         let sealed = elsewhere::seal(&self.server.signer, &id, (self.peer.principal, self.dialect));
         let sealed = sealed.ok_or_else(unsealed)?;
         if let (Dialect::Legacy, Some(live)) = (self.dialect, &self.peer.session.live) {

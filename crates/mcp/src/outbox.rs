@@ -166,7 +166,10 @@ pub(crate) fn notification(method: &str, params: &Value) -> Bytes {
 pub(crate) fn raw_notification(method: &str, params: &str) -> Bytes {
     let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"method\":"[..]);
     write_json_string(&mut message, method);
-    message.extend_from_slice(format!(",\"params\":{params}}}").as_bytes());
+    message.extend_from_slice(b",\"params\":");
+    // Line breaks stand between the parts of JSON only, never in them; most ways to a client take a message on one line.
+    message.extend(params.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+    message.push(b'}');
     message.into()
 }
 

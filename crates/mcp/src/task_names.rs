@@ -24,7 +24,10 @@ impl TaskNames {
             return;
         }
         if named.len() >= MOST {
-            named.pop_front();
+            // A server that makes many displaces its own before those of others.
+            let server = server_of(&inside);
+            let own = named.iter().position(|known| server_of(&known.inside) == server);
+            named.remove(own.unwrap_or(0));
         }
         named.push_back(Named { inside, outside: outside.to_owned() });
     }
@@ -48,6 +51,10 @@ impl TaskNames {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Named>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn server_of(inside: &str) -> &str {
+    inside.split_once('~').map_or(inside, |(server, _)| server)
 }
 
 #[cfg(test)]

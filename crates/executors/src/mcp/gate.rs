@@ -24,7 +24,11 @@ const LONGEST: usize = 1_000;
 
 /// What was found out about tools, by their names and what the client declared.
 #[derive(Default)]
-pub(super) struct Gates(Mutex<HashMap<(String, Vec<String>), Arc<OnceCell<Verdict>>>>);
+pub(super) struct Gates {
+    known: Mutex<HashMap<(String, Vec<String>), Arc<OnceCell<Verdict>>>>,
+    /// Held while somebody looks: each look starts a session, or a program.
+    looking: tokio::sync::Mutex<()>,
+}
 
 /// The capabilities of which one is needed; none if the tool is there for such a client.
 type Verdict = Vec<&'static str>;
@@ -69,6 +73,7 @@ fn says_missing(name: &str, text: &str) -> bool {
 
 /// Looks what the server lists for a client like this one, and for one that declares more.
 async fn needed(hub: &Hub, name: &str, declared: &Map<String, Value>) -> Result<Verdict, CallError> {
+    let _looking = hub.gates.looking.lock().await;
     if has(hub, name, declared).await? {
         return Ok(Vec::new());
     }
@@ -111,7 +116,7 @@ fn in_words(name: &str, needed: &[&str], is_modern: bool) -> CallError {
 
 impl Gates {
     fn cell(&self, key: (String, Vec<String>)) -> Arc<OnceCell<Verdict>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KEPT && !known.contains_key(&key) {
             known.clear();
         }
@@ -120,6 +125,6 @@ impl Gates {
 
     /// Forgets everything: the server offers other things now.
     pub(super) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

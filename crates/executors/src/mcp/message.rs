@@ -20,6 +20,19 @@ pub(super) enum Message {
     Notice { method: String, params: Option<Bytes> },
 }
 
+impl Message {
+    /// About how many bytes it takes up.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Answer { outcome, .. } => outcome.as_ref().map_or(0, |json| json.bytes().len()),
+            Self::Request { id, method, params } => {
+                id.len() + method.len() + params.as_ref().map_or(0, Bytes::len)
+            }
+            Self::Notice { method, params } => method.len() + params.as_ref().map_or(0, Bytes::len),
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Envelope<'m> {
     #[serde(borrow, default)]

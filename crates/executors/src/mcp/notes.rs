@@ -10,6 +10,8 @@ use tokio::sync::Notify;
 
 use super::message::Message;
 
+/// The most bytes that wait, beside one message.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 /// The most calls whose newest report is kept where there is no room for all.
 const MOST_LATEST: usize = 16;
 
@@ -25,6 +27,8 @@ struct State {
     waiting: VecDeque<Message>,
     /// The newest reports that came while there was no room, by their tokens; they come after everything else.
     latest: Vec<(Option<Value>, Message)>,
+    /// What all of them take up.
+    bytes: usize,
     is_closed: bool,
 }
 
@@ -40,15 +44,13 @@ impl Notes {
         if state.is_closed {
             return Err(message);
         }
-        let has_room = state.waiting.len() < self.most;
-        if is_progress(&message) {
-            if has_room && state.latest.is_empty() {
-                state.waiting.push_back(message);
-            } else {
-                state.replace(message)?;
-            }
-        } else if has_room {
+        let has_room = state.waiting.len() < self.most && state.bytes < MOST_BYTES;
+        let size = message.size();
+        if has_room && (state.latest.is_empty() || !is_progress(&message)) {
             state.waiting.push_back(message);
+            state.bytes += size;
+        } else if is_progress(&message) {
+            state.replace(message)?;
         } else {
             return Err(message);
         }
@@ -71,7 +73,9 @@ impl Notes {
     pub(super) fn take(&self) -> Option<Message> {
         let mut state = self.lock();
         let waiting = state.waiting.pop_front();
-        waiting.or_else(|| (!state.latest.is_empty()).then(|| state.latest.remove(0).1))
+        let message = waiting.or_else(|| (!state.latest.is_empty()).then(|| state.latest.remove(0).1))?;
+        state.bytes = state.bytes.saturating_sub(message.size());
+        Some(message)
     }
 
     /// Takes no more messages.
@@ -87,13 +91,16 @@ impl Notes {
 impl State {
     /// Puts a report in the place of the last one of the same call.
     fn replace(&mut self, message: Message) -> Result<(), Message> {
-        let token = token_of(&message);
-        let has_room = self.latest.len() < MOST_LATEST;
+        let (token, size) = (token_of(&message), message.size());
+        let has_room = self.latest.len() < MOST_LATEST && self.bytes < 2 * MOST_BYTES;
         match self.latest.iter_mut().find(|(known, _)| *known == token) {
-            Some((_, last)) => *last = message,
+            Some((_, last)) => {
+                self.bytes = self.bytes.saturating_sub(std::mem::replace(last, message).size())
+            }
             None if has_room => self.latest.push((token, message)),
             None => return Err(message),
         }
+        self.bytes += size;
         Ok(())
     }
 }
@@ -145,6 +152,23 @@ mod tests {
         for (token, last) in [(1, &taken[4]), (2, &taken[5])] {
             assert_eq!(*last, format!(r#"{{"progressToken":{token},"progress":9999}}"#));
         }
+    }
+
+    #[test]
+    fn large_messages_wait_only_as_far_as_there_is_room_for_their_bytes() {
+        let notes = Notes::new(256);
+        let large = || notice("notifications/message", &format!("{:?}", "x".repeat(1024 * 1024)));
+        let taken = (0..20).filter(|_| notes.push(large()).is_ok()).count();
+        assert_eq!(taken, 4);
+        let report = |token: u32| {
+            let padding = "x".repeat(1024 * 1024);
+            notice("notifications/progress", &format!(r#"{{"progressToken":{token},"message":"{padding}"}}"#))
+        };
+        let kept = (0..20).filter(|token| notes.push(report(*token)).is_ok()).count();
+        assert_eq!(kept, 4);
+        assert!((0..100).all(|_| notes.push(report(3)).is_ok()), "a newer one takes the place of the last");
+        while notes.take().is_some() {}
+        assert_eq!(notes.lock().bytes, 0);
     }
 
     #[tokio::test]

@@ -27,6 +27,9 @@ pub use groups::end_programs;
 
 /// Messages that wait to be written, or to be looked at, at most.
 const QUEUE: usize = 256;
+/// So many messages that nobody has asked for wait whatever their size; of more only those that are small.
+const FEW: usize = 4;
+const SMALL: usize = 16 * 1024;
 /// Reports of progress that wait for one call at most, beside the newest.
 const NOTES: usize = 64;
 const WRITE_WITHIN: Duration = Duration::from_secs(30);
@@ -252,7 +255,13 @@ impl WayOut {
 
     fn put(&self, message: Message) {
         match &*self.lock() {
-            Sink::Queue(queue) => drop(queue.try_send(message)),
+            Sink::Queue(queue) => {
+                let waiting = QUEUE - queue.capacity();
+                // What is large waits only where there is little else.
+                if waiting < FEW || message.size() <= SMALL {
+                    drop(queue.try_send(message));
+                }
+            }
             Sink::Taker(take) => take(Some(message)),
             Sink::Closed => {}
         }

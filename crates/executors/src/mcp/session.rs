@@ -16,6 +16,8 @@ use super::wire::{Unsolicited, Wire};
 const MOST_WAITING: usize = 256;
 /// Questions that wait until a call is there whose client can be asked.
 const MOST_QUESTIONS: usize = 16;
+/// The most bytes of them, beside one.
+const MOST_QUESTION_BYTES: usize = 1024 * 1024;
 
 /// One session.
 pub(super) struct Session {
@@ -164,7 +166,8 @@ impl Board {
             },
             None => question,
         };
-        if state.questions.len() < MOST_QUESTIONS {
+        let bytes: usize = state.questions.iter().map(Message::size).sum();
+        if state.questions.len() < MOST_QUESTIONS && bytes < MOST_QUESTION_BYTES {
             state.questions.push_back(question);
             return;
         }

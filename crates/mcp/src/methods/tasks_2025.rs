@@ -14,6 +14,9 @@ use crate::reply::{Code, Fault, Reply};
 /// How many tasks are asked for at the same time.
 const MOST_AT_ONCE: usize = 8;
 
+/// What a task that is listed says at most, in bytes: it is where the task stands, not what it came to.
+const LARGEST_TASK: usize = 16 * 1024;
+
 /// Refuses a call that is to be a task where the tool cannot be one.
 pub(super) fn check(context: &Context<'_>, tool: &Tool) -> Result<(), Fault> {
     #[derive(Default, Deserialize)]
@@ -53,16 +56,22 @@ pub(super) async fn list(context: Context<'_>) -> Reply {
     known(&context, "tasks/list")?;
     let Some(live) = &context.peer.session.live else { return Ok(context.object(&json!({"tasks": []}))) };
     let (all, mut tasks) = (live.tasks.all(), Vec::new());
-    for ids in all.chunks(MOST_AT_ONCE) {
+    // The newest first: a server that does not answer keeps no more than some of them waiting.
+    for ids in all.rchunks(MOST_AT_ONCE) {
         let asked = join_all(ids.iter().map(|id| task_of(&context, id))).await;
-        for (id, task) in ids.iter().zip(asked) {
+        let silent = asked.iter().all(|task| matches!(task, Standing::Unknown));
+        for (id, task) in ids.iter().zip(asked).rev() {
             match task {
                 Standing::Known(task) => tasks.push(task),
                 Standing::Gone => live.tasks.forget(id),
                 Standing::Unknown => {}
             }
         }
+        if silent {
+            break;
+        }
     }
+    tasks.reverse();
     Ok(context.object(&json!({"tasks": tasks})))
 }
 
@@ -77,7 +86,9 @@ enum Standing {
 
 async fn task_of(context: &Context<'_>, id: &str) -> Standing {
     match outcome_upstream(context, "tasks/get", id).await {
-        Ok(Ok(ToolResult { payload: Payload::Whole(json), .. })) => Standing::Known(json.to_value()),
+        Ok(Ok(ToolResult { payload: Payload::Whole(json), .. })) if json.text().len() <= LARGEST_TASK => {
+            Standing::Known(json.to_value())
+        }
         Ok(Err(CallError { rpc: Some(_), .. })) => Standing::Gone,
         Ok(Ok(_) | Err(_)) | Err(_) => Standing::Unknown,
     }
