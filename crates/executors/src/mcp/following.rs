@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use toolrail_core::{Json, LogLevel, Notice};
@@ -199,8 +200,14 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
         uri: String,
     }
     #[derive(Deserialize)]
-    struct Logged {
+    struct Logged<'l> {
         level: LogLevel,
+        #[serde(default, rename = "logger")]
+        _logger: Option<String>,
+        #[serde(borrow, rename = "data")]
+        _data: &'l RawValue,
+        #[serde(default, rename = "_meta")]
+        _meta: Option<Map<String, Value>>,
     }
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -220,7 +227,9 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
             }
             "notifications/message" => {
                 let params = params?;
-                let Logged { level } = serde_json::from_slice(&params).ok()?;
+                // A list would be read as an object, too.
+                let said = Some(&params).filter(|params| params.trim_ascii_start().starts_with(b"{"))?;
+                let Logged { level, .. } = serde_json::from_slice(said).ok()?;
                 Some(Heard::Notice(Notice::Log { level, params: Json::parse(params).ok()? }))
             }
             "notifications/tasks/status" => {

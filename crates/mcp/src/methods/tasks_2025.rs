@@ -5,6 +5,7 @@ use futures_util::future::join_all;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolrail_core::{CallError, Payload, ToolResult, shortened};
+use toolrail_protocol::code;
 use toolrail_registry::Tool;
 
 use super::Context;
@@ -89,7 +90,7 @@ async fn task_of(context: &Context<'_>, id: &str) -> Standing {
         Ok(Ok(ToolResult { payload: Payload::Whole(json), .. })) if json.text().len() <= LARGEST_TASK => {
             Standing::Known(json.to_value())
         }
-        Ok(Err(CallError { rpc: Some(_), .. })) => Standing::Gone,
+        Ok(Err(CallError { rpc: Some(rpc), .. })) if rpc.code == code::INVALID_PARAMS => Standing::Gone,
         Ok(Ok(_) | Err(_)) | Err(_) => Standing::Unknown,
     }
 }
