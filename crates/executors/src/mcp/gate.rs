@@ -16,7 +16,7 @@ use super::run::Job;
 use super::{lists, meta};
 
 /// How long finding out may take.
-const WITHIN: Duration = Duration::from_secs(5);
+const WITHIN: Duration = Duration::from_secs(10);
 /// The most verdicts that are kept.
 const MOST_KEPT: usize = 256;
 /// The longest text that may only say that there is no such tool.
@@ -49,9 +49,9 @@ pub(super) async fn refusal(hub: &Hub, job: &Job<'_>, outcome: &Outcome) -> Opti
         Some(needed) => needed,
         None => {
             let _looking = tokio::time::timeout(WITHIN, hub.gates.looking.lock()).await.ok()?;
-            // What cannot be found out is not tried with every call.
+            // A server that fails to tell is not asked with every call; one that was only slow is.
             let finding = tokio::time::timeout(WITHIN, needed(hub, job.name, &declared));
-            cell.get_or_init(async || finding.await.ok().and_then(Result::ok).unwrap_or_default()).await
+            cell.get_or_try_init(async || finding.await.map(Result::unwrap_or_default)).await.ok()?
         }
     };
     let is_modern = job.caller.resumed().is_some();
