@@ -109,7 +109,7 @@ pub enum Unanswered {
     /// It cannot be asked, went away, or answered nonsense.
     Never(CallError),
     /// It answered with an error of its own.
-    Refused(Refusal),
+    Refused(Box<Refusal>),
 }
 
 /// The JSON-RPC error with which a client answered a question.

@@ -173,7 +173,7 @@ impl<'a> RequestCaller<'a> {
         match tokio::time::timeout(ANSWER_DEADLINE, asked.answered()).await {
             Ok(Some(Ok(answer))) if is_answer(question, &answer) => Ok(answer),
             Ok(Some(Ok(_))) => Err(failed(format!("the client's answer to {method} is not an object"))),
-            Ok(Some(Err(error))) => Err(Unanswered::Refused(Refusal::read(method, &error))),
+            Ok(Some(Err(error))) => Err(Unanswered::Refused(Box::new(Refusal::read(method, &error)))),
             Ok(None) => Err(failed(format!("the client went away before it answered {method}"))),
             Err(_) => Err(failed(format!(
                 "the client did not answer {method} within {} minutes",

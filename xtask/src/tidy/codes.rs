@@ -148,7 +148,9 @@ mod tests {
     /// `rows` are the codes that the document explains.
     fn faults_of(rows: &[&str], path: &str, text: &str) -> Vec<String> {
         let written = |text: &str| text.replace(LETTER, "R");
-        let index: String = rows.iter().map(|row| format!("| {} | A. | `a::b` |\n", written(row))).collect();
+        let rows: Vec<String> =
+            rows.iter().map(|row| format!("| {} | A. | `a::b` |", written(row))).collect();
+        let index = rows.join("\n");
         let file = |path: &str, text: String| TextFile { path: path.into(), text };
         let files = [file(INDEX, index), file(path, written(text))];
         check(&files).unwrap().iter().map(Fault::to_string).collect()

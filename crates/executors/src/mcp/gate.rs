@@ -25,10 +25,13 @@ const LONGEST: usize = 1_000;
 /// What was found out about tools, by their names and what the client declared.
 #[derive(Default)]
 pub(super) struct Gates {
-    known: Mutex<HashMap<(String, Vec<String>), Arc<OnceCell<Verdict>>>>,
+    known: Mutex<HashMap<Asked, Arc<OnceCell<Verdict>>>>,
     /// Held while somebody looks: each look starts a session, or a program.
     looking: tokio::sync::Mutex<()>,
 }
+
+/// The name of a tool, and what the client declared.
+type Asked = (String, Vec<String>);
 
 /// The capabilities of which one is needed; none if the tool is there for such a client.
 type Verdict = Vec<&'static str>;
@@ -45,14 +48,13 @@ pub(super) async fn refusal(hub: &Hub, job: &Job<'_>, outcome: &Outcome) -> Opti
     let declared = meta::askable(job.caller);
     let key = (job.name.to_owned(), declared.keys().cloned().collect());
     let cell = hub.gates.cell(key);
-    let needed = match cell.get() {
-        Some(needed) => needed,
-        None => {
-            let _looking = tokio::time::timeout(WITHIN, hub.gates.looking.lock()).await.ok()?;
-            // A server that fails to tell is not asked with every call; one that was only slow is.
-            let finding = tokio::time::timeout(WITHIN, needed(hub, job.name, &declared));
-            cell.get_or_try_init(async || finding.await.map(Result::unwrap_or_default)).await.ok()?
-        }
+    let needed = if let Some(needed) = cell.get() {
+        needed
+    } else {
+        let _looking = tokio::time::timeout(WITHIN, hub.gates.looking.lock()).await.ok()?;
+        // A server that fails to tell is not asked with every call; one that was only slow is.
+        let finding = Box::pin(tokio::time::timeout(WITHIN, needed(hub, job.name, &declared)));
+        cell.get_or_try_init(async || finding.await.map(Result::unwrap_or_default)).await.ok()?
     };
     let is_modern = job.caller.resumed().is_some();
     (!needed.is_empty()).then(|| in_words(job.name, needed, is_modern))
@@ -124,7 +126,7 @@ fn in_words(name: &str, needed: &[&str], is_modern: bool) -> CallError {
 }
 
 impl Gates {
-    fn cell(&self, key: (String, Vec<String>)) -> Arc<OnceCell<Verdict>> {
+    fn cell(&self, key: Asked) -> Arc<OnceCell<Verdict>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KEPT && !known.contains_key(&key) {
             known.clear();

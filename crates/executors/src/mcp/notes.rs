@@ -95,7 +95,7 @@ impl State {
         let has_room = self.latest.len() < MOST_LATEST && self.bytes < 2 * MOST_BYTES;
         match self.latest.iter_mut().find(|(known, _)| *known == token) {
             Some((_, last)) => {
-                self.bytes = self.bytes.saturating_sub(std::mem::replace(last, message).size())
+                self.bytes = self.bytes.saturating_sub(std::mem::replace(last, message).size());
             }
             None if has_room => self.latest.push((token, message)),
             None => return Err(message),

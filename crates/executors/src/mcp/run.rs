@@ -279,10 +279,8 @@ fn understood(hub: &Hub, job: &Job<'_>, result: Json) -> Result<Understood, Call
         _ => {
             let is_error = head.is_error.unwrap_or_default();
             // The tasks of 2025-11-25 have no type.
-            let result = match wants_task(job) {
-                true => task::named_outside(&hub.name, &result, job.caller)?,
-                false => result,
-            };
+            let result =
+                if wants_task(job) { task::named_outside(&hub.name, &result, job.caller)? } else { result };
             Ok(Understood::Result(ToolResult {
                 is_error,
                 payload: Payload::Whole(result),

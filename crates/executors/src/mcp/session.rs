@@ -132,7 +132,7 @@ impl Board {
         match message {
             Message::Answer { .. } => {}
             Message::Request { .. } => self.put_question(message),
-            message if is_progress(&message) => {
+            Message::Notice { .. } if is_progress(&message) => {
                 // Only the call that it names takes it.
                 for (_, call) in &self.lock().calls {
                     drop(call.push(message.clone()));
@@ -144,7 +144,9 @@ impl Board {
                     None => Some(message),
                 };
                 // The client hears it beside its calls.
-                unheard.into_iter().for_each(|log| self.put_news(log));
+                if let Some(log) = unheard {
+                    self.put_news(log);
+                }
             }
             notice @ Message::Notice { .. } => self.put_news(notice),
         }

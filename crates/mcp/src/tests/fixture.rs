@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use toolrail_core::{
     ArgumentCheck, Block, Call, CallError, Changed, Compiled, Completing, Completion, Definition, ErrorCode,
     Executor, InputRequired, Json, Kind, LogLevel, Made, Offer, Offered, OfferedTool, Outcome, Payload,
-    Preview, Problems, Progress, Question, Questions, Refusal, RpcError, TaskRequest, TaskSupport, ToolName,
+    Preview, Problems, Progress, Question, Questions, RpcError, TaskRequest, TaskSupport, ToolName,
     ToolResult, Unanswered, Upstream, async_trait,
 };
 
@@ -222,7 +222,8 @@ fn talk<'a>(call: &'a Call<'a>) -> BoxFuture<'a, Outcome> {
             Ok(answers) => Ok(ToolResult::good(Payload::Json(Json::from_value(&answers.into())))),
             Err(Unanswered::Later(needed)) => Ok(ToolResult::good(Payload::InputRequired(needed))),
             Err(Unanswered::Never(error)) => Err(error),
-            Err(Unanswered::Refused(Refusal { error, .. })) => {
+            Err(Unanswered::Refused(refusal)) => {
+                let error = refusal.error;
                 let told = json!({"code": error.code, "message": error.message, "data": error.data});
                 Ok(ToolResult::good(Payload::Json(Json::from_value(&told))))
             }

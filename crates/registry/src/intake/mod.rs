@@ -63,6 +63,9 @@ pub struct Intake {
     offers: Arc<OffersBell>,
 }
 
+/// The store, and everything that definitions come from.
+type Supply = (Option<Arc<dyn Store>>, Vec<Arc<dyn Source>>);
+
 /// Hears which definitions a search would find otherwise than before.
 pub(crate) type OnFound = Box<dyn Fn(Vec<EntryKey>) + Send + Sync>;
 
@@ -83,7 +86,7 @@ impl Intake {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         compiler: Arc<Compiler>,
-        (store, mut sources): (Option<Arc<dyn Store>>, Vec<Arc<dyn Source>>),
+        (store, mut sources): Supply,
         mut settings: IntakeSettings,
     ) -> Self {
         sources.sort_by_key(|source| source.id());

@@ -28,9 +28,10 @@ async fn in_front_of(results: &[(&str, &str)]) -> (Gateway, TempDir) {
     let file = folder.path().join("results.json");
     let results: serde_json::Map<String, Value> = results
         .iter()
-        .map(|(method, result)| match method.starts_with("after ") {
-            true => ((*method).to_owned(), json!(result)),
-            false => ((*method).to_owned(), json!(result.replace('\n', " "))),
+        .map(|(method, result)| {
+            let stays = method.starts_with("after ");
+            let result = if stays { json!(result) } else { json!(result.replace('\n', " ")) };
+            ((*method).to_owned(), result)
         })
         .collect();
     std::fs::write(&file, Value::Object(results).to_string()).unwrap();

@@ -111,7 +111,7 @@ impl Caller for Client {
         };
         if let Some(error) = self.refuses.clone() {
             let method = questions.by_key[0].1.method.clone();
-            return Err(Unanswered::Refused(Refusal { method, error }));
+            return Err(Unanswered::Refused(Box::new(Refusal { method, error })));
         }
         let Some(brought) = &self.modern else {
             let said = json!({"action": "accept", "content": {"name": "legacy"}});
