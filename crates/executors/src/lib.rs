@@ -1,8 +1,9 @@
-//! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them, `runtime` is what they need; one folder each,
-//! beside what they share: `template` (request templates), `request` (HTTP requests made from them), `outbound` (the one
-//! guarded client), `answer` (from an upstream's answer to a result), `engine` (the language of templates), `offered` (what
-//! is the same for prompts and resources) and `service` (what several definitions share). `meter` counts what evaluations
-//! take, `offload` runs the long ones. `embeddings` asks a server for the vectors of texts, for the semantic tier of search.
+//! The kinds: how tools are carried out, and what prompts and resources are made of. `kinds` lists them, `runtime` is what
+//! they need to run; one folder each, beside what they share: `template` (request templates), `request` (HTTP requests made
+//! from them), `outbound` (the one guarded client), `answer` (from an upstream's answer to a result), `engine` (the language
+//! of templates), `offered` (what is the same for prompts and resources) and `service` (what several definitions share).
+//! `meter` counts what evaluations take, `offload` runs the long ones. `embeddings` asks a server for the vectors of texts,
+//! for the semantic tier of search.
 
 pub mod answer;
 pub mod embeddings;

@@ -3,8 +3,6 @@
 
 use serde_json::Value;
 
-/// The annotation.
-const KEYWORD: &str = "x-mcp-header";
 /// Deeper than any real schema.
 const DEEPEST: usize = 32;
 
@@ -19,7 +17,7 @@ pub struct HeaderParam {
 
 impl HeaderParam {
     /// The name of the annotation in an input schema.
-    pub const KEYWORD: &'static str = KEYWORD;
+    pub const KEYWORD: &'static str = "x-mcp-header";
 
     /// The annotations of an input schema, right or wrong.
     pub fn find(schema: &Value) -> Vec<Self> {
@@ -39,7 +37,7 @@ impl HeaderParam {
 }
 
 fn walk(schema: &Value, path: &mut Vec<String>, found: &mut Vec<HeaderParam>) {
-    if let Some(header) = schema.get(KEYWORD).and_then(Value::as_str) {
+    if let Some(header) = schema.get(HeaderParam::KEYWORD).and_then(Value::as_str) {
         found.push(HeaderParam { header: header.to_owned(), path: path.clone() });
     }
     if path.len() >= DEEPEST {

@@ -70,11 +70,11 @@ impl Conversation {
                 Message::Request { id, method, params } => {
                     let params = params.and_then(|params| serde_json::from_slice(&params).ok());
                     let mut question = Question { method, params: params.unwrap_or_else(|| json!({})) };
-                    task::asked_outside(&self.definition, &mut question.params, caller)?;
                     if !self.is_for_client(&question) {
                         self.refuse(&id, &question.method, &patience).await?;
                         continue;
                     }
+                    task::asked_outside(&self.definition, &mut question.params, caller)?;
                     self.asked += 1;
                     let asked = Asked { id, key: format!("question-{}", self.asked), question };
                     let began = Instant::now();

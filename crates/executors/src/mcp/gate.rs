@@ -76,8 +76,11 @@ fn may_be_missing(name: &str, outcome: &Outcome) -> bool {
 
 fn says_missing(name: &str, text: &str) -> bool {
     const WORDS: [&str; 5] = ["not found", "unknown", "no such", "does not exist", "not available"];
-    let is_about_it = text.len() <= LONGEST && text.contains(name);
-    is_about_it && WORDS.iter().any(|word| text.to_ascii_lowercase().contains(word))
+    if text.len() > LONGEST || !text.contains(name) {
+        return false;
+    }
+    let text = text.to_ascii_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
 }
 
 /// Looks what the server lists for a client like this one, and for one that declares more.

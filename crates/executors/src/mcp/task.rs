@@ -19,7 +19,6 @@ use super::run::{Job, run};
 /// What stands between the name of the definition and the server's own id.
 pub(super) const SEPARATOR: char = '~';
 
-/// What a result or a question that belongs to a task says in `_meta` (2025-11-25).
 /// The request that is answered once its task has ended.
 pub(super) const RESULT: &str = "tasks/result";
 

@@ -21,8 +21,7 @@ use crate::live::Live;
 use crate::mailboxes::Sender;
 use crate::outbox::{Outbox, Sent};
 use crate::peer::{Peer, Session};
-use crate::reply::Said;
-use crate::reply::{Answer, Code, Fault, Pieces};
+use crate::reply::{Answer, Code, Fault, Pieces, Said};
 use crate::server::Server;
 
 /// The most calls one connection may have under way; more are refused.

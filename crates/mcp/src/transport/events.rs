@@ -14,8 +14,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::Body;
 use crate::outbox::{Outbox, Sent};
-use crate::reply::Pieces;
-use crate::reply::Said;
+use crate::reply::{Pieces, Said};
 use crate::resume::{EventId, Next, Stream};
 
 /// How often a stream that is silent shows that it is alive.

@@ -1,5 +1,5 @@
-//! Use counts are written to the store in batches, as often as sources are looked at, and at the end. Only tools that were called are looked at then. What other replicas
-//! counted is on the board (`calls/board.rs`).
+//! Use counts are written to the store in batches, as often as sources are looked at, and at the end. Only tools that were
+//! called are looked at then. What other replicas counted is on the board (`calls/board.rs`).
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
