@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::Exhausted;
-use crate::problem::closest;
 
 mod build;
 mod evaluate;
@@ -17,6 +16,7 @@ mod inside;
 mod keywords;
 mod known;
 mod looked_at;
+mod meta;
 mod nearest;
 mod node;
 mod pattern;
@@ -31,12 +31,9 @@ mod tests;
 
 use evaluate::Run;
 use explain::Explanation;
+pub(crate) use explain::{Fault, Reason};
 use node::Node;
 
-/// The types that a schema may name.
-const TYPES: &[&str] = &["string", "number", "integer", "boolean", "array", "object", "null"];
-/// The most faults of one schema that are told at once.
-const MOST_FAULTS: usize = 20;
 /// The most reasons that are told why a value does not fit.
 const MOST_VIOLATIONS: usize = 8;
 
@@ -138,7 +135,7 @@ impl SchemaCompiler {
     /// Compiles `schema`: 2020-12 unless its `$schema` says draft-07. Every fault comes back with a pointer into the schema.
     pub fn compile(&self, schema: &Value) -> Result<Validator, Vec<Violation>> {
         self.check_bounds(schema)?;
-        let faults = meta_faults(dialect_of(schema)?, schema);
+        let faults = meta::faults(dialect_of(schema)?, schema);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -193,25 +190,42 @@ impl Validator {
     pub fn check_for(&self, value: &Value, effort: Effort, limit: usize) -> Result<(), Misfit> {
         match effort.run(&self.nodes).fits(0, value) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(self.explain(value, effort, limit)),
+            Ok(false) => {
+                let reasons = self.explain(value, effort, limit).map_err(Misfit::Overrun)?;
+                Err(Misfit::Violations(reasons.into_iter().map(|reason| reason.violation).collect()))
+            }
             Err(overrun) => Err(Misfit::Overrun(overrun)),
         }
     }
 
-    fn explain(&self, value: &Value, effort: Effort, limit: usize) -> Misfit {
+    /// Why a value does not fit, by sort; nothing if it fits.
+    pub(crate) fn reasons(
+        &self,
+        value: &Value,
+        effort: Effort,
+        limit: usize,
+    ) -> Result<Vec<Reason>, Overrun> {
+        if effort.run(&self.nodes).fits(0, value)? {
+            return Ok(Vec::new());
+        }
+        self.explain(value, effort, limit)
+    }
+
+    fn explain(&self, value: &Value, effort: Effort, limit: usize) -> Result<Vec<Reason>, Overrun> {
         let mut run = effort.run(&self.nodes).remembering();
         let (found, path, under_way) = (Vec::new(), Vec::new(), Vec::new());
         let mut explanation = Explanation { run: &mut run, limit, found, path, under_way };
         let ended = explanation.explain(0, value);
         let mut found = explanation.found;
         if let (Err(overrun), Effort::Brief) = (ended, effort) {
-            return Misfit::Overrun(overrun);
+            return Err(overrun);
         }
         if found.is_empty() {
             let message = format!("{} does not fit", quote::brief(value));
-            found.push(Violation { pointer: String::new(), message });
+            let violation = Violation { pointer: String::new(), message };
+            found.push(Reason { violation, fault: Fault::Other });
         }
-        Misfit::Violations(found)
+        Ok(found)
     }
 
     /// JSON pointers to patterns that look around or back: they can only be matched by trying, which is bounded.
@@ -231,38 +245,6 @@ impl Effort {
             Self::Thorough(bytes) => Run::new(nodes, STEPS + STEPS_PER_BYTE * bytes as u64, WITHIN),
         }
     }
-}
-
-/// Says what is wrong with a value, naming a missing or unexpected property by its own pointer and quoting no more
-/// than a little of the value.
-fn describe(error: &jsonschema::ValidationError<'_>) -> Violation {
-    use jsonschema::error::ValidationErrorKind as Kind;
-    let pointer = error.instance_path().to_string();
-    match error.kind() {
-        Kind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            Violation {
-                message: format!("{name:?} is required"),
-                pointer: format!("{pointer}/{}", escape(name)),
-            }
-        }
-        Kind::AdditionalProperties { unexpected } if unexpected.len() == 1 => Violation {
-            message: format!("{:?} is not a known property", unexpected[0]),
-            pointer: format!("{pointer}/{}", escape(&unexpected[0])),
-        },
-        _ => Violation { message: shortened(&error.to_string()), pointer },
-    }
-}
-
-fn shortened(message: &str) -> String {
-    const LONGEST: usize = 300;
-    if message.chars().count() <= LONGEST {
-        return message.to_owned();
-    }
-    let (head, tail): (String, Vec<char>) =
-        (message.chars().take(LONGEST / 3).collect(), message.chars().collect());
-    let tail: String = tail[tail.len() - LONGEST / 3..].iter().collect();
-    format!("{head} … {tail}")
 }
 
 fn escape(step: &str) -> String {
@@ -287,45 +269,6 @@ fn dialect_of(schema: &Value) -> Result<Dialect, Vec<Violation>> {
             ),
         }]),
     }
-}
-
-fn meta_faults(dialect: Dialect, schema: &Value) -> Vec<Violation> {
-    let meta = match dialect {
-        Dialect::Draft7 => jsonschema::draft7::meta::validator(),
-        Dialect::Current => jsonschema::draft202012::meta::validator(),
-    };
-    let mut faults: Vec<Violation> = Vec::new();
-    for error in meta.iter_errors(schema).take(MOST_FAULTS) {
-        let fault =
-            unknown_type(&error).or_else(|| unquoted_word(&error)).unwrap_or_else(|| describe(&error));
-        if !faults.contains(&fault) {
-            faults.push(fault);
-        }
-    }
-    faults
-}
-
-/// The fault of a `type` that names no type, which the meta-schema tells as two alternatives.
-fn unknown_type(error: &jsonschema::ValidationError<'_>) -> Option<Violation> {
-    let pointer = error.instance_path().to_string();
-    let is_type = pointer.ends_with("/type") && error.schema_path().to_string().ends_with("/type/anyOf");
-    let named = is_type.then(|| error.instance().as_str()).flatten()?;
-    let hint = closest(named, TYPES.iter().copied())
-        .map(|meant| format!("; did you mean {meant:?}?"))
-        .unwrap_or_default();
-    Some(Violation { pointer, message: format!("{named:?} is not one of {}{hint}", TYPES.join(", ")) })
-}
-
-/// The fault of a boolean where a text should be: YAML takes words such as `n` and `off` for booleans.
-fn unquoted_word(error: &jsonschema::ValidationError<'_>) -> Option<Violation> {
-    use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
-    let Kind::Type { kind: TypeKind::Single(jsonschema::types::JsonType::String) } = error.kind() else {
-        return None;
-    };
-    error.instance().as_bool().map(|_| Violation {
-        pointer: error.instance_path().to_string(),
-        message: "must be of type string, not a boolean; quote it".into(),
-    })
 }
 
 /// Every `$ref` that does not stay inside the schema.

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value, json};
 
 use super::document::Document;
@@ -11,9 +10,9 @@ use super::parts::{auth_of, mapping_of};
 use super::split_form::{self, Spelling};
 use super::{Definition, Policy, ResponseMapping};
 use super::{published, unapplied};
-use crate::difference::step;
 use crate::kind::schema_of;
 use crate::problem::{Problem, Problems, closest};
+use crate::schema::{Effort, Fault, Reason, SchemaCompiler, Validator};
 use crate::{AnyKind, Compiled, METADATA, ToolName};
 
 /// Fields and values that a later release brings; refused so that nothing is stored and ignored. What the documents name is in `unapplied`.
@@ -27,6 +26,11 @@ const KINDS_NOT_YET: &[&str] = &["grpc", "graphql", "script", "native"];
 const OTHER_WORDS: &[(&str, &str)] =
     &[("desc", "description"), ("params", "inputSchema"), ("parameters", "inputSchema")];
 
+/// The most faults of one definition that are told at once.
+const MOST_FAULTS: usize = 200;
+/// More than the largest definition takes.
+const EFFORT: Effort = Effort::Thorough(8 << 20);
+
 /// The form definitions must have, given the kinds there are.
 pub struct DefinitionForm {
     kinds: Vec<Arc<dyn AnyKind>>,
@@ -35,7 +39,7 @@ pub struct DefinitionForm {
     /// By which the form is checked.
     checked: Value,
     schema: Value,
-    validator: Option<jsonschema::Validator>,
+    validator: Option<Validator>,
 }
 
 impl DefinitionForm {
@@ -44,7 +48,7 @@ impl DefinitionForm {
         let unapplied = unapplied::places(&kinds);
         let mut checked = definition_schema(&kinds);
         unapplied::extend(&mut checked, &unapplied);
-        let validator = jsonschema::validator_for(&checked).ok();
+        let validator = SchemaCompiler::default().compile(&checked).ok();
         let mut schema = published::file_schema(&checked, &kinds);
         if let Some(definition) = schema.pointer_mut("/$defs/definition") {
             unapplied::extend(definition, &unapplied);
@@ -140,62 +144,70 @@ impl DefinitionForm {
             problems.error("", "the schema of definitions could not be built; this is a fault of Toolrail");
             return Vec::new();
         };
+        let reasons = match validator.reasons(document, EFFORT, MOST_FAULTS) {
+            Ok(reasons) => reasons,
+            Err(overrun) => {
+                problems.error("", overrun.to_string());
+                return Vec::new();
+            }
+        };
         let mut places = Vec::new();
-        for error in validator.iter_errors(document) {
-            self.describe(&error, problems);
-            let pointer = error.instance_path().to_string();
-            match error.kind() {
-                ValidationErrorKind::AdditionalProperties { unexpected } => {
-                    places.extend(unexpected.iter().map(|field| step(&pointer, field)));
-                }
-                ValidationErrorKind::Required { .. } => {}
-                _ => places.push(pointer),
+        for reason in reasons {
+            self.describe(&reason, document, problems);
+            if reason.fault != Fault::Missing {
+                places.push(reason.violation.pointer);
             }
         }
         places
     }
 
-    fn describe(&self, error: &jsonschema::ValidationError<'_>, problems: &mut Problems) {
-        let pointer = error.instance_path().to_string();
-        let found = error.instance();
-        match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => {
-                let known = self.siblings(&error.schema_path().to_string());
-                for field in unexpected {
-                    problems.error(step(&pointer, field), self.unknown_field(&pointer, field, &known));
-                }
+    fn describe(&self, reason: &Reason, document: &Value, problems: &mut Problems) {
+        let pointer = reason.violation.pointer.as_str();
+        let (parent, field) = split_pointer(pointer);
+        let form = self.form_at(pointer);
+        let said = |keyword: &str| form.and_then(|form| form.get(keyword)).unwrap_or(&Value::Null);
+        let found = document.pointer(pointer).unwrap_or(&Value::Null);
+        match reason.fault {
+            Fault::Unknown => {
+                problems.error(pointer, self.unknown_field(parent, &field, &self.fields_at(parent)));
             }
-            ValidationErrorKind::Required { property } => {
-                let field = property.as_str().unwrap_or_default();
-                problems.error(&pointer, format!("the field {field:?} is missing; add it"));
-            }
-            ValidationErrorKind::Enum { options } => {
-                problems.error(&pointer, unknown_value(&pointer, found, options));
-            }
-            ValidationErrorKind::Type { kind } => {
-                problems.error(&pointer, wrong_type(kind, found));
-            }
-            _ => problems.error(&pointer, error.to_string()),
+            Fault::Missing => problems.error(parent, format!("the field {field:?} is missing; add it")),
+            Fault::Choice => problems.error(pointer, unknown_value(pointer, found, said("enum"))),
+            Fault::Type => problems.error(pointer, wrong_type(said("type"), found)),
+            Fault::Other => problems.error(pointer, reason.violation.message.clone()),
         }
     }
 
-    /// The fields that may stand beside one that may not.
-    fn siblings(&self, schema_path: &str) -> Vec<String> {
-        let parent = schema_path.rsplit_once('/').map_or("", |(parent, _)| parent);
-        self.checked
-            .pointer(&format!("{parent}/properties"))
-            .and_then(Value::as_object)
-            .map(|properties| properties.keys().cloned().collect())
-            .unwrap_or_default()
+    /// What the form says of the value at that place.
+    fn form_at(&self, pointer: &str) -> Option<&Value> {
+        let mut form = self.referred(&self.checked)?;
+        for step in pointer.split('/').skip(1).map(unescaped) {
+            let named = form.get("properties").and_then(|fields| fields.get(&step));
+            let others = || form.get("additionalProperties").or_else(|| form.get("items"));
+            form = self.referred(named.or_else(others)?)?;
+        }
+        Some(form)
+    }
+
+    fn referred<'f>(&'f self, form: &'f Value) -> Option<&'f Value> {
+        match form.get("$ref").and_then(Value::as_str) {
+            Some(target) => self.checked.pointer(target.strip_prefix('#')?),
+            None => Some(form),
+        }
+    }
+
+    /// The fields that are known at that place.
+    fn fields_at(&self, pointer: &str) -> Vec<String> {
+        let fields = self.form_at(pointer).and_then(|form| form.get("properties")).and_then(Value::as_object);
+        fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
     }
 
     /// The blocks of a definition in which that field would be known.
     fn homes(&self, field: &str) -> Vec<&str> {
         let blocks = self.checked.get("properties").and_then(Value::as_object);
         let is_home = |block: &Value| {
-            let reference = block.get("$ref").and_then(Value::as_str).and_then(|text| text.strip_prefix('#'));
-            let block = reference.and_then(|pointer| self.checked.pointer(pointer)).unwrap_or(block);
-            block.get("properties").is_some_and(|properties| properties.get(field).is_some())
+            let fields = self.referred(block).and_then(|block| block.get("properties"));
+            fields.is_some_and(|fields| fields.get(field).is_some())
         };
         let blocks = blocks.into_iter().flatten().filter(|(_, block)| is_home(block));
         blocks.map(|(name, _)| name.as_str()).collect()
@@ -373,15 +385,11 @@ fn object_root(mut schema: Value, kind: &str, problems: &mut Problems) -> Value 
     schema
 }
 
-fn wrong_type(kind: &TypeKind, found: &Value) -> String {
-    let expected: Vec<String> = match kind {
-        TypeKind::Single(one) => vec![one.to_string()],
-        TypeKind::Multiple(many) => {
-            many.iter().map(|one| one.to_string()).filter(|name| name != "null").collect()
-        }
-    };
+fn wrong_type(expected: &Value, found: &Value) -> String {
+    let names = expected.as_array().map_or(std::slice::from_ref(expected), Vec::as_slice);
+    let expected: Vec<&str> = names.iter().filter_map(Value::as_str).filter(|name| *name != "null").collect();
     // YAML takes words such as `n` and `off` for booleans.
-    let quotable = found.is_boolean() && expected.iter().any(|name| name == "string");
+    let quotable = found.is_boolean() && expected.contains(&"string");
     let hint = if quotable { "; quote it" } else { "" };
     format!("must be of type {}, not {}{hint}", expected.join(" or "), type_name(found))
 }
@@ -406,8 +414,17 @@ fn remove(document: &mut Value, pointer: &str) {
         return;
     };
     if let Some(Value::Object(members)) = document.pointer_mut(parent) {
-        members.shift_remove(&field.replace("~1", "/").replace("~0", "~"));
+        members.shift_remove(&unescaped(field));
     }
+}
+
+/// The object around a place, and the name of the place in it.
+fn split_pointer(pointer: &str) -> (&str, String) {
+    pointer.rsplit_once('/').map_or(("", String::new()), |(parent, field)| (parent, unescaped(field)))
+}
+
+fn unescaped(step: &str) -> String {
+    step.replace("~1", "/").replace("~0", "~")
 }
 
 fn type_name(value: &Value) -> &'static str {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::node::{Check, InPlace, Node, NodeId};
 use super::pattern::Patterns;
 use super::place::{Address, Anchors, Place};
-use super::{Dialect, Violation, escape, known};
+use super::{Dialect, Violation, escape};
 
 /// The most parts of a schema; more than its values only where resources lie inside each other.
 const MOST_NODES: usize = 200_000;
@@ -33,7 +33,6 @@ pub(super) fn build(schema: &Value, dialect: Dialect) -> Result<Built, Violation
         scopes: Scopes::default(),
         waiting: Vec::new(),
         patterns: Patterns::default(),
-        known: known::Checks::default(),
         tried: Vec::new(),
     };
     let scope = builder.scopes.enter(None, schema);
@@ -85,7 +84,6 @@ pub(super) struct Builder<'s> {
     scopes: Scopes<'s>,
     waiting: Vec<(NodeId, Spot<'s>)>,
     pub(super) patterns: Patterns,
-    pub(super) known: known::Checks,
     pub(super) tried: Vec<String>,
 }
 

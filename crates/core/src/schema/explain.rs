@@ -15,11 +15,31 @@ const DEEPEST: usize = 200;
 pub(super) struct Explanation<'r, 'v> {
     pub(super) run: &'r mut Run<'v>,
     pub(super) limit: usize,
-    pub(super) found: Vec<Violation>,
+    pub(super) found: Vec<Reason>,
     /// Where the value stands that is looked at.
     pub(super) path: Vec<Step>,
     /// Parts that may lead back to themselves, and at how many steps into the value they are being explained.
     pub(super) under_way: Vec<(NodeId, usize)>,
+}
+
+/// Why a value does not fit, and which sort of fault that is for those who say it in words of their own.
+pub(crate) struct Reason {
+    pub(crate) violation: Violation,
+    pub(crate) fault: Fault,
+}
+
+/// The sorts of faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A property that is required is not there; the pointer is where it should be.
+    Missing,
+    /// A property that nobody knows.
+    Unknown,
+    /// A value of another type.
+    Type,
+    /// A value that is not among those listed.
+    Choice,
+    Other,
 }
 
 /// A step into a value.
@@ -38,7 +58,7 @@ impl<'v> Explanation<'_, 'v> {
             return Ok(());
         }
         if self.under_way.len() >= DEEPEST {
-            self.tell(format!("{} does not fit", brief(value)));
+            self.tell(Fault::Other, format!("{} does not fit", brief(value)));
             return Ok(());
         }
         self.under_way.push(key);
@@ -64,7 +84,7 @@ impl<'v> Explanation<'_, 'v> {
     }
 
     /// Notes a reason at the value that is looked at.
-    pub(super) fn tell(&mut self, message: String) {
+    pub(super) fn tell(&mut self, fault: Fault, message: String) {
         let mut pointer = String::new();
         for step in &self.path {
             pointer.push('/');
@@ -74,8 +94,8 @@ impl<'v> Explanation<'_, 'v> {
             }
         }
         let violation = Violation { pointer, message };
-        if !self.is_full() && !self.found.contains(&violation) {
-            self.found.push(violation);
+        if !self.is_full() && self.found.iter().all(|known| known.violation != violation) {
+            self.found.push(Reason { violation, fault });
         }
     }
 
@@ -107,7 +127,7 @@ impl<'v> Explanation<'_, 'v> {
             (_, Value::Object(members)) => self.explain_object(check, id, members, value),
             (_, Value::Array(items)) => self.explain_array(check, id, items, value),
             _ => {
-                self.tell(said_of(check, value));
+                self.tell(fault_of(check), said_of(check, value));
                 Ok(())
             }
         }
@@ -133,11 +153,12 @@ impl<'v> Explanation<'_, 'v> {
             return self.explain_nearest(nodes, value);
         }
         let numbers = fitting.join(" and ");
-        self.tell(format!(
+        let message = format!(
             "{} fits more than one of the {} alternatives ({numbers}); it must fit exactly one",
             brief(value),
             nodes.len()
-        ));
+        );
+        self.tell(Fault::Other, message);
         Ok(())
     }
 
@@ -171,7 +192,7 @@ impl<'v> Explanation<'_, 'v> {
                     if !self.is_full() && !self.run.name_fits(*node, name)? {
                         let message = format!("{name:?} is not a name that a property here may have");
                         self.at(Step::Member(name.clone()), |this| {
-                            this.tell(message);
+                            this.tell(Fault::Other, message);
                             Ok(())
                         })?;
                     }
@@ -188,7 +209,7 @@ impl<'v> Explanation<'_, 'v> {
                 Ok(())
             }
             _ => {
-                self.tell(said_of(check, value));
+                self.tell(fault_of(check), said_of(check, value));
                 Ok(())
             }
         }
@@ -200,7 +221,7 @@ impl<'v> Explanation<'_, 'v> {
                 break;
             }
             self.at(Step::Member(name.to_string()), |this| {
-                this.tell(format!("{name:?} is required"));
+                this.tell(Fault::Missing, format!("{name:?} is required"));
                 Ok(())
             })?;
         }
@@ -226,7 +247,7 @@ impl<'v> Explanation<'_, 'v> {
     /// Notes why a member that is not named does not fit.
     fn explain_other(&mut self, node: NodeId, name: &str, member: &Value) -> Explained {
         if matches!(self.run.checks(node), [Check::Never]) {
-            self.tell(format!("{name:?} is not a known property"));
+            self.tell(Fault::Unknown, format!("{name:?} is not a known property"));
             return Ok(());
         }
         self.explain(node, member)
@@ -244,7 +265,7 @@ impl<'v> Explanation<'_, 'v> {
                 Ok(())
             }
             _ => {
-                self.tell(said_of(check, value));
+                self.tell(fault_of(check), said_of(check, value));
                 Ok(())
             }
         }
@@ -266,11 +287,19 @@ impl<'v> Explanation<'_, 'v> {
         }
         self.at(Step::Item(at), |this| {
             if matches!(this.run.checks(node), [Check::Never]) {
-                this.tell("is one item too many".to_owned());
+                this.tell(Fault::Other, "is one item too many".to_owned());
                 return Ok(());
             }
             this.explain(node, item)
         })
+    }
+}
+
+fn fault_of(check: &Check) -> Fault {
+    match check {
+        Check::Type(_) => Fault::Type,
+        Check::Enum(_) => Fault::Choice,
+        _ => Fault::Other,
     }
 }
 

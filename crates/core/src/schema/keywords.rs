@@ -6,6 +6,7 @@ use jsonschema_value::numeric_check::{BoundOp, compile_bound};
 use serde_json::{Map, Value};
 
 use super::build::{Builder, Spot};
+use super::known::Known;
 use super::node::{Bound, Check, Choices, Condition, Contains, Fixed, Items, Members, NodeId, Types};
 use super::pattern::Pattern;
 use super::quote::{brief, listed};
@@ -39,10 +40,8 @@ impl<'s> Builder<'s> {
         }
         // In 2020-12 formats and encodings are only said, not checked.
         if self.dialect == Dialect::Draft7 {
-            checks.extend(self.known.of(schema).map_err(|message| spot.fault(message))?.map(Check::Known));
-            checks.extend(
-                self.known.content_of(schema).map_err(|message| spot.fault(message))?.map(Check::Known),
-            );
+            let known = [Known::format_of(schema), Known::content_of(schema)];
+            checks.extend(known.into_iter().flatten().map(|known| Check::Known(Box::new(known))));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::Overrun;
-use super::explain::Explanation;
+use super::explain::{Explanation, Fault};
 use super::node::{Check, NodeId};
 use super::quote::{brief, listed};
 
@@ -40,13 +40,14 @@ impl Explanation<'_, '_> {
                 self.explain(node, value)?;
                 // Where alternatives lie inside each other, the innermost are told.
                 let first = self.found.get_mut(before).filter(|_| nodes.len() > 1);
+                let first = first.map(|reason| &mut reason.violation);
                 if let Some(first) = first.filter(|first| !first.message.ends_with(" alternatives)")) {
                     let _ = write!(first.message, " (in the nearest of {} alternatives)", nodes.len());
                 }
             }
             _ => {
                 let message = self.no_type_fits(nodes, value);
-                self.tell(message);
+                self.tell(Fault::Type, message);
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use jsonschema_value::numeric_check::CompiledBound;
 use serde_json::{Number, Value};
 
+use super::known::Known;
 use super::pattern::Pattern;
 
 /// A part of a schema, by its place in the list.
@@ -44,8 +45,8 @@ pub(super) enum Check {
     /// Names that are required where another one is there.
     DependentRequired(Box<[(Box<str>, Names)]>),
     Pattern(Arc<Pattern>),
-    /// A format or an encoding, which jsonschema knows.
-    Known(Arc<Known>),
+    /// A format or an encoding.
+    Known(Box<Known>),
     UniqueItems,
     Members(Box<Members>),
     MemberNames(NodeId),
@@ -88,14 +89,6 @@ pub(super) struct Bound {
     /// What a number beyond it is.
     pub(super) beyond: &'static str,
     pub(super) limit: Number,
-}
-
-/// A check that jsonschema makes of a text.
-#[derive(Debug)]
-pub(super) struct Known {
-    pub(super) validator: jsonschema::Validator,
-    /// What a text that passes is.
-    pub(super) told: Box<str>,
 }
 
 /// What the members of an object must be.

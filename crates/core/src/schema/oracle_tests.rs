@@ -213,3 +213,135 @@ fn cases() -> u32 {
 fn seed() -> RngSeed {
     if std::env::var_os("PROPTEST_CASES").is_some() { RngSeed::Random } else { RngSeed::Fixed(11) }
 }
+
+const KEYWORDS: [&str; 53] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$dynamicAnchor",
+    "$dynamicRef",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "contentSchema",
+    "default",
+    "definitions",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "deprecated",
+    "description",
+    "else",
+    "enum",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "if",
+    "items",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "readOnly",
+    "required",
+    "then",
+    "title",
+    "type",
+    "unevaluatedItems",
+    "uniqueItems",
+];
+
+/// What a keyword may be said to be, rightly or wrongly.
+fn said() -> impl Strategy<Value = Value> {
+    let small = prop::sample::select(vec![
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(0),
+        json!(2),
+        json!(1.5),
+        json!(3.0),
+        json!("a"),
+        json!("string"),
+        json!("-"),
+        json!([]),
+        json!({}),
+        json!({"type": "integer"}),
+        json!({"type": "int"}),
+    ]);
+    prop_oneof![
+        small.clone(),
+        prop::collection::vec(small.clone(), 0..3).prop_map(Value::from),
+        small.prop_map(|inner| json!({"a": inner})),
+        Just(json!({"a": ["b", "c"]})),
+        Just(json!({"a": ["b", "b"]})),
+    ]
+}
+
+/// Texts that are of a format, or nearly.
+fn nearly() -> impl Strategy<Value = (&'static str, String)> {
+    let shapes = [
+        ("date", "[0-2][09][0-9]{2}-[01][0-9]-[0-3][0-9]x?"),
+        ("time", "[0-2][0-9]:[0-5][0-9]:[0-6][0-9](\\.[0-9]{0,3})?([Zz]|[+-][0-2][0-9]:[0-6][0-9])?"),
+        ("time", "23:59:60([Zz]|[+-]0[01]:[0-9]0)"),
+        (
+            "date-time",
+            "20[0-9]{2}-0[0-9]-[0-3][0-9][Tt ][0-2][0-9]:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,3})?[Zz]?",
+        ),
+        ("ipv4", "([0-9]{1,3}\\.){2,3}[0-9]{1,3}"),
+        ("ipv6", "([0-9a-f]{0,4}:){1,7}[0-9a-g]{0,4}"),
+        ("json-pointer", "(/[a-z~01]{0,3}){0,3}x?"),
+        ("relative-json-pointer", "[0-9]{0,2}(#|(/[a-z~01]{0,2}){0,2})"),
+        ("uri", "([a-z+1]{1,3}:)?(//)?[a-c@:\\[\\]%20é{ ]{0,4}(:[0-9]{0,2})?(/[a-b%20?#]{0,4}){0,2}"),
+        ("uri-reference", "([a-z]{1,2}:)?(//)?[a-c@:%20é]{0,4}(/[a-b%20?#|]{0,4}){0,2}"),
+        ("iri", "[a-z]{1,2}:(//)?[a-cé%20]{0,4}(/[a-b?#é]{0,4}){0,2}"),
+        ("uri-template", "[a-c%20é]{0,3}(\\{[+#?&]?[a-c_.,:*1]{0,4}\\}?){0,2}[a-c}]{0,1}"),
+        ("hostname", "[a-c0-]{0,4}(\\.[a-c0-]{0,4}){0,2}"),
+        ("email", "[a-c.+\" ]{0,4}@?[a-c0-]{1,3}(\\.[a-c0-]{1,3}){0,2}"),
+    ];
+    prop::sample::select(shapes.to_vec()).prop_flat_map(|(format, shape)| {
+        prop::string::string_regex(shape).unwrap().prop_map(move |text| (format, text))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, rng_seed: seed(), ..ProptestConfig::with_cases(30 * cases()) })]
+
+    #[test]
+    fn a_schema_has_the_right_form_if_jsonschema_says_so(keyword in prop::sample::select(&KEYWORDS), said in said(), draft_7 in any::<bool>()) {
+        // Formats in schemas themselves are looked at where they are compiled.
+        let dialect = if draft_7 { Dialect::Draft7 } else { Dialect::Current };
+        let schema = json!({"properties": {"x": {keyword: said}}});
+        let theirs = if draft_7 { jsonschema::draft7::meta::is_valid(&schema) } else { jsonschema::draft202012::meta::is_valid(&schema) };
+        let ours = meta::faults(dialect, &schema);
+        prop_assert_eq!(ours.is_empty(), theirs, "{} {:?}: {:?}", schema, dialect, ours);
+    }
+
+    #[test]
+    fn a_text_is_of_a_format_if_jsonschema_says_so((format, text) in nearly()) {
+        let schema = json!({"$schema": "http://json-schema.org/draft-07/schema#", "format": format});
+        let theirs = jsonschema::options().with_draft(Draft::Draft7).build(&schema).unwrap();
+        let ours = SchemaCompiler::default().compile(&schema).unwrap();
+        let value = Value::from(text);
+        prop_assert_eq!(ours.check(&value, Effort::Brief).is_ok(), theirs.is_valid(&value), "{} {}", format, value);
+    }
+}
