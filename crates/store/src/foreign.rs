@@ -4,6 +4,7 @@
 
 mod texts;
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -169,7 +170,14 @@ pub enum ForeignError {
 }
 
 /// Reads the tools in that database within those limits. What takes longer is broken off, there too.
-pub async fn read_foreign(
+pub fn read_foreign<'a>(url: &'a StoreUrl, limits: ForeignLimits, tell: OnRows<'a>) -> Reading<'a> {
+    Box::pin(read_within(url, limits, tell))
+}
+
+/// Tools on their way. It hides its type, so that no crate that waits for them has to compile the drivers again.
+pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Foreign, ForeignError>> + Send + 'a>>;
+
+async fn read_within(
     url: &StoreUrl,
     limits: ForeignLimits,
     tell: OnRows<'_>,

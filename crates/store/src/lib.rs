@@ -12,11 +12,14 @@ mod unfilled;
 mod url;
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 
 use toolrail_core::{Store, StoreError};
 
-pub use foreign::{Foreign, ForeignError, ForeignForm, ForeignLimits, ForeignTool, OnRows, read_foreign};
+pub use foreign::{
+    Foreign, ForeignError, ForeignForm, ForeignLimits, ForeignTool, OnRows, Reading, read_foreign,
+};
 pub use sqlite::SqliteStore;
 pub use url::{StoreUrl, WrongUrl};
 
@@ -31,7 +34,14 @@ impl StoreUrl {
 }
 
 /// Opens a store, creating and migrating it as needed. Several processes may do so at once.
-pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+pub fn open(url: &StoreUrl) -> Opening<'_, Arc<dyn Store>> {
+    Box::pin(open_one(url))
+}
+
+/// A store on its way. It hides its type, so that no crate that waits for it has to compile the drivers again.
+pub type Opening<'a, S> = Pin<Box<dyn Future<Output = Result<S, StoreError>> + Send + 'a>>;
+
+async fn open_one(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
     match url {
         StoreUrl::Sqlite(file) => Ok(Arc::new(SqliteStore::open(file).await?)),
         StoreUrl::Json(file) => Ok(Arc::new(json::JsonStore::open(file).await?)),
@@ -42,8 +52,8 @@ pub async fn open(url: &StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
 }
 
 /// Opens the embedded store in `folder`, creating and migrating it as needed. Several processes may do so at once.
-pub async fn open_sqlite(folder: &Path) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(&file_in(folder)).await
+pub fn open_sqlite(folder: &Path) -> Opening<'_, SqliteStore> {
+    Box::pin(async { SqliteStore::open(&file_in(folder)).await })
 }
 
 fn file_in(folder: &Path) -> PathBuf {

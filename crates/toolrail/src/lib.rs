@@ -1,5 +1,5 @@
 //! Toolrail as a library: the whole gateway with its command line, for binaries that have tools of their own inside. `cli`
-//! holds the commands, `assemble` puts the crates together, `http` serves them, `demo` is what `serve --demo` shows.
+//! holds the commands, `assemble` puts the crates together, `demo` is what `serve --demo` shows.
 //!
 //! ```no_run
 //! fn main() -> std::process::ExitCode {
@@ -11,7 +11,6 @@ mod assemble;
 mod cli;
 mod config;
 mod demo;
-mod http;
 mod identity;
 mod memory;
 mod print;

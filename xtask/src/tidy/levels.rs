@@ -42,9 +42,10 @@ const PLACES: &[Place] = &[
     Place { name: "toolrail-mcp", level: 4, sees: Sees::Only(&[PROTOCOL, CORE, "toolrail-registry"]) },
     Place { name: "toolrail-discovery", level: 4, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
     Place { name: "toolrail-admin", level: 4, sees: Sees::Only(&[CORE, "toolrail-registry"]) },
-    Place { name: "toolrail", level: 5, sees: Sees::EveryProductCrate },
-    Place { name: "toolrail-conformance", level: 6, sees: Sees::Only(EMBEDS) },
-    Place { name: "toolrail-native-tools", level: 6, sees: Sees::Only(EMBEDS) },
+    Place { name: "toolrail-http", level: 5, sees: Sees::Only(&[CORE, "toolrail-mcp"]) },
+    Place { name: "toolrail", level: 6, sees: Sees::EveryProductCrate },
+    Place { name: "toolrail-conformance", level: 7, sees: Sees::Only(EMBEDS) },
+    Place { name: "toolrail-native-tools", level: 7, sees: Sees::Only(EMBEDS) },
     // Development only: nothing that ships may depend on these two.
     Place { name: TESTKIT, level: 0, sees: Sees::Only(&[CORE]) },
     Place { name: XTASK, level: 0, sees: Sees::Only(&[TESTKIT, "toolrail-search"]) },

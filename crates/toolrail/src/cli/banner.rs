@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use serde_json::json;
+use toolrail_http::Addresses;
 
 use super::{gateway, target};
 use crate::assemble::Assembly;
-use crate::http::Addresses;
 use crate::server_file::{self, ServerFile};
 use crate::{identity, print};
 

@@ -10,12 +10,12 @@ use arc_swap::ArcSwap;
 use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use toolrail_http::{Addresses, Guarded, Served};
 
 use super::gateway;
 use super::serve::{ServeArgs, guarded};
 use crate::assemble::{self, Assembly, BuiltIn};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{Addresses, Guarded, Served};
 use crate::telemetry::Metrics;
 
 /// How long calls that began under the old configuration may go on.

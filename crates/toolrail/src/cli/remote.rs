@@ -11,9 +11,9 @@ use toolrail_core::ErrorCode;
 use toolrail_executors::outbound::{
     Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
 };
+use toolrail_http::TENANT;
 
 use super::Hinted;
-use crate::http::TENANT;
 use crate::identity;
 
 /// How long a request may take: longer than any call.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Args;
+use futures_util::future::join_all;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
+use toolrail_http::{Addresses, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until};
 
 use super::Hinted;
 use super::banner::Banner;
@@ -18,7 +20,6 @@ use super::remote::Remote;
 use super::start_import;
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
-use crate::http::{self, Addresses, Guard, Guarded, Plane, Served, Socket, Tenants};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
 use crate::{demo, identity};
@@ -84,8 +85,8 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         ));
     }
     gateway::look_at(&settings)?;
-    http::raise_file_limit();
-    http::keep_memory_small();
+    toolrail_http::raise_file_limit();
+    toolrail_http::keep_memory_small();
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
     let listeners = Listeners::bind(&settings).await?;
@@ -94,7 +95,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // From here on, a signal to read the configuration again does not end the process.
     let again = signal(SignalKind::hangup())?;
     let built = Box::pin(assemble::assemble(&settings, built_in.clone()));
-    let assembly = http::answer_while(&listeners.calls, built).await?;
+    let assembly = toolrail_http::answer_while(&listeners.calls, identity::version(), built).await?;
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
@@ -243,11 +244,12 @@ async fn serve(
 async fn serve_all(
     Listeners { calls, administration, socket, .. }: Listeners,
     served: Arc<Served>,
-    (stop, hurry): (impl Future<Output = ()>, impl Future<Output = ()>),
+    (stop, hurry): (impl Future<Output = ()> + Send, impl Future<Output = ()> + Send),
 ) {
     let plane = if administration.is_some() { Plane::Calls } else { Plane::Whole };
     if administration.is_none() && socket.is_none() {
-        return http::serve((calls, plane), served, stop, hurry).await;
+        let calls = Listener::Tcp(calls);
+        return toolrail_http::serve(calls, plane, served, (Box::pin(stop), Box::pin(hurry))).await;
     }
     let (stopped, hurried) = (CancellationToken::new(), CancellationToken::new());
     let signals = async {
@@ -262,24 +264,14 @@ async fn serve_all(
             }
         );
     };
-    let (stop, hurry) = (|| stopped.cancelled(), || hurried.cancelled());
-    let all = async {
-        tokio::join!(
-            http::serve((calls, plane), Arc::clone(&served), stop(), hurry()),
-            async {
-                if let Some(administration) = administration {
-                    http::serve((administration, Plane::Whole), Arc::clone(&served), stop(), hurry()).await;
-                }
-            },
-            async {
-                if let Some(socket) = socket {
-                    http::serve((socket, Plane::Whole), Arc::clone(&served), stop(), hurry()).await;
-                }
-            },
-        );
-    };
+    let more = [administration.map(Listener::Tcp), socket.map(Listener::Unix)].into_iter().flatten();
+    let all = std::iter::once((Listener::Tcp(calls), plane)).chain(more.map(|more| (more, Plane::Whole)));
+    let all = join_all(all.map(|(listener, plane)| {
+        let signals: (Until<'_>, Until<'_>) = (Box::pin(stopped.cancelled()), Box::pin(hurried.cancelled()));
+        toolrail_http::serve(listener, plane, Arc::clone(&served), signals)
+    }));
     tokio::select! {
-        () = all => {}
+        _ = all => {}
         () = async { signals.await; std::future::pending().await } => {}
     }
 }

@@ -1,8 +1,8 @@
 //! Every answer says which revision of the definitions it was made from, so that clients and operators can tell a replica
 //! that has not seen a change from one that has.
 
-use ::http::header::{HeaderMap, HeaderName, HeaderValue};
-use ::http::{Method, Request};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request};
 use toolrail_core::{Revision, published_revision};
 
 /// The header that names it.

@@ -1,23 +1,23 @@
 //! Which tenant a request is for: the one it names, or the one this server is for. Naming one proves nothing; whoever may
 //! send requests may name any tenant.
 
-use ::http::header::{HeaderMap, HeaderName};
+use http::header::{HeaderMap, HeaderName};
 use toolrail_core::Principal;
 
 use super::guard::Refusal;
 
 /// The header that names the tenant.
-pub(crate) const TENANT: HeaderName = HeaderName::from_static("toolrail-tenant");
+pub const TENANT: HeaderName = HeaderName::from_static("toolrail-tenant");
 
 /// Who sends requests that name no tenant.
 #[derive(Debug, Default)]
-pub(crate) struct Tenants {
+pub struct Tenants {
     usual: Principal,
 }
 
 impl Tenants {
     /// Requests that name no tenant come from `usual`.
-    pub(crate) fn new(usual: Principal) -> Self {
+    pub fn new(usual: Principal) -> Self {
         Self { usual }
     }
 
@@ -38,7 +38,7 @@ impl Tenants {
 
 #[cfg(test)]
 mod tests {
-    use ::http::HeaderValue;
+    use http::HeaderValue;
 
     use super::*;
 

@@ -1,14 +1,14 @@
 //! What is served at one address: everything, or everything but the administration, which then has an address of its own.
 
-use ::http::StatusCode;
-use ::http::header::CONTENT_TYPE;
-use ::http::{HeaderValue, Response};
 use axum::body::Body;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
 use serde_json::json;
 
 /// What is served at one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Plane {
+pub enum Plane {
     /// Everything.
     Whole,
     /// Everything but the administration.

@@ -1,12 +1,12 @@
 //! Lets web pages of other origins read answers (CORS): those whose requests the guard lets through, and nobody else.
 //! Without this a browser sends what a page asks for and then keeps the answer from it.
 
-use ::http::header::{
+use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, HOST, HeaderMap,
     HeaderName, ORIGIN, VARY,
 };
-use ::http::{HeaderValue, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 /// What a page may send to any route.

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
-use ::http::{Request, Response, StatusCode, header};
 use bytes::Bytes;
+use http::{Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -14,32 +14,38 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::identity;
-
 /// The most connections that are answered at once; more wait.
 const MOST_CONNECTIONS: usize = 64;
 /// How long a client may take over its request, and how long answers under way are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does the work, and meanwhile answers that the server lives but is not ready.
-pub(crate) async fn answer_while<T>(listener: &TcpListener, work: impl Future<Output = T>) -> T {
+pub async fn answer_while<T>(
+    listener: &TcpListener,
+    version: &'static str,
+    work: impl Future<Output = T>,
+) -> T {
     let mut connections = JoinSet::new();
     let done = tokio::select! {
         done = work => done,
-        never = answer_all(listener, &mut connections) => match never {},
+        never = answer_all(listener, version, &mut connections) => match never {},
     };
     let _ = tokio::time::timeout(PATIENCE, async { while connections.join_next().await.is_some() {} }).await;
     done
 }
 
-async fn answer_all(listener: &TcpListener, connections: &mut JoinSet<()>) -> Infallible {
+async fn answer_all(
+    listener: &TcpListener,
+    version: &'static str,
+    connections: &mut JoinSet<()>,
+) -> Infallible {
     loop {
         while connections.len() >= MOST_CONNECTIONS {
             connections.join_next().await;
         }
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(answer_one(stream));
+                connections.spawn(answer_one(stream, version));
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
@@ -47,8 +53,8 @@ async fn answer_all(listener: &TcpListener, connections: &mut JoinSet<()>) -> In
     }
 }
 
-async fn answer_one(stream: TcpStream) {
-    let answer = service_fn(async |request| Ok::<_, Infallible>(answer(&request)));
+async fn answer_one(stream: TcpStream, version: &'static str) {
+    let answer = service_fn(async move |request| Ok::<_, Infallible>(answer(&request, version)));
     let connection = http1::Builder::new()
         .keep_alive(false)
         .timer(TokioTimer::new())
@@ -57,9 +63,9 @@ async fn answer_one(stream: TcpStream) {
     let _ = tokio::time::timeout(PATIENCE * 2, connection).await;
 }
 
-fn answer(request: &Request<Incoming>) -> Response<Full<Bytes>> {
+fn answer(request: &Request<Incoming>, version: &str) -> Response<Full<Bytes>> {
     let (status, body) = if request.uri().path() == "/healthz" {
-        (StatusCode::OK, json!({"status": "ok", "version": identity::version()}))
+        (StatusCode::OK, json!({"status": "ok", "version": version}))
     } else {
         let message = "the definitions are being loaded; ask again in a moment";
         let error = json!({"code": "STARTING", "message": message});

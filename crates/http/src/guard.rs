@@ -13,7 +13,7 @@ use super::Addresses;
 
 /// Which hosts and origins are known.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub struct Guard {
     /// What nearly every request says, compared before anything is looked into.
     usual: [String; 2],
     bound: Vec<IpAddr>,
@@ -23,7 +23,7 @@ pub(crate) struct Guard {
 
 /// Why a request was not let through.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum Refusal {
     /// The name it was sent to is none of ours.
     Host(String),
     /// The web page it came from is not known.
@@ -38,7 +38,7 @@ pub(crate) enum Refusal {
 
 /// How an answer says no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub enum Shape {
     /// `{ok: false, error: {code, message}}`
     Rest,
     /// A JSON-RPC error without an id.
@@ -47,7 +47,7 @@ pub(crate) enum Shape {
 
 impl Guard {
     /// Knows the addresses the server listens on, loopback, and what the configuration lists.
-    pub(crate) fn new(bound: &Addresses, hosts: &[String], origins: &[String]) -> Self {
+    pub fn new(bound: &Addresses, hosts: &[String], origins: &[String]) -> Self {
         let usual = bound.calls;
         Self {
             usual: [usual.to_string(), format!("localhost:{}", usual.port())],
@@ -58,7 +58,7 @@ impl Guard {
     }
 
     /// Whether a request with those headers may pass.
-    pub(crate) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = only(headers, &HOST).map_err(Refusal::Host)?.unwrap_or_default();
         if !self.usual.iter().any(|usual| usual == host) && !self.knows_host(host) {
             return Err(Refusal::Host(host.to_owned()));
@@ -71,7 +71,7 @@ impl Guard {
 
     /// Whether a request that changes definitions may pass: a page of another port of this machine may not send it, since
     /// what it changes is run for everybody.
-    pub(crate) fn check_change(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn check_change(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let host = only(headers, &HOST).map_err(Refusal::Host)?.unwrap_or_default();
         match only(headers, &ORIGIN).map_err(Refusal::Origin)? {
             Some(origin) if !self.is_listed(origin) && !is_of_host(origin, host) => {
@@ -158,7 +158,7 @@ fn is_loopback(address: IpAddr) -> bool {
 
 impl Refusal {
     /// The answer, in the shape that whoever is refused can read.
-    pub(crate) fn told(self, shape: Shape) -> Response {
+    pub fn told(self, shape: Shape) -> Response {
         /// The request is not one that may be made.
         const INVALID_REQUEST: i32 = -32600;
         let code = self.code();

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// Something that clients connect to.
-pub(crate) trait Listen: Send {
+pub(crate) trait Listen: Send + Sync {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
@@ -30,14 +30,14 @@ impl Listen for TcpListener {
 }
 
 /// A Unix socket; its file goes when it does.
-pub(crate) struct Socket {
+pub struct Socket {
     listener: UnixListener,
     path: PathBuf,
 }
 
 impl Socket {
     /// Listens on a file that only this user may connect to. One left over by a process that is gone is replaced.
-    pub(crate) async fn bind(path: &Path) -> io::Result<Self> {
+    pub async fn bind(path: &Path) -> io::Result<Self> {
         if std::fs::symlink_metadata(path).is_ok_and(|found| is_socket(&found)) {
             if UnixStream::connect(path).await.is_ok() {
                 return Err(io::ErrorKind::AddrInUse.into());

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use ::http::{Response, header};
+use http::{Response, header};
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::watched::Activity;

@@ -1,5 +1,6 @@
 //! The HTTP listener: bounded connections, slow clients cut off, requests guarded, and an orderly end. It knows
-//! nothing of what the routes do.
+//! nothing of what the routes do. A crate of its own so that what every request passes is built for speed, which the command
+//! line around it is not.
 
 mod answered;
 mod cors;
@@ -14,15 +15,15 @@ mod watched;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::http::header::{CONTENT_TYPE, ORIGIN};
-use ::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
+use http::header::{CONTENT_TYPE, ORIGIN};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -30,6 +31,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -39,13 +41,14 @@ use tower::Service;
 
 use answered::Answered;
 use cors::Page;
-pub(crate) use guard::Guard;
+pub use guard::Guard;
 use guard::{Refusal, Shape};
-pub(crate) use listen::{Listen, Socket};
-pub(crate) use plane::Plane;
+use listen::Listen;
+pub use listen::Socket;
+pub use plane::Plane;
 use revision::Named;
-pub(crate) use starting::answer_while;
-pub(crate) use tenant::{TENANT, Tenants};
+pub use starting::answer_while;
+pub use tenant::{TENANT, Tenants};
 use watched::{Activity, Watched};
 
 /// Says that a tool made a request.
@@ -61,7 +64,7 @@ const MOST_CONNECTIONS: usize = 16_384;
 
 /// Takes memory in small pages only. With large ones every connection would cost the whole of its buffers, of which most
 /// connections use a small part.
-pub(crate) fn keep_memory_small() {
+pub fn keep_memory_small() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
         tracing::debug!(%error, "large memory pages stay in use");
@@ -70,7 +73,7 @@ pub(crate) fn keep_memory_small() {
 
 /// Raises the number of files this process may have open as far as it may. Every connection is one, every upstream
 /// connection another, and the usual limit of 1024 (256 on macOS) is soon reached.
-pub(crate) fn raise_file_limit() {
+pub fn raise_file_limit() {
     let limit = getrlimit(Resource::Nofile);
     // macOS names no maximum but refuses more than this.
     let current = limit.maximum.map_or(10_240, |most| most.min(65_536));
@@ -81,18 +84,40 @@ pub(crate) fn raise_file_limit() {
     }
 }
 
+/// What is listened on.
+pub enum Listener {
+    /// A TCP address.
+    Tcp(TcpListener),
+    /// A Unix socket.
+    Unix(Socket),
+}
+
+/// Something that is waited for.
+pub type Until<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
 /// Serves until `stop`, then lets requests under way finish unless `hurry` comes first.
-pub(crate) async fn serve<L: Listen>(
+pub fn serve<'a>(
+    listener: Listener,
+    plane: Plane,
+    served: Arc<Served>,
+    (stop, hurry): (Until<'a>, Until<'a>),
+) -> Until<'a> {
+    match listener {
+        Listener::Tcp(listener) => Box::pin(serve_on((listener, plane), served, stop, hurry)),
+        Listener::Unix(listener) => Box::pin(serve_on((listener, plane), served, stop, hurry)),
+    }
+}
+
+async fn serve_on<L: Listen>(
     (listener, plane): (L, Plane),
     served: Arc<Served>,
-    stop: impl Future<Output = ()>,
-    hurry: impl Future<Output = ()>,
+    mut stop: Until<'_>,
+    hurry: Until<'_>,
 ) {
     let tracker = TaskTracker::new();
     let stopping = CancellationToken::new();
     let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let builder = http1::Builder::new();
-    let mut stop = pin!(stop);
     loop {
         let (stream, peer, slot) = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
@@ -212,29 +237,33 @@ fn is_about_one_connection(error: &io::Error) -> bool {
 
 /// The addresses that a server listens on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
+pub struct Addresses {
     /// Where tools are called.
-    pub(crate) calls: SocketAddr,
+    pub calls: SocketAddr,
     /// Where alone it is administered, if that is another.
-    pub(crate) administration: Option<SocketAddr>,
+    pub administration: Option<SocketAddr>,
 }
 
 impl Addresses {
     /// All of them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = SocketAddr> {
+    pub fn all(&self) -> impl Iterator<Item = SocketAddr> {
         [self.calls].into_iter().chain(self.administration)
     }
 }
 
 /// What is served at the moment: each request finds out anew, since the configuration may have been read again.
-pub(crate) type Served = ArcSwap<Guarded>;
+pub type Served = ArcSwap<Guarded>;
 
 /// What is served, behind the guard: the MCP endpoint without detour, everything else by its route.
-pub(crate) struct Guarded {
-    pub(crate) guard: Guard,
-    pub(crate) tenants: Tenants,
-    pub(crate) mcp: Arc<Server>,
-    pub(crate) routes: Router,
+pub struct Guarded {
+    /// Which requests are let through.
+    pub guard: Guard,
+    /// On whose behalf they are.
+    pub tenants: Tenants,
+    /// The MCP endpoint.
+    pub mcp: Arc<Server>,
+    /// Everything else.
+    pub routes: Router,
 }
 
 type AnyBody = Either<toolrail_mcp::Body, Body>;
