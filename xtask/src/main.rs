@@ -44,6 +44,8 @@ enum Chore {
     SearchTune(search_tune::TuneOptions),
     /// Compare Toolrail with a direct call and with a bare reverse proxy
     Bench(bench::BenchOptions),
+    /// Count the instructions of a call and a search, and compare them with those that were recorded
+    Counts(bench::CountOptions),
     /// Make the language data of the search again, from packages and from the lists we keep
     Lexicon(lexicon::LexiconOptions),
     /// The measuring process that `bench` starts once everything is built
@@ -81,6 +83,7 @@ fn run(chore: Chore) -> Result<()> {
         Chore::SearchEval(options) => search_eval::run(&options),
         Chore::SearchTune(options) => search_tune::run(&options),
         Chore::Bench(options) => bench::build_and_run(&options),
+        Chore::Counts(options) => bench::run_counts(&options),
         Chore::Lexicon(options) => lexicon::run(&options),
         Chore::BenchRun(options) => bench::run(options),
         Chore::BenchSearch(options) => bench::run_search(&options),

@@ -2,7 +2,7 @@
 //! no knowledge of registries, tenants or protocols.
 //!
 //! ```text
-//!  ranking/     which documents answer best          pattern/   search by a regular expression
+//!  ranking/     which documents answer best          pattern/   search by a regular expression (outline.rs: where it cannot be)
 //!  query/       what a query asks for                semantic/  closeness by meaning
 //!  index/       terms and where they occur
 //!  document/    a tool's texts into terms
@@ -15,6 +15,7 @@ mod field;
 mod index;
 mod lexicon;
 mod method;
+mod outline;
 mod parameters;
 mod pattern;
 mod query;

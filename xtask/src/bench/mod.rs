@@ -3,6 +3,7 @@
 //! Upstream, proxy and gateway are processes of their own, so that the CPU time of each can be told apart; the load
 //! comes from the measuring process. Competitors take turns within a round, because the machine's speed drifts.
 
+mod counts;
 mod gateway;
 mod load;
 mod process;
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::databases;
 use crate::workspace::{Workspace, cargo, run as run_command};
 
+pub(crate) use counts::{CountOptions, run as run_counts};
 pub(crate) use proxy::{ProxyOptions, serve as serve_proxy};
 pub(crate) use search::{ChildOptions, SearchOptions, run as run_search, run_child as run_search_child};
 pub(crate) use upstream::serve as serve_upstream;

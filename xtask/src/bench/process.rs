@@ -8,12 +8,13 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
 const START_DEADLINE: Duration = Duration::from_secs(20);
+const END_DEADLINE: Duration = Duration::from_secs(60);
 
 /// A running process under test; dropping it ends the process.
 pub(super) struct Process {
@@ -53,6 +54,17 @@ impl Process {
 
     pub(super) async fn kill(mut self) -> Result<()> {
         self.child.kill().await.context("cannot end the process")
+    }
+
+    /// Asks the process to end, and waits until it has.
+    pub(super) async fn end(mut self) -> Result<()> {
+        let id = self.id.to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().await?;
+        ensure!(asked.success(), "the process cannot be asked to end");
+        tokio::time::timeout(END_DEADLINE, self.child.wait())
+            .await
+            .with_context(|| format!("the process did not end within {END_DEADLINE:?}"))??;
+        Ok(())
     }
 
     pub(super) fn cpu(&self) -> Result<CpuTime> {

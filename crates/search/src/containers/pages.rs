@@ -41,6 +41,18 @@ impl<E: Clone> Pages<E> {
         index(before + page.len() - 1)
     }
 
+    /// The first place from there on whose entry is wanted.
+    pub(crate) fn find_from(&self, from: u32, wanted: impl Fn(&E) -> bool) -> Option<u32> {
+        let (first, mut skipped) = (from as usize / PAGE, from as usize % PAGE);
+        for (number, page) in self.pages.iter().enumerate().skip(first) {
+            let entries = page.get(std::mem::take(&mut skipped).min(page.len())..).unwrap_or_default();
+            if let Some(at) = entries.iter().position(&wanted) {
+                return Some(index(number * PAGE + page.len() - entries.len() + at));
+            }
+        }
+        None
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.pages.last().map_or(0, |last| (self.pages.len() - 1) * PAGE + last.len())
     }

@@ -10,6 +10,7 @@ use crate::document::Document;
 use crate::document::text::{self, Run, Shape};
 use crate::field::{FIELDS, Field};
 use crate::lexicon;
+use crate::outline::Outline;
 use crate::parameters::{Parameters, USUAL_LENGTHS};
 
 /// The most words that are read of one field.
@@ -33,6 +34,8 @@ pub(crate) struct Analysed {
     pub(crate) name: usize,
     /// What it is called, with its server and without.
     pub(crate) called: [u64; 2],
+    /// That of the texts in which patterns are looked for.
+    pub(crate) outline: Outline,
 }
 
 /// Documents that were analysed together. Their terms are numbers of words.
@@ -162,7 +165,9 @@ impl<'p> Analyst<'p> {
         self.part.sequence.truncate(sequence_end);
         self.impacts(&lengths);
         let ends = [self.part.terms.len(), sequence_end];
-        self.part.documents.push(Analysed { ends, name, called });
+        let searched = [document.name, document.description].into_iter().chain(document.tags.iter().copied());
+        let outline = Outline::of(searched);
+        self.part.documents.push(Analysed { ends, name, called, outline });
     }
 
     /// Notes the words of a field, adds those that make phrases to the sequence, and says how many there were.

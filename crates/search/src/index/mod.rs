@@ -17,6 +17,7 @@ use crate::document::Document;
 use crate::document::analysis::{Analysed, Part, Reading};
 use crate::index::postings::Posting;
 use crate::index::vocabulary::Vocabulary;
+use crate::outline::{Needs, Outline};
 use crate::parameters::Parameters;
 
 /// How many changes are gathered before the terms are told.
@@ -29,6 +30,8 @@ const BUCKET: usize = 48;
 pub struct Index<T: Clone> {
     pub(crate) vocabulary: Vocabulary,
     pub(crate) records: Pages<Option<Arc<Record<T>>>>,
+    /// What the texts of each slot have that patterns may need; beside the records, for all of them are looked through.
+    outlines: Pages<Outline>,
     /// The slots of the keys.
     keys: Buckets,
     free: Arc<Vec<u32>>,
@@ -120,6 +123,7 @@ impl<T: Clone> Index<T> {
         Self {
             vocabulary: Vocabulary::default(),
             records: Pages::default(),
+            outlines: Pages::default(),
             keys: Buckets::new(BUCKET),
             free: Arc::default(),
             parameters: Arc::new(parameters),
@@ -166,11 +170,6 @@ impl<T: Clone> Index<T> {
         self.records.iter().flatten().map(|record| &record.value)
     }
 
-    /// How many slots there are, taken or free.
-    pub(crate) fn slots(&self) -> u32 {
-        crate::containers::pages::index(self.records.len())
-    }
-
     pub(crate) fn slot(&self, key: &str) -> Option<u32> {
         let known = |slot: &u32| self.record(*slot).is_some_and(|record| &*record.key == key);
         self.keys.find(quick::hash(key)).find(known)
@@ -178,6 +177,11 @@ impl<T: Clone> Index<T> {
 
     pub(crate) fn record(&self, slot: u32) -> Option<&Arc<Record<T>>> {
         self.records.get(slot).and_then(Option::as_ref)
+    }
+
+    /// The next slot from `slot` on whose texts may have what a pattern needs.
+    pub(crate) fn next_with(&self, slot: u32, needs: &Needs) -> Option<u32> {
+        self.outlines.find_from(slot, |outline| needs.may_be_in(outline))
     }
 
     fn apply_batch(&mut self, batch: Vec<Change<'_, T>>, reading: &mut Reading) {
@@ -226,7 +230,10 @@ impl<T: Clone> Index<T> {
             return slot;
         }
         let free = if self.free.is_empty() { None } else { Arc::make_mut(&mut self.free).pop() };
-        let slot = free.unwrap_or_else(|| self.records.push(None));
+        let slot = free.unwrap_or_else(|| {
+            self.outlines.push(Outline::default());
+            self.records.push(None)
+        });
         let records = &self.records;
         let hash_of =
             |slot| records.get(slot).and_then(Option::as_ref).map_or(0, |record| quick::hash(&record.key));
@@ -240,6 +247,9 @@ impl<T: Clone> Index<T> {
             .added
             .extend(read.terms().map(|(term, impact, fields)| (term, Posting { slot, impact, fields })));
         let (kept, ends) = read.kept(pending.added.get(before..).unwrap_or_default(), &mut pending.scratch);
+        if let Some(outline) = self.outlines.get_mut(slot) {
+            *outline = read.analysed.outline;
+        }
         if let Some(place) = self.records.get_mut(slot) {
             let called = read.analysed.called;
             *place = Some(Arc::new(Record { key, value, called, terms: kept, ends }));

@@ -1,5 +1,5 @@
 //! Regular expressions to find tools by: bounded in size, and matched in linear time with short texts. Looking
-//! through an index with one is in `pattern_search.rs`.
+//! through an index with one is in `search.rs`, most of which `outline.rs` saves.
 
 pub(crate) mod search;
 pub(crate) mod width;
@@ -9,6 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use regex::{Match, Regex, RegexBuilder};
+
+use crate::outline::Needs;
 
 /// The most characters of a pattern.
 const LONGEST_PATTERN: usize = 1000;
@@ -32,6 +34,8 @@ pub struct Pattern {
     /// The same for all of a text, made when it is first needed.
     whole: Arc<OnceLock<Option<Regex>>>,
     pub(crate) text: String,
+    /// What a text that it is in must have.
+    pub(crate) needs: Needs,
 }
 
 /// Why a pattern cannot be searched for.
@@ -77,7 +81,10 @@ impl Pattern {
             return Err(PatternError::Large);
         }
         match build(text) {
-            Ok(regex) => Ok(Self { regex, whole: Arc::default(), text: text.to_owned() }),
+            Ok(regex) => {
+                let needs = Needs::of(text, DEEPEST);
+                Ok(Self { regex, whole: Arc::default(), text: text.to_owned(), needs })
+            }
             Err(error) => Err(explain(text, &error)),
         }
     }

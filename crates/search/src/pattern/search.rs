@@ -1,5 +1,5 @@
-//! Search by a regular expression. Every tool has to be looked at, so it is done in steps, each with a deadline: whoever
-//! searches decides how long it may take, and lets others on in between.
+//! Search by a regular expression. Many tools may have to be looked at, so it is done in steps, each with a deadline:
+//! whoever searches decides how long it may take, and lets others on in between.
 
 use std::time::Instant;
 
@@ -58,15 +58,15 @@ impl<'s, 'i, T: Clone> PatternSearch<'s, 'i, T> {
         loop {
             let (at, slot) = self.next;
             let Some(index) = self.indexes.get(at) else { return Progress::Done };
-            if slot >= index.slots() {
+            let Some(slot) = index.next_with(slot, &self.query.pattern.needs) else {
                 self.next = (at + 1, 0);
                 continue;
-            }
+            };
             let now = Instant::now();
             if now >= self.query.until {
                 return Progress::GivenUp;
             }
-            self.next.1 += 1;
+            self.next.1 = slot + 1;
             self.look_at(index, slot);
             if now >= until {
                 return Progress::Going;

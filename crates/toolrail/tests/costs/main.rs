@@ -3,10 +3,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
+mod allocations;
 mod definitions;
 mod measured;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -30,8 +31,12 @@ const MOST_MEMORY: usize = 50_000_000;
 /// Without optimisation everything takes several times as long.
 const MOST_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 250 });
 
+/// Held by the test that counts: two in one process would count each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn no_call_takes_much() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let upstream = runtime.block_on(Upstream::start());
     let mut config = Config { failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
@@ -71,6 +76,10 @@ async fn costs_of(case: &Case, upstream: &Upstream) -> Vec<(&'static str, Cost)>
 }
 
 async fn serving(case: &Case) -> Registry {
+    serving_all(vec![case.definition.clone()]).await
+}
+
+async fn serving_all(definitions: Vec<Value>) -> Registry {
     let runtime = Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(std::iter::empty::<(String, String)>(), &[])),
@@ -78,7 +87,7 @@ async fn serving(case: &Case) -> Registry {
         services: Arc::default(),
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
-    let source = FixedSource::new(SourceId::Demo, "fixed", vec![case.definition.clone()]);
+    let source = FixedSource::new(SourceId::Demo, "fixed", definitions);
     let registry = Registry::new(compiler, None, vec![Arc::new(source)], RegistryLimits::default());
     registry.refresh().await;
     registry

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::process::{CpuTime, Memory};
 use super::catalogue::{Catalogue, Languages, Made};
-use super::engines::{Crate, Engine, Ours};
+use super::engines::{Crate, Engine, Ours, Patterns};
 use crate::allocations;
 use crate::search_eval::percentile;
 
@@ -35,12 +35,14 @@ pub(crate) struct ChildOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Which {
     Ours,
+    Patterns,
     Crate,
 }
 
 pub(crate) fn run(options: &ChildOptions) -> Result<()> {
     let measured = match options.engine {
         Which::Ours => measure(&mut Ours::default(), options),
+        Which::Patterns => measure(&mut Patterns::default(), options),
         Which::Crate => measure(&mut Crate::default(), options),
     };
     println!("{}", measured?);

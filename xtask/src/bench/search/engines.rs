@@ -1,9 +1,12 @@
 //! What is measured: our index, and the `bm25` crate over the same texts.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bm25::{Document as Text, Language, SearchEngine, SearchEngineBuilder};
-use toolrail_search::{Document, Index, Query, search};
+use toolrail_search::{
+    Document, Index, Pattern, PatternQuery, PatternSearch, Progress, Query, Texts, search,
+};
 
 /// Something that finds tools by their number.
 pub(super) trait Engine {
@@ -29,6 +32,51 @@ impl Engine for Ours {
     fn find(&self, query: &str, limit: usize) -> Vec<usize> {
         let query = Query { text: query, limit, accept: &|_| true, prior: &|_| 0.0, learnt: None };
         search(&[&self.0], &query).iter().map(|hit| hit.value).collect()
+    }
+}
+
+/// Our search by regular expressions: the first word of a query and whatever follows it. Each is read anew, as the gateway does.
+#[derive(Default)]
+pub(super) struct Patterns(Index<Arc<Texted>>);
+
+/// What patterns are matched with.
+pub(super) struct Texted {
+    number: usize,
+    name: String,
+    description: String,
+    tags: Vec<String>,
+}
+
+impl Engine for Patterns {
+    fn add(&mut self, tools: Vec<(usize, Document<'_>)>) {
+        let mut index = self.0.clone();
+        let change = |(number, tool): (usize, Document<'_>)| {
+            let tags = tool.tags.iter().map(|tag| (*tag).to_owned()).collect();
+            let (name, description) = (tool.name.to_owned(), tool.description.to_owned());
+            let texted = Arc::new(Texted { number, name, description, tags });
+            (Arc::from(number.to_string()), texted)
+        };
+        let kept: Vec<(Arc<str>, Arc<Texted>)> = tools.iter().cloned().map(change).collect();
+        let documents = tools.into_iter().map(|(_, tool)| tool);
+        index.apply(kept.into_iter().zip(documents).map(|((key, kept), tool)| (key, Some((tool, kept)))));
+        self.0 = index;
+    }
+
+    fn find(&self, query: &str, limit: usize) -> Vec<usize> {
+        let word = query.split(|letter: char| !letter.is_alphanumeric()).find(|word| word.len() > 2);
+        let Ok(pattern) = Pattern::new(&format!("{}.*", word.unwrap_or("newcomer"))) else {
+            return Vec::new();
+        };
+        let until = Instant::now() + Duration::from_secs(1);
+        let texts = |tool: &Arc<Texted>| {
+            let tags = tool.tags.iter().map(String::as_str).collect();
+            Some(Texts { name: &tool.name, description: &tool.description, tags })
+        };
+        let query = PatternQuery { pattern: &pattern, limit, texts: &texts, until };
+        let indexes = [&self.0];
+        let mut search = PatternSearch::new(&indexes, &query);
+        while search.step(until) == Progress::Going {}
+        search.hits().iter().map(|hit| hit.value.number).collect()
     }
 }
 

@@ -75,6 +75,7 @@ pub(crate) fn run(options: &SearchOptions) -> Result<()> {
             continue;
         }
         rows.push(measured("Toolrail", "ours", &size, size.queries[0])?);
+        rows.push(measured("Toolrail, patterns", "patterns", &size, size.queries[0] / 4)?);
         rows.push(measured("bm25 crate", "crate", &size, size.queries[1])?);
         if let Some(system) = registry_tools.as_ref().filter(|_| size.queries[2] > 0) {
             rows.push(source_system(system, &size)?);

@@ -1,0 +1,166 @@
+//! `cargo xtask counts`: how many instructions the released gateway takes for one call and one search, counted by valgrind.
+//! A count hardly depends on the machine or on what else it does, so that it can be compared with the one that was recorded.
+//!
+//! The gateway runs twice for each question, once with more requests than the other time: the difference is theirs alone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
+use clap::Args;
+
+use super::gateway::{Gateway, LARGE_TOOL, SMALL_TOOL};
+use super::load::Connection;
+use super::process::Process;
+use super::requests::{Dialect, call_tool, get};
+use crate::packages;
+use crate::workspace::{Workspace, answer_of, cargo, run as run_command};
+
+#[derive(Args)]
+pub(crate) struct CountOptions {
+    /// Write down what was counted instead of comparing with it
+    #[arg(long)]
+    record: bool,
+}
+
+/// Tools in the gateway.
+const TOOLS: usize = 1_000;
+/// Requests before the count begins, so that everything is warm.
+const WARM: usize = 50;
+/// Requests whose instructions are counted.
+const COUNTED: usize = 300;
+/// How much more than recorded is still the same: other processors have other ways, and timers run meanwhile.
+const TOLERANCE: f64 = 0.08;
+/// What was counted when somebody last looked.
+const RECORD: &str = "xtask/counts.json";
+
+type Counts = BTreeMap<&'static str, u64>;
+
+/// Builds the gateway as a newcomer does, counts, and compares.
+pub(crate) fn run(options: &CountOptions) -> Result<()> {
+    let workspace = Workspace::find()?;
+    if answer_of("valgrind", &["--version"]).is_none() {
+        packages::install(&["valgrind"], "counts of instructions")?;
+    }
+    run_command(cargo().args(["build", "--release", "--package", "toolrail"]).current_dir(&workspace.root))?;
+    let toolrail = workspace.target.join("release/toolrail");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let counts = runtime.block_on(count_all(&toolrail))?;
+    for (question, count) in &counts {
+        println!("{question}: {count} instructions");
+    }
+    let record = workspace.root.join(RECORD);
+    if options.record {
+        let text = serde_json::to_string_pretty(&counts)? + "\n";
+        return fs::write(&record, text).with_context(|| format!("cannot write {RECORD}"));
+    }
+    let text = fs::read_to_string(&record)
+        .with_context(|| format!("cannot read {RECORD}; make it with `cargo xtask counts --record`"))?;
+    let recorded: BTreeMap<String, u64> = serde_json::from_str(&text)?;
+    compare(&counts, &recorded)
+}
+
+fn compare(counts: &Counts, recorded: &BTreeMap<String, u64>) -> Result<()> {
+    let mut worse = Vec::new();
+    for (question, count) in counts {
+        let before = *recorded.get(*question).with_context(|| format!("{RECORD} has no {question:?}"))?;
+        #[expect(clippy::cast_precision_loss, reason = "counts of instructions of one call are small")]
+        let change = *count as f64 / before as f64 - 1.0;
+        if change > TOLERANCE {
+            worse.push(format!("{question}: {count} instead of {before} ({:+.0} %)", change * 100.0));
+        }
+        if change < -TOLERANCE {
+            println!("{question} takes {:.0} % less than recorded; record it", -change * 100.0);
+        }
+    }
+    if worse.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "more instructions than recorded in {RECORD}: {}; find out why, or record them with `cargo xtask counts --record` and say why in the commit",
+        worse.join(", ")
+    )
+}
+
+async fn count_all(toolrail: &Path) -> Result<Counts> {
+    let own_binary = std::env::current_exe().context("cannot find the running program's own path")?;
+    let (_upstream, upstream) = Process::spawn_server(&own_binary, &["bench-upstream"]).await?;
+    let folder = tempfile::Builder::new().prefix("toolrail-counts-").tempdir()?;
+    let data = folder.path().join("data");
+    fs::create_dir(&data)?;
+    // Filled at full speed.
+    let filled = Gateway::start_with(toolrail, &data, TOOLS, upstream).await?;
+    filled.process.kill().await?;
+    let log = folder.path().join("valgrind.log");
+    let wrapped = wrapper(folder.path(), toolrail, &log)?;
+    let questions: [(&'static str, Question); 4] = [
+        ("a small call", |address| call_tool(address, Dialect::Modern, SMALL_TOOL)),
+        ("a small call of an older client", |address| call_tool(address, Dialect::Legacy, SMALL_TOOL)),
+        ("a call that answers 64 KB", |address| call_tool(address, Dialect::Modern, LARGE_TOOL)),
+        ("a search", |address| get(address, "/mcp/search?q=weather%20in%20a%20city&limit=5")),
+    ];
+    let mut counts = Counts::new();
+    for (question, request) in questions {
+        eprintln!("counting {question}");
+        let mut totals = Vec::new();
+        for requests in [WARM, WARM + COUNTED] {
+            totals.push(count(&wrapped, &data, &log, (request, requests)).await.context(question)?);
+        }
+        counts.insert(question, totals[1].saturating_sub(totals[0]) / COUNTED as u64);
+    }
+    Ok(counts)
+}
+
+type Question = fn(std::net::SocketAddr) -> Bytes;
+
+/// The instructions of a whole run with that many requests.
+async fn count(
+    wrapped: &Path,
+    data: &Path,
+    log: &Path,
+    (request, requests): (Question, usize),
+) -> Result<u64> {
+    let gateway = Gateway::start(wrapped, data).await?;
+    let mut connection = Connection::open(gateway.address).await?;
+    let request = request(gateway.address);
+    for _ in 0..requests {
+        let answer = connection.ask(&request).await?;
+        ensure!(!answer.is_empty(), "the answer is empty");
+    }
+    gateway.process.end().await?;
+    let text = fs::read_to_string(log).context("valgrind left no log")?;
+    let line =
+        text.lines().find_map(|line| line.split_once("I refs:")).context("valgrind counted nothing")?;
+    line.1.trim().replace(',', "").parse().with_context(|| format!("valgrind counted {:?}", line.1))
+}
+
+/// A program that runs the gateway in valgrind, with one thread for calls, so that nobody steals work from another.
+fn wrapper(folder: &Path, toolrail: &Path, log: &Path) -> Result<PathBuf> {
+    let path = folder.join("toolrail");
+    let script = format!(
+        "#!/bin/sh\nTOKIO_WORKER_THREADS=1 exec valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file='{}' '{}' \"$@\"\n",
+        log.display(),
+        toolrail.display()
+    );
+    fs::write(&path, script).context("cannot write the script that starts valgrind")?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_grew_is_an_error_and_one_that_shrank_is_not() {
+        let recorded = BTreeMap::from([("a search".to_owned(), 1_000)]);
+        assert!(compare(&Counts::from([("a search", 1_050)]), &recorded).is_ok());
+        assert!(compare(&Counts::from([("a search", 500)]), &recorded).is_ok());
+        let error = compare(&Counts::from([("a search", 1_200)]), &recorded).unwrap_err().to_string();
+        assert!(error.contains("a search: 1200 instead of 1000 (+20 %)"), "{error}");
+        assert!(compare(&Counts::from([("another", 1)]), &recorded).is_err(), "what was never recorded");
+    }
+}
