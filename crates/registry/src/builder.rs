@@ -19,7 +19,7 @@ use crate::usage::{Learning, Usage};
 /// A registry to be.
 pub struct RegistryBuilder {
     compiler: Compiler,
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn Store>,
     sources: Vec<Arc<dyn Source>>,
     intake: IntakeSettings,
     endpoints: Endpoints,
@@ -32,7 +32,7 @@ impl Registry {
     /// A registry over those sources; empty until the first [`Registry::refresh`]. Registrations go to `store`.
     pub fn new(
         compiler: Compiler,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn Store>,
         sources: Vec<Arc<dyn Source>>,
         limits: RegistryLimits,
     ) -> Self {
@@ -42,7 +42,7 @@ impl Registry {
     /// The same, to be told more before it is built.
     pub fn builder(
         compiler: Compiler,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn Store>,
         sources: Vec<Arc<dyn Source>>,
         limits: RegistryLimits,
     ) -> RegistryBuilder {
@@ -135,19 +135,19 @@ impl RegistryBuilder {
         let meaning = Arc::new(meaning);
         let changing = Arc::clone(&meaning);
         intake.on_found = Some(Box::new(move |changed| changing.note_changed(changed)));
-        let sources = (store.clone(), sources);
+        let sources = (Arc::clone(&store), sources);
         let intake = Arc::new(Intake::new(Arc::clone(&catalog), Arc::new(compiler), sources, intake));
         let writes = Arc::new(WriteHealth::default());
-        let usage = Arc::new(Usage::new(Arc::clone(&catalog), log, store.clone(), Arc::clone(&writes)));
+        let usage = Arc::new(Usage::new(Arc::clone(&catalog), log, Arc::clone(&store), Arc::clone(&writes)));
         Registry {
             changes: Changes::new(
                 Arc::clone(&catalog),
                 Arc::clone(&intake),
-                store.clone(),
+                Arc::clone(&store),
                 Arc::clone(&writes),
             ),
             finder: Finder::new(Arc::clone(&catalog), Arc::clone(&usage), default_method, meaning),
-            replicas: Replicas::new(store.clone()),
+            replicas: Replicas::new(Arc::clone(&store)),
             catalog,
             intake,
             usage,

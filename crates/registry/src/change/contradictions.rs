@@ -33,7 +33,7 @@ enum Verdict {
 impl Changes {
     /// Every version that contradicts the first `entries` entries of the record, which must be whole.
     pub(crate) async fn contradictions(&self, entries: i64) -> Result<Vec<Contradiction>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let mut record = Backwards { store, last: entries, page: Vec::new() };
         let mut walk = Walk::default();
         let mut query = HistoryQuery { of: None, before: None, most: PAGE };
@@ -68,7 +68,7 @@ impl Changes {
 
     /// The entry that led to that revision. Entries are in the order of revisions.
     async fn entry_of(&self, revision: Revision) -> Result<Option<AuditEntry>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let (mut low, mut high) = (1, store.audit_head().await?.map_or(0, |head| head.number));
         while low <= high {
             let middle = low + (high - low) / 2;

@@ -55,7 +55,7 @@ pub struct Intake {
     catalog: Arc<Catalog>,
     compiler: Arc<Compiler>,
     /// Has the versions of definitions that are broken now.
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn Store>,
     /// Sorted, the winner first.
     sources: Vec<Tracked>,
     settings: IntakeSettings,
@@ -64,7 +64,7 @@ pub struct Intake {
 }
 
 /// The store, and everything that definitions come from.
-type Supply = (Option<Arc<dyn Store>>, Vec<Arc<dyn Source>>);
+type Supply = (Arc<dyn Store>, Vec<Arc<dyn Source>>);
 
 /// Hears which definitions a search would find otherwise than before.
 pub(crate) type OnFound = Box<dyn Fn(Vec<EntryKey>) + Send + Sync>;

@@ -21,7 +21,7 @@ pub struct Usage {
     catalog: Arc<Catalog>,
     /// What calls leave behind.
     log: Arc<UseLog>,
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn Store>,
     writes: Arc<WriteHealth>,
 }
 
@@ -29,7 +29,7 @@ impl Usage {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         log: Arc<UseLog>,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn Store>,
         writes: Arc<WriteHealth>,
     ) -> Self {
         Self { catalog, log, store, writes }
