@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolrail_core::{Embedder, Offer, Store, Upstream};
+use toolrail_core::{Embedder, HistoryStore, Offer, Store, Upstream};
 
 use crate::catalog::{BuiltIns, Catalog, Endpoints};
 use crate::change::Changes;
@@ -135,19 +135,20 @@ impl RegistryBuilder {
         let meaning = Arc::new(meaning);
         let changing = Arc::clone(&meaning);
         intake.on_found = Some(Box::new(move |changed| changing.note_changed(changed)));
-        let sources = (Arc::clone(&store), sources);
-        let intake = Arc::new(Intake::new(Arc::clone(&catalog), Arc::new(compiler), sources, intake));
+        let history: Arc<dyn HistoryStore> = store.clone();
+        let supply = (history, sources);
+        let intake = Arc::new(Intake::new(Arc::clone(&catalog), Arc::new(compiler), supply, intake));
         let writes = Arc::new(WriteHealth::default());
-        let usage = Arc::new(Usage::new(Arc::clone(&catalog), log, Arc::clone(&store), Arc::clone(&writes)));
+        let usage = Arc::new(Usage::new(Arc::clone(&catalog), log, store.clone(), Arc::clone(&writes)));
         Registry {
             changes: Changes::new(
                 Arc::clone(&catalog),
                 Arc::clone(&intake),
-                Arc::clone(&store),
+                store.clone(),
                 Arc::clone(&writes),
             ),
             finder: Finder::new(Arc::clone(&catalog), Arc::clone(&usage), default_method, meaning),
-            replicas: Replicas::new(Arc::clone(&store)),
+            replicas: Replicas::new(store.clone()),
             catalog,
             intake,
             usage,

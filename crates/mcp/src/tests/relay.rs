@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
-use toolrail_core::{MailLimits, NewsKind, Store as _};
+use toolrail_core::{MailLimits, NewsKind, ReplicaStore as _};
 
 use super::tasks::{call, of_task, until};
 use super::*;

@@ -3,15 +3,15 @@
 
 use std::sync::Arc;
 
-use toolrail_core::{News, NewsKind, Store, StoreError};
+use toolrail_core::{News, NewsKind, ReplicaStore, StoreError};
 
 /// The other gateways on the same store.
 pub struct Replicas {
-    store: Arc<dyn Store>,
+    store: Arc<dyn ReplicaStore>,
 }
 
 impl Replicas {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn ReplicaStore>) -> Self {
         Self { store }
     }
 

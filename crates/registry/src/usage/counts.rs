@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use toolrail_core::{Store, StoreError, Uses};
+use toolrail_core::{StoreError, UseStore, Uses};
 
 use super::Usage;
 use crate::catalog::{Entry, Tool};
@@ -97,7 +97,7 @@ impl Usage {
     }
 }
 
-async fn write(store: &dyn Store, counted: &[Counted]) -> Result<(), StoreError> {
+async fn write(store: &dyn UseStore, counted: &[Counted]) -> Result<(), StoreError> {
     if counted.is_empty() {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolrail_core::{Store, StoreError};
+use toolrail_core::{DefinitionStore as _, Store, StoreError};
 use toolrail_registry::{BatchMode, LateStore, Registry, StoreSource, Which, WriteError};
 
 use crate::rows::{Health, Rows, of, purge, put, switch};

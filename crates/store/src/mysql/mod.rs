@@ -26,8 +26,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
-    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, MailLimits, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row,
+    Store, StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
@@ -139,11 +140,7 @@ impl MysqlStore {
 }
 
 #[async_trait]
-impl Store for MysqlStore {
-    fn describe(&self) -> String {
-        self.described.clone()
-    }
-
+impl DefinitionStore for MysqlStore {
     async fn revision(&self) -> Result<Revision, StoreError> {
         bounded!(self, lease, LOOKING, |connection| rows::revision(connection))
     }
@@ -185,7 +182,10 @@ impl Store for MysqlStore {
         }
         Ok(entered)
     }
+}
 
+#[async_trait]
+impl HistoryStore for MysqlStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         bounded!(self, lease, READING, |connection| history::read(connection, query))
     }
@@ -197,7 +197,10 @@ impl Store for MysqlStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
         bounded!(self, lease_to_write, WRITING, |connection| history::forget(connection, retention))
     }
+}
 
+#[async_trait]
+impl AuditStore for MysqlStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         bounded!(self, lease, READING, |connection| audit::read(connection, after, most))
     }
@@ -205,7 +208,10 @@ impl Store for MysqlStore {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         bounded!(self, lease, READING, |connection| audit::head(connection))
     }
+}
 
+#[async_trait]
+impl UseStore for MysqlStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         bounded!(self, lease, WRITING, |connection| uses::record(connection, uses))
     }
@@ -229,7 +235,10 @@ impl Store for MysqlStore {
     async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
         bounded!(self, lease, WRITING, |connection| queries::forget(connection, what))
     }
+}
 
+#[async_trait]
+impl ReplicaStore for MysqlStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         bounded!(self, lease, WRITING, |connection| keys::shared(connection, name))
     }
@@ -257,6 +266,13 @@ impl Store for MysqlStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         bounded!(self, lease, READING, |connection| news::after(connection, number))
+    }
+}
+
+#[async_trait]
+impl Store for MysqlStore {
+    fn describe(&self) -> String {
+        self.described.clone()
     }
 
     async fn close(&self) {

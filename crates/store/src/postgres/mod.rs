@@ -29,8 +29,9 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
-    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, MailLimits, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row,
+    Store, StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
@@ -128,11 +129,7 @@ async fn in_time<T>(
 }
 
 #[async_trait]
-impl Store for PostgresStore {
-    fn describe(&self) -> String {
-        self.name.clone()
-    }
-
+impl DefinitionStore for PostgresStore {
     fn bell(&self) -> Option<Arc<Notify>> {
         Some(Arc::clone(&self.bell))
     }
@@ -173,7 +170,10 @@ impl Store for PostgresStore {
         let reconciling = reconcile::reconcile(&self.pool, &self.server, &self.name);
         reconciling.await.map_err(|fault| fault.of(&self.name))
     }
+}
 
+#[async_trait]
+impl HistoryStore for PostgresStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.read(history::read(&self.pool, query)).await
     }
@@ -185,7 +185,10 @@ impl Store for PostgresStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
         self.change(history::forget(&self.writes, retention)).await
     }
+}
 
+#[async_trait]
+impl AuditStore for PostgresStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         self.read(audit::read(&self.pool, after, most)).await
     }
@@ -193,7 +196,10 @@ impl Store for PostgresStore {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         self.read(audit::head(&self.pool)).await
     }
+}
 
+#[async_trait]
+impl UseStore for PostgresStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.change(uses::record(&self.pool, uses)).await
     }
@@ -217,7 +223,10 @@ impl Store for PostgresStore {
     async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
         self.change(queries::forget(&self.pool, what)).await
     }
+}
 
+#[async_trait]
+impl ReplicaStore for PostgresStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.change(keys::shared(&self.pool, name)).await
     }
@@ -242,6 +251,13 @@ impl Store for PostgresStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.read(news::after(&self.pool, number)).await
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn describe(&self) -> String {
+        self.name.clone()
     }
 
     async fn close(&self) {

@@ -23,8 +23,9 @@ use std::path::Path;
 use async_trait::async_trait;
 use sqlx::ConnectOptions;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
-    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, MailLimits, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row,
+    Store, StoreError, Usage, UseStore, Uses, Version,
 };
 
 use self::open::Pools;
@@ -109,11 +110,7 @@ fn unique_name_is_in_the_way(error: &sqlx::Error) -> bool {
 }
 
 #[async_trait]
-impl Store for SqliteStore {
-    fn describe(&self) -> String {
-        self.place.describe()
-    }
-
+impl DefinitionStore for SqliteStore {
     async fn revision(&self) -> Result<Revision, StoreError> {
         self.place.check()?;
         sqlx::query_scalar(rows::REVISION).fetch_one(&self.pools.readers).await.map_err(self.failed())
@@ -146,7 +143,10 @@ impl Store for SqliteStore {
         self.place.check()?;
         reconcile::reconcile(&self.pools.readers, &self.pools.writer).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl HistoryStore for SqliteStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.place.check()?;
         history::read(&self.pools.readers, query).await.map_err(self.failed())
@@ -162,7 +162,10 @@ impl Store for SqliteStore {
         self.place.check()?;
         history::forget(&self.pools.readers, &self.pools.writer, retention).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl AuditStore for SqliteStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         self.place.check()?;
         audit::read(&self.pools.readers, after, most).await.map_err(self.failed())
@@ -172,7 +175,10 @@ impl Store for SqliteStore {
         self.place.check()?;
         audit::head(&self.pools.readers).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl UseStore for SqliteStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.place.check()?;
         uses::add(&self.pools.writer, uses).await.map_err(self.failed())
@@ -202,7 +208,10 @@ impl Store for SqliteStore {
         self.place.check()?;
         queries::forget(&self.pools.writer, what).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl ReplicaStore for SqliteStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.place.check()?;
         let key = keys::shared(&self.pools.readers, &self.pools.writer, name).await;
@@ -233,6 +242,13 @@ impl Store for SqliteStore {
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.place.check()?;
         news::after(&self.pools.readers, number).await.map_err(self.failed())
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn describe(&self) -> String {
+        self.place.describe()
     }
 
     async fn close(&self) {
