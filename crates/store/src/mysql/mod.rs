@@ -27,15 +27,17 @@ use std::time::Duration;
 use async_trait::async_trait;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, MailLimits, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row,
-    Store, StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
+use self::failure::Failure;
+use self::pool::Connections;
+use crate::commit::Commit;
+use crate::limits::{LOOKING, READING, WRITING, writing};
+use crate::mail::check_news;
 use crate::url::without_password;
-use commit::Commit;
-use failure::Failure;
-use pool::{Connections, LOOKING, READING, WRITING};
 
 /// How long comparing everything, and entering what is found, may take.
 const RECONCILING: Duration = Duration::from_mins(1);
@@ -126,13 +128,13 @@ impl MysqlStore {
 impl MysqlStore {
     async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
         let commit = Commit::default();
-        let limit = pool::writing(changes.len());
+        let limit = writing(changes.len());
         let written = attempted!(self, lease_to_write, limit, |connection| write::write(
             connection, changes, author, &commit
         ));
         match written {
             Err(failure) if !failure.is_answer() => {
-                commit.settle(&self.connections, failure, &self.described).await
+                commit::settle(&commit, &self.connections, failure, &self.described).await
             }
             written => written,
         }
@@ -244,12 +246,8 @@ impl ReplicaStore for MysqlStore {
     }
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
-        match bounded!(self, lease, WRITING, |connection| mail::leave(connection, topic, body))? {
-            mail::Left::Taken => Ok(()),
-            mail::Left::Refused(reason) => {
-                Err(StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason })
-            }
-        }
+        let left = bounded!(self, lease, WRITING, |connection| mail::leave(connection, topic, body))?;
+        left.told(self.describe(), topic)
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -257,10 +255,7 @@ impl ReplicaStore for MysqlStore {
     }
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
-        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
-            let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
-            return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
-        }
+        check_news(bodies, || self.describe())?;
         bounded!(self, lease, WRITING, |connection| news::announce(connection, kind, bodies))
     }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use toolrail_core::StoreError;
 
+use crate::keys::KeyError;
+
 /// What went wrong.
 #[derive(Debug)]
 pub(super) enum Fault {
@@ -60,6 +62,12 @@ impl Fault {
 impl From<sqlx::Error> for Fault {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(error)
+    }
+}
+
+impl From<KeyError> for Fault {
+    fn from(error: KeyError) -> Self {
+        Self::Told(error.to_string())
     }
 }
 

@@ -4,6 +4,7 @@ use sqlx::postgres::{PgConnection, PgPool};
 
 use super::connect::Lease;
 use super::fault::Fault;
+use crate::keys::{new_key, stored_key};
 
 const MAKE: &str = "INSERT INTO toolrail_keys (name, secret) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
 const FIND: &str = "SELECT secret FROM toolrail_keys WHERE name = $1";
@@ -17,18 +18,11 @@ pub(super) async fn shared(pool: &PgPool, name: &str) -> Result<[u8; 32], Fault>
         None => make(connection, name).await?,
     };
     lease.give_back();
-    let length = found.len();
-    found.try_into().map_err(|_| {
-        Fault::told(format!(
-            "its key {name:?} in the table toolrail_keys has {length} bytes instead of 32; delete that row"
-        ))
-    })
+    Ok(stored_key(name, found)?)
 }
 
 async fn make(connection: &mut PgConnection, name: &str) -> Result<Vec<u8>, Fault> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key)
-        .map_err(|error| Fault::told(format!("the system has no randomness to give: {error}")))?;
+    let key = new_key()?;
     // Of several who do this at once, the first wins and the others read what it wrote.
     sqlx::query(MAKE).bind(name).bind(key.as_slice()).execute(&mut *connection).await?;
     find(connection, name).await?.ok_or_else(|| sqlx::Error::RowNotFound.into())

@@ -6,6 +6,7 @@ use toolrail_core::MailLimits;
 
 use super::connect::Lease;
 use super::fault::Fault;
+use crate::mail::{Left, fits};
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
@@ -23,16 +24,10 @@ const COLLECT: &str = "DELETE FROM toolrail_mail WHERE id IN \
     (SELECT id FROM toolrail_mail WHERE topic = $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) \
     RETURNING id, left_at >= floor(extract(epoch FROM clock_timestamp()))::bigint - $3, body";
 
-/// What became of a message.
-pub(super) enum Left {
-    Taken,
-    Refused(&'static str),
-}
-
 /// Leaves a message, and clears away what has lain for too long.
 pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Left, Fault> {
-    if body.len() > LIMITS.largest {
-        return Ok(Left::Refused("it is larger than 1 MiB; split it"));
+    if !fits(body) {
+        return Ok(Left::TooLarge);
     }
     let mut lease = Lease::take(pool).await?;
     let mut transaction =
@@ -50,10 +45,7 @@ pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Lef
         .await?;
     transaction.commit().await?;
     lease.give_back();
-    Ok(match left.rows_affected() {
-        0 => Left::Refused("too many messages lie there; nobody may be collecting them"),
-        _ => Left::Taken,
-    })
+    Ok(if left.rows_affected() == 0 { Left::NoRoom } else { Left::Taken })
 }
 
 /// Takes the oldest messages of a topic.

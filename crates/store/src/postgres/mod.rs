@@ -30,29 +30,17 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, MailLimits, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row,
-    Store, StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
-use self::commit::Commit;
 pub(crate) use self::connect::wrong_parameter;
 use self::fault::Fault;
+use crate::commit::Commit;
+use crate::limits::{LOOKING, READING, WRITING, writing};
+use crate::mail::check_news;
 use crate::url::without_password;
-
-/// The most that the look at the revision takes, which is one row: a connection that is silently gone is noticed by it.
-const LOOK: Duration = Duration::from_secs(2);
-
-/// The most that a read takes, with the wait for a connection.
-const READ: Duration = Duration::from_secs(5);
-
-/// The most that a write takes.
-const WRITE: Duration = Duration::from_secs(10);
-
-/// The most that a write of so many changes takes: as long again for every thousand of them.
-fn writing(changes: usize) -> Duration {
-    WRITE * u32::try_from(1 + changes / 1_000).unwrap_or(u32::MAX).min(60)
-}
 
 /// How long work under way may take while the store is closed.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -92,11 +80,11 @@ impl PostgresStore {
     }
 
     async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
-        self.within(READ, work).await
+        self.within(READING, work).await
     }
 
     async fn change<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
-        self.within(WRITE, work).await
+        self.within(WRITING, work).await
     }
 
     async fn within<T>(
@@ -111,13 +99,11 @@ impl PostgresStore {
         let commit = Commit::default();
         let work = in_time(writing(changes.len()), write::write(&self.writes, changes, author, &commit));
         match holder::naming(&self.pool, work).await {
-            Err(fault) if fault.code().is_none() => commit.settle(&self.pool, fault, &self.name).await,
+            Err(fault) if fault.code().is_none() => {
+                commit::settle(&commit, &self.pool, fault, &self.name).await
+            }
             written => written,
         }
-    }
-
-    fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
-        StoreError::Undelivered { store: self.name.clone(), topic: topic.to_owned(), reason }
     }
 }
 
@@ -135,7 +121,7 @@ impl DefinitionStore for PostgresStore {
     }
 
     async fn revision(&self) -> Result<Revision, StoreError> {
-        self.within(LOOK, rows::revision(&self.pool)).await
+        self.within(LOOKING, rows::revision(&self.pool)).await
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -232,10 +218,7 @@ impl ReplicaStore for PostgresStore {
     }
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
-        match self.change(mail::leave(&self.pool, topic, body)).await? {
-            mail::Left::Taken => Ok(()),
-            mail::Left::Refused(reason) => Err(self.undelivered(topic, reason)),
-        }
+        self.change(mail::leave(&self.pool, topic, body)).await?.told(self.describe(), topic)
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -243,9 +226,7 @@ impl ReplicaStore for PostgresStore {
     }
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
-        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
-            return Err(self.undelivered("everybody", "it is larger than 4 KiB"));
-        }
+        check_news(bodies, || self.describe())?;
         self.change(news::announce(&self.pool, kind, bodies)).await
     }
 

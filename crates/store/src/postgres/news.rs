@@ -6,6 +6,7 @@ use toolrail_core::{MailLimits, News, NewsKind};
 
 use super::connect::Lease;
 use super::fault::Fault;
+use crate::mail::kind_number;
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
@@ -19,10 +20,7 @@ const READ: &str = "SELECT id, body FROM toolrail_news WHERE id > $1 ORDER BY id
 
 /// Adds news, and forgets the oldest of their kind.
 pub(super) async fn announce(pool: &PgPool, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), Fault> {
-    let kind: i16 = match kind {
-        NewsKind::Lasting => 0,
-        NewsKind::Passing => 1,
-    };
+    let kind = kind_number(kind);
     let mut lease = Lease::take(pool).await?;
     let mut transaction =
         lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;

@@ -2,6 +2,7 @@
 
 mod adopt;
 mod audit;
+mod failure;
 mod history;
 mod keys;
 mod mail;
@@ -24,13 +25,14 @@ use async_trait::async_trait;
 use sqlx::ConnectOptions;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, MailLimits, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row,
-    Store, StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 
+use self::failure::Failure;
 use self::open::Pools;
 use self::place::Place;
-use self::write::WriteError;
+use crate::mail::check_news;
 
 /// The embedded store.
 #[derive(Debug)]
@@ -72,14 +74,10 @@ impl SqliteStore {
         |error| self.place.failed(error)
     }
 
-    fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
-        StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason }
-    }
-
-    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
+    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
         let result = write::write(&self.pools.writer, changes, author).await;
         match result {
-            Err(WriteError::Sql(error)) if unique_name_is_in_the_way(&error) => {
+            Err(Failure::Sql(error)) if unique_name_is_in_the_way(&error) => {
                 self.free_names().await?;
                 write::write(&self.pools.writer, changes, author).await
             }
@@ -88,7 +86,7 @@ impl SqliteStore {
     }
 
     /// A tenant needs a name that another has, in a table that came from another program.
-    async fn free_names(&self) -> Result<(), WriteError> {
+    async fn free_names(&self) -> Result<(), Failure> {
         tracing::warn!(
             store = %self.place.describe(),
             "taking UNIQUE (name) off the table mcp_tool, because two tenants use one name; \
@@ -98,8 +96,8 @@ impl SqliteStore {
         let options = self.pools.options.clone().foreign_keys(false);
         let mut connection = options.connect().await?;
         unique::drop_in_turn(&mut connection).await.map_err(|error| match error {
-            unique::UniqueError::Sql(error) => WriteError::Sql(error),
-            stays @ unique::UniqueError::Stays => WriteError::Sql(sqlx::Error::AnyDriverError(stays.into())),
+            unique::UniqueError::Sql(error) => Failure::Sql(error),
+            stays @ unique::UniqueError::Stays => Failure::Sql(sqlx::Error::AnyDriverError(stays.into())),
         })
     }
 }
@@ -123,7 +121,7 @@ impl DefinitionStore for SqliteStore {
 
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
         self.place.check()?;
-        rows::changes(&self.pools.readers, since).await.map_err(self.failed())
+        rows::changes_since(&self.pools.readers, since).await.map_err(self.failed())
     }
 
     async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
@@ -133,10 +131,7 @@ impl DefinitionStore for SqliteStore {
 
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
         self.place.check()?;
-        self.write_once(changes, author).await.map_err(|error| match error {
-            WriteError::Sql(error) => self.place.refused_or_failed(error),
-            WriteError::Conflict { name, expected, found } => StoreError::Conflict { name, expected, found },
-        })
+        self.write_once(changes, author).await.map_err(|failure| failure.of(&self.place))
     }
 
     async fn reconcile(&self) -> Result<u64, StoreError> {
@@ -181,7 +176,7 @@ impl AuditStore for SqliteStore {
 impl UseStore for SqliteStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.place.check()?;
-        uses::add(&self.pools.writer, uses).await.map_err(self.failed())
+        uses::record(&self.pools.writer, uses).await.map_err(self.failed())
     }
 
     async fn learnt_number(&self) -> Result<i64, StoreError> {
@@ -220,10 +215,8 @@ impl ReplicaStore for SqliteStore {
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
         self.place.check()?;
-        match mail::leave(&self.pools.writer, topic, body).await.map_err(self.failed())? {
-            mail::Left::Taken => Ok(()),
-            mail::Left::Refused(reason) => Err(self.undelivered(topic, reason)),
-        }
+        let left = mail::leave(&self.pools.writer, topic, body).await.map_err(self.failed())?;
+        left.told(self.describe(), topic)
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -233,9 +226,7 @@ impl ReplicaStore for SqliteStore {
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
         self.place.check()?;
-        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
-            return Err(self.undelivered("everybody", "it is larger than 4 KiB"));
-        }
+        check_news(bodies, || self.describe())?;
         news::announce(&self.pools.writer, kind, bodies).await.map_err(self.failed())
     }
 
