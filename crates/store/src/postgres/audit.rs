@@ -4,8 +4,8 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use toolrail_core::{AuditEntry, AuditHead, Author};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use crate::audit::{chained, head_of, head_text};
 
 const HEAD: &str = "SELECT value FROM toolrail_meta WHERE name = 'audit_head'";
@@ -67,7 +67,7 @@ async fn newest(connection: &mut PgConnection) -> Result<AuditHead, sqlx::Error>
 }
 
 /// Entries after that number.
-pub(super) async fn read(pool: &PgPool, after: i64, most: u32) -> Result<Vec<AuditEntry>, Fault> {
+pub(super) async fn read(pool: &PgPool, after: i64, most: u32) -> Result<Vec<AuditEntry>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let query = sqlx::query(READ).bind(after).bind(i64::from(most));
     let rows = query.fetch_all(lease.connection()?).await?;
@@ -76,7 +76,7 @@ pub(super) async fn read(pool: &PgPool, after: i64, most: u32) -> Result<Vec<Aud
 }
 
 /// The newest entry, as it is remembered.
-pub(super) async fn head(pool: &PgPool) -> Result<Option<AuditHead>, Fault> {
+pub(super) async fn head(pool: &PgPool) -> Result<Option<AuditHead>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let value: Option<String> = sqlx::query_scalar(HEAD).fetch_optional(lease.connection()?).await?;
     lease.give_back();

@@ -8,8 +8,8 @@ use sqlx::postgres::PgPool;
 use tokio::time::timeout;
 use toolrail_core::{AuditHead, Revision};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use crate::commit::Commit;
 
 /// How long to ask: longer than the server keeps a transaction whose gateway is gone.
@@ -22,12 +22,12 @@ const IS_THERE: &str = "SELECT EXISTS (SELECT FROM mcp_tool_audit WHERE number =
 pub(super) async fn settle(
     commit: &Commit,
     pool: &PgPool,
-    fault: Fault,
+    failure: Failure,
     store: &str,
-) -> Result<Revision, Fault> {
-    let Some(pending) = commit.pending() else { return Err(fault) };
+) -> Result<Revision, Failure> {
+    let Some(pending) = commit.pending() else { return Err(failure) };
     let is_there = timeout(ASKING, is_there(pool, &pending.last)).await;
-    pending.settle(is_there.ok().and_then(Result::ok), fault, store)
+    pending.settle(is_there.ok().and_then(Result::ok), failure, store)
 }
 
 async fn is_there(pool: &PgPool, last: &AuditHead) -> Result<bool, sqlx::Error> {

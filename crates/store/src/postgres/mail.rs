@@ -4,8 +4,8 @@ use sqlx::postgres::{PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::MailLimits;
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use crate::mail::{Left, fits};
 
 const LIMITS: MailLimits = MailLimits::ALL;
@@ -25,7 +25,7 @@ const COLLECT: &str = "DELETE FROM toolrail_mail WHERE id IN \
     RETURNING id, left_at >= floor(extract(epoch FROM clock_timestamp()))::bigint - $3, body";
 
 /// Leaves a message, and clears away what has lain for too long.
-pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Left, Fault> {
+pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Left, Failure> {
     if !fits(body) {
         return Ok(Left::TooLarge);
     }
@@ -49,7 +49,7 @@ pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Lef
 }
 
 /// Takes the oldest messages of a topic.
-pub(super) async fn collect(pool: &PgPool, topic: &str) -> Result<Vec<Vec<u8>>, Fault> {
+pub(super) async fn collect(pool: &PgPool, topic: &str) -> Result<Vec<Vec<u8>>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let connection = lease.connection()?;
     let any: bool = sqlx::query_scalar(ANY).bind(topic).fetch_one(&mut *connection).await?;

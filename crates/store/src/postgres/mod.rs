@@ -4,18 +4,19 @@
 mod adopt;
 mod audit;
 mod commit;
-mod connect;
-mod fault;
+mod failure;
 mod history;
 mod holder;
 mod keys;
 mod listen;
 mod mail;
 mod news;
+mod pool;
 mod queries;
 mod reconcile;
 mod rows;
 mod schema;
+mod triggers;
 mod uses;
 mod write;
 
@@ -35,8 +36,8 @@ use toolrail_core::{
 };
 use url::Url;
 
-pub(crate) use self::connect::wrong_parameter;
-use self::fault::Fault;
+use self::failure::Failure;
+pub(crate) use self::pool::wrong_parameter;
 use crate::commit::Commit;
 use crate::limits::{LOOKING, READING, WRITING, writing};
 use crate::mail::check_news;
@@ -49,7 +50,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
     let name = without_password(url);
     let store = PostgresStore::open(url, name.clone()).await;
-    store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|fault| fault.of(&name))
+    store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|failure| failure.of(&name))
 }
 
 struct PostgresStore {
@@ -60,18 +61,18 @@ struct PostgresStore {
     /// For everything else.
     pool: PgPool,
     /// To mend it.
-    server: connect::Server,
+    server: pool::Server,
     bell: Arc<Notify>,
     listening: AbortOnDropHandle<()>,
 }
 
 impl PostgresStore {
-    async fn open(url: &Url, name: String) -> Result<Self, Fault> {
-        let options = connect::options(url)?;
-        let mut first = connect::first(&options).await?;
+    async fn open(url: &Url, name: String) -> Result<Self, Failure> {
+        let options = pool::options(url)?;
+        let mut first = pool::first(&options).await?;
         let schema = schema::migrate(&mut first, &name, schema::Patience::Start).await?;
         timeout(CLOSE, first.close()).await.ok();
-        let server = connect::Server { options, schema };
+        let server = pool::Server { options, schema };
         let (writes, pool) = (server.pool_for_writes(), server.pool_for_the_rest());
         let bell = Arc::new(Notify::new());
         let listener = listen::ring(server.clone(), Arc::clone(&bell), name.clone());
@@ -79,28 +80,31 @@ impl PostgresStore {
         Ok(Self { name, writes, pool, server, bell, listening })
     }
 
-    async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
+    async fn read<T>(&self, work: impl Future<Output = Result<T, Failure>> + Send) -> Result<T, StoreError> {
         self.within(READING, work).await
     }
 
-    async fn change<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
+    async fn change<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>> + Send,
+    ) -> Result<T, StoreError> {
         self.within(WRITING, work).await
     }
 
     async fn within<T>(
         &self,
         limit: Duration,
-        work: impl Future<Output = Result<T, Fault>> + Send,
+        work: impl Future<Output = Result<T, Failure>> + Send,
     ) -> Result<T, StoreError> {
-        in_time(limit, work).await.map_err(|fault| fault.of(&self.name))
+        in_time(limit, work).await.map_err(|failure| failure.of(&self.name))
     }
 
-    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
         let commit = Commit::default();
         let work = in_time(writing(changes.len()), write::write(&self.writes, changes, author, &commit));
         match holder::naming(&self.pool, work).await {
-            Err(fault) if fault.code().is_none() => {
-                commit::settle(&commit, &self.pool, fault, &self.name).await
+            Err(failure) if failure.code().is_none() => {
+                commit::settle(&commit, &self.pool, failure, &self.name).await
             }
             written => written,
         }
@@ -109,9 +113,9 @@ impl PostgresStore {
 
 async fn in_time<T>(
     limit: Duration,
-    work: impl Future<Output = Result<T, Fault>> + Send,
-) -> Result<T, Fault> {
-    timeout(limit, work).await.unwrap_or(Err(Fault::slow(limit)))
+    work: impl Future<Output = Result<T, Failure>> + Send,
+) -> Result<T, Failure> {
+    timeout(limit, work).await.unwrap_or(Err(Failure::slow(limit)))
 }
 
 #[async_trait]
@@ -141,20 +145,20 @@ impl DefinitionStore for PostgresStore {
             return self.revision().await;
         }
         let written = match self.write_once(changes, author).await {
-            Err(fault) if reconcile::is_called_for(&fault) => {
+            Err(failure) if reconcile::is_called_for(&failure) => {
                 reconcile::reconcile(&self.pool, &self.server, &self.name)
                     .await
-                    .map_err(|fault| fault.of(&self.name))?;
+                    .map_err(|failure| failure.of(&self.name))?;
                 self.write_once(changes, author).await
             }
             written => written,
         };
-        written.map_err(|fault| fault.of(&self.name))
+        written.map_err(|failure| failure.of(&self.name))
     }
 
     async fn reconcile(&self) -> Result<u64, StoreError> {
         let reconciling = reconcile::reconcile(&self.pool, &self.server, &self.name);
-        reconciling.await.map_err(|fault| fault.of(&self.name))
+        reconciling.await.map_err(|failure| failure.of(&self.name))
     }
 }
 

@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use toolrail_core::{Action, Author, Change, Expected, Revision};
 
 use super::audit;
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use super::rows::{self, REVISION};
 use crate::commit::Commit;
 use crate::effect::{Effect, conflict};
@@ -28,21 +28,21 @@ pub(super) async fn write(
     changes: &[Change],
     author: &Author,
     commit: &Commit,
-) -> Result<Revision, Fault> {
+) -> Result<Revision, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(5);
     loop {
-        let fault = match attempt(pool, changes, author, commit).await {
+        let failure = match attempt(pool, changes, author, commit).await {
             Ok(revision) => return Ok(revision),
-            Err(fault) => fault,
+            Err(failure) => failure,
         };
-        match fault.code().as_deref() {
+        match failure.code().as_deref() {
             // Deadlock, serialisation, a lock that was not to be had.
             Some("40P01" | "40001" | "55P03") if Instant::now() < deadline => {
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_millis(200));
             }
-            _ => return Err(fault),
+            _ => return Err(failure),
         }
     }
 }
@@ -52,7 +52,7 @@ async fn attempt(
     changes: &[Change],
     author: &Author,
     commit: &Commit,
-) -> Result<Revision, Fault> {
+) -> Result<Revision, Failure> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
     if writing(changes.len()) > WRITING {

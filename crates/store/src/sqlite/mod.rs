@@ -7,8 +7,8 @@ mod history;
 mod keys;
 mod mail;
 mod news;
-mod open;
 mod place;
+mod pool;
 mod put;
 mod queries;
 mod reconcile;
@@ -30,8 +30,8 @@ use toolrail_core::{
 };
 
 use self::failure::Failure;
-use self::open::Pools;
 use self::place::Place;
+use self::pool::Pools;
 use crate::mail::check_news;
 
 /// The embedded store.
@@ -48,7 +48,7 @@ impl SqliteStore {
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| place.failed(error))?;
         }
-        let pools = open::file(file, &place).await?;
+        let pools = pool::file(file, &place).await?;
         place.identify();
         Ok(Self { place, pools })
     }
@@ -56,7 +56,7 @@ impl SqliteStore {
     /// A store that ends with the process.
     pub(crate) async fn open_in_memory() -> Result<Self, StoreError> {
         let place = Place::Memory;
-        let pools = open::memory(&place).await?;
+        let pools = pool::memory(&place).await?;
         Ok(Self { place, pools })
     }
 

@@ -10,7 +10,7 @@ use crate::keys::KeyError;
 
 /// What went wrong.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum Failure {
     /// The server or the connection to it said so.
     Sql(sqlx::Error),
     /// The server did not answer in time.
@@ -21,7 +21,7 @@ pub(super) enum Fault {
     Store(StoreError),
 }
 
-impl Fault {
+impl Failure {
     pub(super) fn told(words: impl Into<String>) -> Self {
         Self::Told(words.into())
     }
@@ -59,25 +59,25 @@ impl Fault {
     }
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<KeyError> for Fault {
+impl From<KeyError> for Failure {
     fn from(error: KeyError) -> Self {
         Self::Told(error.to_string())
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(error) => formatter.write_str(&told(error)),
