@@ -101,10 +101,9 @@ impl From<WriteError> for Failure {
             | WriteError::NoVersion { .. }
             | WriteError::NoRevision { .. }
             | WriteError::Store(StoreError::Forgotten { .. }) => ErrorCode::NotFound,
-            WriteError::Elsewhere { .. }
-            | WriteError::Shared { .. }
-            | WriteError::NoStore
-            | WriteError::Contradicted(_) => ErrorCode::Conflict,
+            WriteError::Elsewhere { .. } | WriteError::Shared { .. } | WriteError::Contradicted(_) => {
+                ErrorCode::Conflict
+            }
             WriteError::Store(StoreError::Refused { .. }) => ErrorCode::InvalidDefinition,
             WriteError::Store(store) => {
                 tracing::error!(error = %store, "store failed");

@@ -55,10 +55,10 @@ pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
 pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{
-    AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Change, Changes, Expected,
-    Forget, HistoryQuery, LearntLimits, LearntQuery, MailLimits, News, NewsKind, PastQuery, PeerAddress,
-    QueryPage, Retention, Revision, Row, Standing, Store, StoreError, ToolKey, ToolQueries, Usage, Uses,
-    Version, VersionKind, audit_changes,
+    AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, AuditStore, Author, Change, Changes,
+    DefinitionStore, Expected, Forget, HistoryQuery, HistoryStore, LearntLimits, LearntQuery, MailLimits,
+    News, NewsKind, PastQuery, PeerAddress, QueryPage, ReplicaStore, Retention, Revision, Row, Standing,
+    Store, StoreError, ToolKey, ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes,
 };
 pub use upstream::{
     ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,

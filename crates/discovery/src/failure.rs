@@ -67,7 +67,6 @@ pub(crate) fn not_written(error: &WriteError) -> CallError {
         | WriteError::NoRevision { .. } => ErrorCode::NotFound,
         WriteError::Elsewhere { .. }
         | WriteError::Shared { .. }
-        | WriteError::NoStore
         | WriteError::Conflict(_)
         | WriteError::Contradicted(_) => ErrorCode::Conflict,
         WriteError::Refused(_) | WriteError::Store(StoreError::Refused { .. }) => {

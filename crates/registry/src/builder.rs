@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolrail_core::{Embedder, Offer, Store, Upstream};
+use toolrail_core::{Embedder, HistoryStore, Offer, Store, Upstream};
 
 use crate::catalog::{BuiltIns, Catalog, Endpoints};
 use crate::change::Changes;
@@ -19,7 +19,7 @@ use crate::usage::{Learning, Usage};
 /// A registry to be.
 pub struct RegistryBuilder {
     compiler: Compiler,
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn Store>,
     sources: Vec<Arc<dyn Source>>,
     intake: IntakeSettings,
     endpoints: Endpoints,
@@ -32,7 +32,7 @@ impl Registry {
     /// A registry over those sources; empty until the first [`Registry::refresh`]. Registrations go to `store`.
     pub fn new(
         compiler: Compiler,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn Store>,
         sources: Vec<Arc<dyn Source>>,
         limits: RegistryLimits,
     ) -> Self {
@@ -42,7 +42,7 @@ impl Registry {
     /// The same, to be told more before it is built.
     pub fn builder(
         compiler: Compiler,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn Store>,
         sources: Vec<Arc<dyn Source>>,
         limits: RegistryLimits,
     ) -> RegistryBuilder {
@@ -135,8 +135,9 @@ impl RegistryBuilder {
         let meaning = Arc::new(meaning);
         let changing = Arc::clone(&meaning);
         intake.on_found = Some(Box::new(move |changed| changing.note_changed(changed)));
-        let sources = (store.clone(), sources);
-        let intake = Arc::new(Intake::new(Arc::clone(&catalog), Arc::new(compiler), sources, intake));
+        let history: Arc<dyn HistoryStore> = store.clone();
+        let supply = (history, sources);
+        let intake = Arc::new(Intake::new(Arc::clone(&catalog), Arc::new(compiler), supply, intake));
         let writes = Arc::new(WriteHealth::default());
         let usage = Arc::new(Usage::new(Arc::clone(&catalog), log, store.clone(), Arc::clone(&writes)));
         Registry {

@@ -22,7 +22,7 @@ pub struct Registry {
     pub(crate) usage: Arc<Usage>,
     pub(crate) finder: Finder,
     pub(crate) replicas: Replicas,
-    pub(crate) store: Option<Arc<dyn Store>>,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) writes: Arc<WriteHealth>,
     /// How often use counts are written, and a store that takes no writes is tried.
     pub(crate) poll: Duration,
@@ -107,15 +107,9 @@ impl Registry {
             Box::pin(self.intake.follow()),
             Box::pin(self.usage.keep_counts(self.poll)),
             Box::pin(self.usage.keep_learnt()),
-            Box::pin(self.follow_writes()),
+            Box::pin(self.writes.follow(&*self.store, self.poll)),
             Box::pin(self.finder.follow_meanings()),
         ];
         join_all(following.into_iter()).await;
-    }
-
-    async fn follow_writes(&self) {
-        if let Some(store) = &self.store {
-            self.writes.follow(&**store, self.poll).await;
-        }
     }
 }

@@ -1,10 +1,17 @@
 //! Where registered definitions are kept: one folder a database, all behind `toolrail_core::Store`, all passing the
-//! behaviour suite in `tests/it/behaviour.rs`. Nothing here looks into a definition.
+//! behaviour suite in `tests/it/behaviour.rs`. A file beside the folders is what the databases share of the same role.
+//! Nothing here looks into a definition.
 
 mod acquire;
+mod audit;
+mod commit;
+mod effect;
 mod foreign;
 mod json;
+mod keys;
 mod learnt;
+mod limits;
+mod mail;
 mod mysql;
 mod postgres;
 mod sqlite;

@@ -105,7 +105,7 @@ async fn put_together(
         compiler = compiler.permitting(Permission::UseSecrets);
     }
     let bar = LoadingBar::new();
-    let mut builder = Registry::builder(compiler, Some(Arc::clone(&store)), sources, limits(settings))
+    let mut builder = Registry::builder(compiler, Arc::clone(&store), sources, limits(settings))
         .with_endpoints(settings.endpoints.clone())
         .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_default_method(settings.search.default_method)

@@ -1,10 +1,11 @@
 //! The audit record: every administrative change, each entry sealed with the hash of the one before, so that whoever
 //! changes, removes or inserts one later is found out.
 
+use async_trait::async_trait;
 use ring::digest::{Context, SHA256};
 use serde_json::{Map, Value};
 
-use super::Revision;
+use super::{Revision, StoreError};
 use crate::difference::differences;
 
 /// What the first entry is chained to.
@@ -172,6 +173,16 @@ impl AuditCheck {
             _ => Ok(self.last),
         }
     }
+}
+
+/// The audit record of a store. It is written with the changes it is about, and only read here.
+#[async_trait]
+pub trait AuditStore: Send + Sync {
+    /// Entries of the audit record after that number, oldest first.
+    async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError>;
+
+    /// The newest entry of the audit record, kept apart from it.
+    async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError>;
 }
 
 #[cfg(test)]

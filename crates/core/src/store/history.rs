@@ -1,6 +1,8 @@
 //! What definitions were before: every version of each is kept, whoever wrote it.
 
-use super::{Revision, ToolKey};
+use async_trait::async_trait;
+
+use super::{Revision, StoreError, ToolKey};
 
 /// What happened to a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,20 @@ pub struct Retention {
     pub versions: Option<u32>,
     /// For how many days; for ever if absent.
     pub days: Option<u32>,
+}
+
+/// What a store keeps of the past of its definitions.
+#[async_trait]
+pub trait HistoryStore: Send + Sync {
+    /// Versions of definitions, the newest first; of one definition, whatever the case of its name.
+    async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError>;
+
+    /// The newest version that each definition had at that revision, leaving out those that were removed; in the order of
+    /// their keys. `Forgotten` if versions that count for it are no longer kept.
+    async fn state_at(&self, revision: Revision) -> Result<Vec<Version>, StoreError>;
+
+    /// Forgets what need not be kept, and returns how many versions that were.
+    async fn forget(&self, retention: &Retention) -> Result<u64, StoreError>;
 }
 
 #[cfg(test)]

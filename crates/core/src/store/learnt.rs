@@ -1,9 +1,12 @@
 //! What is learnt from use and kept: how often tools were called, and after which queries. One number, +1 with every row
 //! that is written, lets every gateway on a store read only what is new.
 
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::ToolKey;
+use super::{StoreError, ToolKey};
 
 /// What a store keeps of what is learnt, and gives at once.
 #[derive(Clone, Copy, Debug)]
@@ -154,6 +157,45 @@ impl PastQuery {
 
 fn is_kept(query: &str) -> bool {
     !query.is_empty() && query.chars().nth(LearntLimits::ALL.longest).is_none()
+}
+
+/// What a store keeps of how tools are used.
+#[async_trait]
+pub trait UseStore: Send + Sync {
+    /// Adds calls made just now to the count of each tool. Changes no definition, hence no revision.
+    async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError>;
+
+    /// The number of the newest write of use counts or of queries. Whoever has seen it has seen all writes up to it.
+    async fn learnt_number(&self) -> Result<i64, StoreError>;
+
+    /// The use counts that changed after that number, in the order of their numbers, at most so many as
+    /// [`LearntLimits::ALL`] says; from 0 on, all. A tool that was never used is absent, and so is one that was removed.
+    async fn usage_after(&self, number: i64) -> Result<Vec<Usage>, StoreError>;
+
+    /// How much each tool has been used, in the order of the keys.
+    async fn usage(&self) -> Result<Vec<Usage>, StoreError> {
+        let newest = self.learnt_number().await?;
+        let (mut all, mut number) = (BTreeMap::new(), 0);
+        while number < newest {
+            let page = self.usage_after(number).await?;
+            let Some(last) = page.last() else {
+                break;
+            };
+            number = last.number;
+            // One that is used meanwhile comes again, with its new count.
+            all.extend(page.into_iter().map(|usage| (usage.tool.clone(), usage)));
+        }
+        Ok(all.into_values().collect())
+    }
+
+    /// Adds queries after which tools were called, within [`LearntLimits::ALL`]. Changes no definition, hence no revision.
+    async fn record_queries(&self, learnt: &[LearntQuery]) -> Result<(), StoreError>;
+
+    /// The tools about which something was learnt or forgotten after that number, with all their queries.
+    async fn queries_after(&self, number: i64) -> Result<QueryPage, StoreError>;
+
+    /// Forgets queries, and returns about how many tools there were some.
+    async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError>;
 }
 
 #[cfg(test)]

@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
+
+use super::StoreError;
+
 /// What a store takes of messages between gateways.
 #[derive(Clone, Copy, Debug)]
 pub struct MailLimits {
@@ -59,4 +63,26 @@ pub struct News {
     pub number: i64,
     /// What is told.
     pub body: Vec<u8>,
+}
+
+/// What the gateways on a store share beside definitions: keys, messages for one of them, and news for all.
+#[async_trait]
+pub trait ReplicaStore: Send + Sync {
+    /// The key of that name, made of the system's randomness on first use. Everybody who uses the store gets the same.
+    async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError>;
+
+    /// Leaves a message for whoever collects that topic, within [`MailLimits::ALL`]. Changes no definition, hence no
+    /// revision.
+    async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError>;
+
+    /// Takes the oldest messages of a topic, in the order in which they were left. Each is given to one collector only, and
+    /// to none when it has lain for too long.
+    async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError>;
+
+    /// Tells everybody on the store, in one write. Changes no definition, hence no revision.
+    async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError>;
+
+    /// The oldest news after that number, in order; from 0 on, all that are kept. Whoever goes on from the last number he
+    /// got misses none, unless more have come than are kept.
+    async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError>;
 }

@@ -1,8 +1,12 @@
 //! Definitions as they are stored, and changes to them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::Revision;
+use async_trait::async_trait;
+use tokio::sync::Notify;
+
+use super::{Revision, StoreError};
 
 /// What a definition is kept under: names are unique within a tenant, and among the shared ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,4 +113,37 @@ impl Changes {
 
     /// The most bytes of definitions that are read at once, unless a single one has more.
     pub const MOST_BYTES: usize = 16 * 1024 * 1024;
+}
+
+/// The definitions of a store: reading them, hearing of changes, and making them.
+#[async_trait]
+pub trait DefinitionStore: Send + Sync {
+    /// Rings when the store has heard of a change or may have missed one, if it can hear.
+    fn bell(&self) -> Option<Arc<Notify>> {
+        None
+    }
+
+    /// The current revision.
+    async fn revision(&self) -> Result<Revision, StoreError>;
+
+    /// How many definitions there are.
+    async fn count(&self) -> Result<u64, StoreError>;
+
+    /// What changed after `since`, oldest first and at most [`Changes::MOST`] rows; with 0, everything there is, from the
+    /// start. Whoever goes on from each revision he got while there is more has seen every change.
+    async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError>;
+
+    /// One row of exactly that tenant, or of the shared ones, by name in any case.
+    async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError>;
+
+    /// Makes all the changes or none, durably and in their order, and returns the revision they lead to. Each that has an
+    /// effect moves the revision by one and is entered in the audit record in the same transaction.
+    async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError>;
+
+    /// Compares every definition with the newest of its versions, and enters what happened behind the store's back (rows that
+    /// came, changed or went while nothing kept the books) as changes made now; makes anew what keeps the books, where that is
+    /// missing. Returns how many changes were entered: like all others, they move the revision.
+    async fn reconcile(&self) -> Result<u64, StoreError> {
+        Ok(0)
+    }
 }

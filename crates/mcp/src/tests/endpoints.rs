@@ -24,7 +24,7 @@ async fn grouped() -> Arc<Server> {
         choice: Some(Choice::default().with_patterns(&patterns)),
         ..Endpoint::default()
     };
-    server_with(None, Endpoints::new(main, [some])).await
+    server_with(away(), Endpoints::new(main, [some])).await
 }
 
 async fn send(server: &Arc<Server>, line: &str, headers: Headers<'_>, body: &Value) -> Response<Body> {

@@ -14,9 +14,9 @@ mod through;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolrail_core::{Caller, DefinitionForm, Mute, Principal, Store};
+use toolrail_core::{Caller, DefinitionForm, Mute, Principal, Store, StoreError};
 use toolrail_registry::{
-    Compiler, Endpoints, FixedSource, Registry, RegistryBuilder, RegistryLimits, SourceId,
+    Compiler, Endpoints, FixedSource, LateStore, Registry, RegistryBuilder, RegistryLimits, SourceId,
 };
 
 use crate::dialect::Dialect;
@@ -32,18 +32,25 @@ use toolrail_protocol::meta::TASKS;
 const META: &str = "io.modelcontextprotocol";
 
 async fn server() -> Arc<Server> {
-    server_on(None).await
+    server_on(away()).await
 }
 
-async fn server_on(store: Option<Arc<dyn Store>>) -> Arc<Server> {
+/// A store that nothing can be written to or read from.
+fn away() -> Arc<dyn Store> {
+    let unavailable =
+        || Err(StoreError::Unavailable { store: "away".to_owned(), source: "it is away".into() });
+    Arc::new(LateStore::new("away", Box::new(move || Box::pin(async move { unavailable() }))))
+}
+
+async fn server_on(store: Arc<dyn Store>) -> Arc<Server> {
     server_with(store, Endpoints::default()).await
 }
 
-async fn server_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> Arc<Server> {
+async fn server_with(store: Arc<dyn Store>, endpoints: Endpoints) -> Arc<Server> {
     serving(registry_with(store, endpoints).build()).await
 }
 
-fn registry_with(store: Option<Arc<dyn Store>>, endpoints: Endpoints) -> RegistryBuilder {
+fn registry_with(store: Arc<dyn Store>, endpoints: Endpoints) -> RegistryBuilder {
     let form = DefinitionForm::new(vec![Arc::new(fixture::Fixture)]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let document = json!({"name": "fixture", "type": "fixture", "fixture": {}});

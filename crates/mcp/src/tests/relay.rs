@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use tokio_util::task::AbortOnDropHandle;
-use toolrail_core::{MailLimits, NewsKind, Store as _};
+use toolrail_core::{MailLimits, NewsKind, ReplicaStore as _};
 
 use super::tasks::{call, of_task, until};
 use super::*;
@@ -25,7 +25,7 @@ async fn replicas() -> Replicas {
     let data = tempfile::tempdir().unwrap();
     let start = async || {
         let store = toolrail_store::open_sqlite(data.path()).await.unwrap();
-        let server = server_on(Some(Arc::new(store))).await;
+        let server = server_on(Arc::new(store)).await;
         let relaying = Arc::clone(&server);
         (server, AbortOnDropHandle::new(tokio::spawn(async move { relaying.relay().await })))
     };
@@ -143,7 +143,7 @@ async fn an_ended_session_stays_ended_however_much_is_cancelled() {
     let cancelled = serde_json::to_vec(&Report::cancelled("another", "1")).unwrap();
     let more = vec![cancelled; MailLimits::ALL.most_news as usize + 1];
     store.announce(NewsKind::Passing, &more).await.unwrap();
-    let late = server_on(Some(Arc::new(store))).await;
+    let late = server_on(Arc::new(store)).await;
     late.catch_up().await;
     assert!(late.sessions.live("session").is_none());
     assert!(late.sessions.live("another").is_some());

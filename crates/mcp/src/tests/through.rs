@@ -7,7 +7,7 @@ use super::tasks::{of_task, until};
 use super::*;
 
 async fn server_through() -> Arc<Server> {
-    serving(registry_with(None, Endpoints::default()).with_built_ins(&fixture::call_tool()).build()).await
+    serving(registry_with(away(), Endpoints::default()).with_built_ins(&fixture::call_tool()).build()).await
 }
 
 /// The parameters of a call of that tool through `call_tool`.

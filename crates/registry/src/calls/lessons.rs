@@ -82,7 +82,15 @@ impl Lesson<'_> {
 
 impl Pair {
     fn is_of(&self, what: &Forget) -> bool {
-        concerns(what, self.tenant.as_deref(), &self.name)
+        let is_of_tenant = |tenant: &Option<String>| tenant.as_deref() == self.tenant.as_deref();
+        match what {
+            Forget::Everything => true,
+            Forget::Tenant(tenant) => is_of_tenant(tenant),
+            Forget::Tools(tools) => {
+                tools.iter().any(|tool| *tool.name == *self.name && is_of_tenant(&tool.tenant))
+            }
+            Forget::Unused { .. } => false,
+        }
     }
 
     /// The same as stores write it, with the number of conversations.
@@ -93,30 +101,7 @@ impl Pair {
     }
 }
 
-/// Whether something that was learnt from that tenant about a tool is to be forgotten.
-fn concerns(what: &Forget, tenant: Option<&str>, name: &str) -> bool {
-    match what {
-        Forget::Everything => true,
-        Forget::Tenant(whose) => whose.as_deref() == tenant,
-        Forget::Tools(tools) => {
-            tools.iter().any(|tool| tool.name == name && tool.tenant.as_deref() == tenant)
-        }
-        Forget::Unused { .. } => false,
-    }
-}
-
 impl OfTenant {
-    /// Forgets what is meant, and returns about how many tools.
-    fn forget(&mut self, tenant: Option<&str>, what: &Forget) -> u64 {
-        let names: Vec<Arc<str>> =
-            self.tools.iter().filter(|name| concerns(what, tenant, name)).cloned().collect();
-        for name in &names {
-            self.learnt.forget(name);
-            self.tools.remove_mut(name);
-        }
-        names.len() as u64
-    }
-
     fn put(&mut self, tools: &[&ToolQueries]) {
         for ToolQueries { tool, queries, .. } in tools {
             self.learnt.forget(&tool.name);
@@ -210,22 +195,6 @@ impl Lessons {
         });
     }
 
-    /// Without a store: what is learnt is kept here.
-    pub(crate) fn keep_here(&self) {
-        let waiting = self.take_waiting();
-        if waiting.is_empty() {
-            return;
-        }
-        self.change(|learnt| {
-            for (Pair { tenant, name, query }, times) in waiting {
-                change_of(learnt, tenant, |known| {
-                    known.learnt.note(&name, &query, times);
-                    known.tools.insert_mut(name);
-                });
-            }
-        });
-    }
-
     /// Lets go of all that was learnt; what is in the store stays there.
     pub(crate) fn clear(&self) {
         self.change(|learnt| *learnt = HashTrieMapSync::new_sync());
@@ -244,17 +213,6 @@ impl Lessons {
             }
             Forget::Unused { .. } => {}
         }
-    }
-
-    /// Without a store: lets go of what was learnt, and returns about how many tools there was something.
-    pub(crate) fn forget_here(&self, what: &Forget) -> u64 {
-        let mut forgotten = 0;
-        self.change(|learnt| {
-            for tenant in learnt.keys().cloned().collect::<Vec<_>>() {
-                change_of(learnt, tenant.clone(), |known| forgotten += known.forget(tenant.as_deref(), what));
-            }
-        });
-        forgotten
     }
 
     fn change(&self, change: impl FnOnce(&mut ByTenant)) {

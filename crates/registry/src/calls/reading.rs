@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use toolrail_core::{LearntLimits, Store, StoreError};
+use toolrail_core::{LearntLimits, StoreError, UseStore};
 
 use super::board::Position;
 use super::log::UseLog;
@@ -12,19 +12,19 @@ const MOST_BEGINNINGS: u32 = 3;
 
 impl UseLog {
     /// Sees to it that the store was read once.
-    pub(crate) async fn read_once(&self, store: &dyn Store) -> Result<(), StoreError> {
+    pub(crate) async fn read_once(&self, store: &dyn UseStore) -> Result<(), StoreError> {
         if self.board.begun.load(Ordering::Relaxed) { Ok(()) } else { self.read(store).await }
     }
 
     /// Reads what changed in the store since the last time: counts, and what was learnt.
-    pub(crate) async fn read(&self, store: &dyn Store) -> Result<(), StoreError> {
+    pub(crate) async fn read(&self, store: &dyn UseStore) -> Result<(), StoreError> {
         let mut position = self.board.position.lock().await;
         let read = self.read_on(store, &mut position).await;
         self.board.begun.store(true, Ordering::Relaxed);
         read
     }
 
-    async fn read_on(&self, store: &dyn Store, position: &mut Position) -> Result<(), StoreError> {
+    async fn read_on(&self, store: &dyn UseStore, position: &mut Position) -> Result<(), StoreError> {
         let newest = store.learnt_number().await?;
         if newest < position.uses {
             // Another database, or an older state of it.
@@ -46,7 +46,7 @@ impl UseLog {
 
     async fn read_queries(
         &self,
-        store: &dyn Store,
+        store: &dyn UseStore,
         newest: i64,
         position: &mut Position,
     ) -> Result<(), StoreError> {

@@ -71,7 +71,7 @@ impl Changes {
         after: i64,
         most: u32,
     ) -> Result<(Vec<AuditEntry>, Option<i64>), WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let (wanted, mut found, mut last) = (usize::try_from(most).unwrap_or(usize::MAX), Vec::new(), after);
         let portion = if tenant.is_some() { PAGE } else { most };
         for _ in 0..MOST_PAGES {
@@ -93,7 +93,7 @@ impl Changes {
 
     /// The newest entries, of one tenant if one is named, the oldest of them first.
     pub async fn newest_audit(&self, tenant: Option<&str>, most: u32) -> Result<Vec<AuditEntry>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let wanted = usize::try_from(most).unwrap_or(usize::MAX);
         let portion = if tenant.is_some() { PAGE } else { most };
         let mut last = store.audit_head().await?.map_or(0, |head| head.number);
@@ -117,7 +117,7 @@ impl Changes {
 
     /// The newest entry, as the store remembers it.
     pub async fn audit_head(&self) -> Result<Option<AuditHead>, WriteError> {
-        Ok(self.store()?.audit_head().await?)
+        Ok(self.store.audit_head().await?)
     }
 
     /// Follows the whole record, looks for a hash that was noted earlier, and compares every version with the record
@@ -148,7 +148,7 @@ impl Changes {
         noted: Option<&str>,
         report: &mut AuditReport,
     ) -> Result<Result<AuditHead, AuditBroken>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let head = store.audit_head().await?;
         let last = head.as_ref().map_or(0, |head| head.number);
         let mut check = AuditCheck::default();
@@ -181,7 +181,7 @@ impl Changes {
 
     /// Definitions that were changed behind the back of the triggers that keep versions.
     async fn strays(&self) -> Result<Vec<Stray>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let at = store.revision().await?;
         if at == 0 {
             return Ok(Vec::new());
@@ -213,7 +213,7 @@ impl Changes {
     }
 
     async fn keys_changed_since(&self, at: Revision) -> Result<BTreeSet<ToolKey>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let (mut revision, mut keys) = (at, BTreeSet::new());
         loop {
             let changes = store.changes_since(revision).await?;

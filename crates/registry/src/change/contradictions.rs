@@ -2,11 +2,10 @@
 //! programs wrote have no entry in the record, and cannot be judged.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 
 use serde_json::Value;
 use toolrail_core::{
-    AuditEntry, HistoryQuery, Revision, Standing, Store, ToolKey, ToolName, Version, VersionKind,
+    AuditEntry, AuditStore, HistoryQuery, Revision, Standing, ToolKey, ToolName, Version, VersionKind,
     audit_changes,
 };
 
@@ -33,8 +32,8 @@ enum Verdict {
 impl Changes {
     /// Every version that contradicts the first `entries` entries of the record, which must be whole.
     pub(crate) async fn contradictions(&self, entries: i64) -> Result<Vec<Contradiction>, WriteError> {
-        let store = self.store()?;
-        let mut record = Backwards { store, last: entries, page: Vec::new() };
+        let store = &self.store;
+        let mut record = Backwards { store: &**store, last: entries, page: Vec::new() };
         let mut walk = Walk::default();
         let mut query = HistoryQuery { of: None, before: None, most: PAGE };
         loop {
@@ -68,7 +67,7 @@ impl Changes {
 
     /// The entry that led to that revision. Entries are in the order of revisions.
     async fn entry_of(&self, revision: Revision) -> Result<Option<AuditEntry>, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let (mut low, mut high) = (1, store.audit_head().await?.map_or(0, |head| head.number));
         while low <= high {
             let middle = low + (high - low) / 2;
@@ -87,7 +86,7 @@ impl Changes {
 
 /// The record from its end, in pages.
 struct Backwards<'s> {
-    store: &'s Arc<dyn Store>,
+    store: &'s dyn AuditStore,
     /// The number of the last entry that was not read yet.
     last: i64,
     /// The oldest first.

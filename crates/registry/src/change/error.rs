@@ -30,9 +30,6 @@ pub enum WriteError {
         /// Where it comes from.
         origin: String,
     },
-    /// There is nothing to write to.
-    #[error("this gateway has no store to write to")]
-    NoStore,
     /// Somebody else changed it first.
     #[error(transparent)]
     Conflict(Box<Conflict>),

@@ -27,7 +27,7 @@ pub struct Comparison {
 impl Changes {
     /// Versions of one definition, the newest first.
     pub async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, WriteError> {
-        Ok(self.store()?.history(query).await?)
+        Ok(self.store.history(query).await?)
     }
 
     /// Versions of all definitions of one tenant, the newest first, and before which to go on if there may be more.
@@ -36,7 +36,7 @@ impl Changes {
         tenant: &str,
         query: &HistoryQuery,
     ) -> Result<(Vec<Version>, Option<Revision>), WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let most = usize::try_from(query.most).unwrap_or(usize::MAX);
         let (mut found, mut looked_through) = (Vec::new(), 0);
         let mut next = HistoryQuery { of: None, before: query.before, most: PAGE };
@@ -61,7 +61,7 @@ impl Changes {
     pub async fn version(&self, key: &ToolKey, number: Revision) -> Result<Version, WriteError> {
         let before = Some(number.saturating_add(1));
         let query = HistoryQuery { of: Some(key.clone()), before, most: 1 };
-        let found = self.store()?.history(&query).await?.pop();
+        let found = self.store.history(&query).await?.pop();
         match found.filter(|version| version.revision == number) {
             Some(version) => Ok(version),
             None => Err(self.no_version(key, number).await?),
@@ -70,7 +70,7 @@ impl Changes {
 
     async fn no_version(&self, key: &ToolKey, asked: Revision) -> Result<WriteError, WriteError> {
         let query = HistoryQuery { of: Some(key.clone()), before: None, most: NAMED };
-        let newest = self.store()?.history(&query).await?;
+        let newest = self.store.history(&query).await?;
         Ok(match newest.first() {
             None => WriteError::NoHistory(key.name.clone()),
             Some(version) => WriteError::NoVersion {
@@ -110,6 +110,6 @@ impl Changes {
         before: Option<Revision>,
     ) -> Result<Option<Version>, WriteError> {
         let query = HistoryQuery { of: Some(key.clone()), before, most: 1 };
-        Ok(self.store()?.history(&query).await?.pop())
+        Ok(self.store.history(&query).await?.pop())
     }
 }

@@ -35,7 +35,7 @@ use crate::store::WriteHealth;
 pub struct Changes {
     catalog: Arc<Catalog>,
     intake: Arc<Intake>,
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn Store>,
     writes: Arc<WriteHealth>,
 }
 
@@ -43,13 +43,9 @@ impl Changes {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         intake: Arc<Intake>,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn Store>,
         writes: Arc<WriteHealth>,
     ) -> Self {
         Self { catalog, intake, store, writes }
-    }
-
-    fn store(&self) -> Result<&Arc<dyn Store>, WriteError> {
-        self.store.as_ref().ok_or(WriteError::NoStore)
     }
 }

@@ -239,7 +239,7 @@ pub struct Applied {
 impl Changes {
     /// Every row of the store, at the revision it has them at.
     pub async fn rows(&self) -> Result<(Revision, BTreeMap<ToolKey, Row>), WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let (mut revision, mut rows) = (0, BTreeMap::new());
         loop {
             let changes = store.changes_since(revision).await?;
@@ -295,7 +295,7 @@ impl Changes {
         author: &Author,
         progress: &(dyn Fn(usize) + Send + Sync),
     ) -> Result<Applied, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let changes: Vec<Change> = plan.changes().cloned().collect();
         let mut applied = Applied { written: 0, revision: self.catalog.snapshot().revision, failure: None };
         for portion in changes.chunks(PORTION) {

@@ -53,7 +53,7 @@ impl Changes {
         author: &Author,
     ) -> Result<RolledBack, WriteError> {
         let version = self.version(&which.key(), to).await?;
-        let row = self.store()?.find(which.tenant.as_deref(), &which.name).await?;
+        let row = self.store.find(which.tenant.as_deref(), &which.name).await?;
         let from = row.as_ref().map(|row| row.version);
         if row.as_ref().map(form_of_row) == form_of_version(&version) {
             let done = self.as_it_is(which, row, &version).await?;
@@ -80,7 +80,7 @@ impl Changes {
             Some(row) => self.already(which, row).await,
             None if !which.is_met(None) => Err(which.conflict(None)),
             None => {
-                let revision = self.store()?.revision().await?;
+                let revision = self.store.revision().await?;
                 Ok(Done { name: version.name.clone(), revision, version: None })
             }
         }
@@ -100,7 +100,7 @@ impl Changes {
 
     /// What must change for all definitions to be as they were at that revision.
     pub async fn plan_rollback(&self, to: Revision, covers: &Covers) -> Result<Plan, WriteError> {
-        let store = self.store()?;
+        let store = &self.store;
         let now = store.revision().await?;
         if !(1..=now).contains(&to) {
             return Err(WriteError::NoRevision { asked: to, now });
@@ -160,7 +160,7 @@ impl Changes {
         let plan = self.plan_rollback(to, covers).await?;
         let changes: Vec<Change> = plan.changes().cloned().collect();
         if changes.is_empty() {
-            return Ok((plan, self.store()?.revision().await?));
+            return Ok((plan, self.store.revision().await?));
         }
         let revision = match self.write(&changes, author).await {
             // Then from whatever is there: with conditions, somebody who keeps writing would keep this from ever ending.

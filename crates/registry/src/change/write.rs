@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolrail_core::{
-    Action, Author, Change, Expected, Problem, Revision, Row, Severity, Store, StoreError, ToolKey, ToolName,
+    Action, Author, Change, Expected, Problem, Revision, Row, Severity, StoreError, ToolKey, ToolName,
 };
 
 use super::Changes;
@@ -120,7 +120,7 @@ impl Changes {
         mode: BatchMode,
         author: &Author,
     ) -> Result<(Vec<Registered>, Revision), WriteError> {
-        let is_current = self.be_current(self.store()?).await;
+        let is_current = self.be_current().await;
         let snapshot = self.catalog.snapshot();
         let mut batch = Batch { snapshot, is_current, seen: HashSet::new(), changes: Vec::new() };
         let mut results = tokio::task::block_in_place(|| {
@@ -144,8 +144,8 @@ impl Changes {
     }
 
     /// Takes over what others have written, and returns whether that could be done.
-    async fn be_current(&self, store: &Arc<dyn Store>) -> bool {
-        let Ok(revision) = store.revision().await else {
+    async fn be_current(&self) -> bool {
+        let Ok(revision) = self.store.revision().await else {
             return false;
         };
         if self.catalog.snapshot().revision != revision {
@@ -292,7 +292,7 @@ impl Changes {
     }
 
     pub(crate) async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
-        let written = self.store()?.write(changes, author).await;
+        let written = self.store.write(changes, author).await;
         if matches!(written, Err(StoreError::Unknown { .. })) {
             self.intake.refresh_store().await;
         }
@@ -307,7 +307,7 @@ impl Changes {
     pub async fn stored(&self, which: &Which) -> Result<Row, WriteError> {
         let Which { tenant, name, .. } = which;
         let tenant = tenant.as_deref();
-        if let Some(row) = self.store()?.find(tenant, name).await? {
+        if let Some(row) = self.store.find(tenant, name).await? {
             return Ok(row);
         }
         Err(match (self.catalog.seen_by(tenant).entry(name), tenant) {

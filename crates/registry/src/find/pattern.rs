@@ -77,16 +77,19 @@ fn texts_of(tool: &Tool) -> Texts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use toolrail_core::DefinitionForm;
+    use toolrail_core::{DefinitionForm, StoreError};
 
     use super::*;
     use crate::find::{Among, Only, SearchMethod, SearchRequest};
-    use crate::{Compiler, Registry, RegistryLimits};
+    use crate::{Compiler, LateStore, Registry, RegistryLimits};
 
     #[tokio::test(start_paused = true)]
     async fn only_so_many_patterns_are_looked_for_at_once() {
         let compiler = Compiler::new(DefinitionForm::new(Vec::new()), Box::new(|_, executor| executor));
-        let registry = Registry::new(compiler, None, Vec::new(), RegistryLimits::default());
+        let unavailable =
+            || Err(StoreError::Unavailable { store: "away".to_owned(), source: "it is away".into() });
+        let away = LateStore::new("away", Box::new(move || Box::pin(async move { unavailable() })));
+        let registry = Registry::new(compiler, Arc::new(away), Vec::new(), RegistryLimits::default());
         let request = SearchRequest {
             query: "a.*b",
             method: SearchMethod::Regex,

@@ -79,8 +79,7 @@ impl Intake {
     /// The versions before the newest, the newest first; nothing if they cannot be read now.
     async fn versions_before(&self, key: &EntryKey, entry: &Entry) -> Option<Vec<Version>> {
         let query = HistoryQuery { of: Some(key.to_tool_key()), before: entry.version, most: MOST_VERSIONS };
-        let asked =
-            tokio::time::timeout(self.settings.limits.patience, self.store.as_ref()?.history(&query)).await;
+        let asked = tokio::time::timeout(self.settings.limits.patience, self.store.history(&query)).await;
         match asked {
             Ok(Ok(versions)) => Some(versions),
             Ok(Err(error)) => {

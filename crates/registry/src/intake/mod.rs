@@ -40,7 +40,7 @@ pub(crate) use upstreams::built_ins;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use toolrail_core::{Problem, Store, Upstream};
+use toolrail_core::{HistoryStore, Problem, Upstream};
 
 use self::layer::Layer;
 use self::merge::State;
@@ -55,7 +55,7 @@ pub struct Intake {
     catalog: Arc<Catalog>,
     compiler: Arc<Compiler>,
     /// Has the versions of definitions that are broken now.
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn HistoryStore>,
     /// Sorted, the winner first.
     sources: Vec<Tracked>,
     settings: IntakeSettings,
@@ -63,8 +63,8 @@ pub struct Intake {
     offers: Arc<OffersBell>,
 }
 
-/// The store, and everything that definitions come from.
-type Supply = (Option<Arc<dyn Store>>, Vec<Arc<dyn Source>>);
+/// Their history, and everything that definitions come from.
+type Supply = (Arc<dyn HistoryStore>, Vec<Arc<dyn Source>>);
 
 /// Hears which definitions a search would find otherwise than before.
 pub(crate) type OnFound = Box<dyn Fn(Vec<EntryKey>) + Send + Sync>;

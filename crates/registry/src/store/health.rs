@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::Notify;
-use toolrail_core::{Forget, Store, StoreError, rfc3339};
+use toolrail_core::{Forget, StoreError, UseStore, rfc3339};
 
 /// Since when and why something takes no writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl WriteHealth {
     }
 
     /// Tries to write while writing fails, so often, until the future is dropped.
-    pub(crate) async fn follow(&self, store: &dyn Store, every: Duration) {
+    pub(crate) async fn follow(&self, store: &dyn UseStore, every: Duration) {
         loop {
             self.bell.notified().await;
             while self.failure().is_some() {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, News, NewsKind,
-    QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version, async_trait,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version, async_trait,
 };
 
 /// How long after an attempt the next is made.
@@ -69,11 +70,7 @@ fn told(error: &StoreError) -> String {
 }
 
 #[async_trait]
-impl Store for LateStore {
-    fn describe(&self) -> String {
-        self.description.clone()
-    }
-
+impl DefinitionStore for LateStore {
     fn bell(&self) -> Option<Arc<Notify>> {
         self.opened.get().and_then(|store| store.bell())
     }
@@ -101,7 +98,10 @@ impl Store for LateStore {
     async fn reconcile(&self) -> Result<u64, StoreError> {
         self.opened().await?.reconcile().await
     }
+}
 
+#[async_trait]
+impl HistoryStore for LateStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.opened().await?.history(query).await
     }
@@ -113,7 +113,10 @@ impl Store for LateStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
         self.opened().await?.forget(retention).await
     }
+}
 
+#[async_trait]
+impl AuditStore for LateStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         self.opened().await?.audit(after, most).await
     }
@@ -121,7 +124,10 @@ impl Store for LateStore {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         self.opened().await?.audit_head().await
     }
+}
 
+#[async_trait]
+impl UseStore for LateStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.opened().await?.record_uses(uses).await
     }
@@ -145,7 +151,10 @@ impl Store for LateStore {
     async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
         self.opened().await?.forget_queries(what).await
     }
+}
 
+#[async_trait]
+impl ReplicaStore for LateStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.opened().await?.shared_key(name).await
     }
@@ -164,6 +173,13 @@ impl Store for LateStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.opened().await?.news_after(number).await
+    }
+}
+
+#[async_trait]
+impl Store for LateStore {
+    fn describe(&self) -> String {
+        self.description.clone()
     }
 
     async fn close(&self) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use toolrail_core::{Store, StoreError, Uses};
+use toolrail_core::{StoreError, UseStore, Uses};
 
 use super::Usage;
 use crate::catalog::{Entry, Tool};
@@ -23,21 +23,18 @@ impl Usage {
     pub async fn record_uses(&self) {
         let log = &self.log;
         let counted = self.take_counted();
-        let Some(store) = &self.store else {
-            log.lessons.keep_here();
-            return;
-        };
-        let mut written = write(&**store, &counted).await;
+        let store = &*self.store;
+        let mut written = write(store, &counted).await;
         if !counted.is_empty() {
             self.writes.note(&written);
         }
         if written.is_err() {
             self.keep(&counted);
         } else {
-            written = self.write_lessons(&**store).await;
+            written = self.write_lessons().await;
         }
         let read = match written {
-            Ok(()) => log.read(&**store).await,
+            Ok(()) => log.read(store).await,
             error => error,
         };
         // Only now: until they are on the board they count here.
@@ -53,9 +50,7 @@ impl Usage {
     /// Sees to it that use counts and what was learnt were read from the store once, where nothing follows it: a command
     /// that ends soon, or the first moments of a gateway.
     pub async fn ready_uses(&self) {
-        if let Some(store) = &self.store
-            && let Err(error) = self.log.read_once(&**store).await
-        {
+        if let Err(error) = self.log.read_once(&*self.store).await {
             tracing::debug!(%error, "use counts cannot be read");
         }
     }
@@ -102,7 +97,7 @@ impl Usage {
     }
 }
 
-async fn write(store: &dyn Store, counted: &[Counted]) -> Result<(), StoreError> {
+async fn write(store: &dyn UseStore, counted: &[Counted]) -> Result<(), StoreError> {
     if counted.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use toolrail_core::{Forget, LearntLimits, LearntQuery, Store, StoreError, ToolKey};
+use toolrail_core::{Forget, LearntLimits, LearntQuery, StoreError, ToolKey};
 use toolrail_search::Learnt;
 
 use super::Usage;
@@ -60,29 +60,25 @@ impl Usage {
 
     /// Forgets queries that were learnt, here and on every replica, and returns about how many tools there were some.
     pub async fn forget_learnt(&self, what: &Forget) -> Result<u64, StoreError> {
-        let lessons = &self.log.lessons;
-        lessons.drop_waiting(what);
-        let Some(store) = &self.store else {
-            return Ok(lessons.forget_here(what));
-        };
-        let forgotten = store.forget_queries(what).await?;
-        self.log.read(&**store).await?;
+        self.log.lessons.drop_waiting(what);
+        let forgotten = self.store.forget_queries(what).await?;
+        self.log.read(&*self.store).await?;
         Ok(forgotten)
     }
 
     /// Writes what was learnt since the last time, and forgets what was learnt about definitions that are gone.
-    pub(crate) async fn write_lessons(&self, store: &dyn Store) -> Result<(), StoreError> {
+    pub(crate) async fn write_lessons(&self) -> Result<(), StoreError> {
         let log = &self.log;
         let gone = log.take_gone();
         // First: a tool may be taught and removed between two writes.
         let lost = if gone.is_empty() { Vec::new() } else { self.lose(&gone) };
         for lost in lost.chunks(AT_ONCE) {
-            if let Err(error) = store.forget_queries(&Forget::Tools(lost.to_vec())).await {
+            if let Err(error) = self.store.forget_queries(&Forget::Tools(lost.to_vec())).await {
                 log.give_back_gone(gone);
                 return Err(error);
             }
         }
-        self.write_waiting(store).await
+        self.write_waiting().await
     }
 
     /// Lets go of what was learnt about definitions that are gone, and returns about which of them the store has more.
@@ -92,7 +88,7 @@ impl Usage {
         self.log.lessons.lose(gone, &has_own)
     }
 
-    async fn write_waiting(&self, store: &dyn Store) -> Result<(), StoreError> {
+    async fn write_waiting(&self) -> Result<(), StoreError> {
         let lessons = &self.log.lessons;
         let waiting = lessons.take_waiting();
         // A call may have ended after its tool was gone.
@@ -102,7 +98,7 @@ impl Usage {
             let rest = waiting.split_off(AT_ONCE.min(waiting.len()));
             let learnt: Vec<LearntQuery> =
                 waiting.iter().map(|(pair, times)| pair.to_learnt_query(*times)).collect();
-            if let Err(error) = store.record_queries(&learnt).await {
+            if let Err(error) = self.store.record_queries(&learnt).await {
                 lessons.put_back(waiting.into_iter().chain(rest));
                 return Err(error);
             }
@@ -113,14 +109,11 @@ impl Usage {
 
     /// Forgets what has not been asked for long, every hour, until the future is dropped. Every replica may do that.
     pub(crate) async fn keep_learnt(&self) {
-        let Some(store) = &self.store else {
-            return std::future::pending().await;
-        };
         let mut hours = tokio::time::interval(EVERY);
         hours.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             hours.tick().await;
-            match store.forget_queries(&Forget::Unused { days: LearntLimits::ALL.days }).await {
+            match self.store.forget_queries(&Forget::Unused { days: LearntLimits::ALL.days }).await {
                 Ok(0) => {}
                 Ok(tools) => tracing::info!(tools, "what was learnt from old queries was forgotten"),
                 Err(error) => tracing::debug!(%error, "what was learnt from old queries cannot be forgotten"),

@@ -10,7 +10,7 @@ pub use temperature::{Temperature, ToolUse};
 
 use std::sync::Arc;
 
-use toolrail_core::Store;
+use toolrail_core::UseStore;
 
 use crate::calls::UseLog;
 use crate::catalog::Catalog;
@@ -21,7 +21,7 @@ pub struct Usage {
     catalog: Arc<Catalog>,
     /// What calls leave behind.
     log: Arc<UseLog>,
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn UseStore>,
     writes: Arc<WriteHealth>,
 }
 
@@ -29,7 +29,7 @@ impl Usage {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         log: Arc<UseLog>,
-        store: Option<Arc<dyn Store>>,
+        store: Arc<dyn UseStore>,
         writes: Arc<WriteHealth>,
     ) -> Self {
         Self { catalog, log, store, writes }

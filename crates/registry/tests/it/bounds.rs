@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolrail_core::ErrorCode;
 use toolrail_registry::{FixedSource, Registry, SourceId};
 
-use crate::support::{call, registry};
+use crate::support::{call, no_rows, registry};
 
 /// A filter of and, or, not and leaves.
 fn filter() -> Value {
@@ -32,7 +32,7 @@ fn nested(leaf: Value, levels: usize) -> String {
 
 async fn serving(definition: Value) -> Registry {
     let source = FixedSource::new(SourceId::Demo, "fixed", vec![definition]);
-    let registry = registry(None, vec![Arc::new(source)], 10);
+    let registry = registry(no_rows(), vec![Arc::new(source)], 10);
     registry.refresh().await;
     registry
 }
@@ -104,7 +104,7 @@ fn a_pattern_that_can_only_be_tried_is_told() {
         "type": "object", "required": [],
         "properties": {"password": {"type": "string", "description": "d", "pattern": "^(?=.*[0-9]).{8,}$"}}
     }});
-    let told = registry(None, Vec::new(), 10).intake().check(&definition);
+    let told = registry(no_rows(), Vec::new(), 10).intake().check(&definition);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].pointer, "/inputSchema/properties/password/pattern");
     assert!(told[0].message.contains("looks around"), "{told:?}");
@@ -119,6 +119,6 @@ fn very_many_required_names_are_told_in_part() {
     let definition = json!({"name": "t", "description": "d", "echo": {}, "inputSchema": {
         "type": "object", "properties": properties, "required": required
     }});
-    let told = registry(None, Vec::new(), 10).intake().check(&definition);
+    let told = registry(no_rows(), Vec::new(), 10).intake().check(&definition);
     assert!((10..300).contains(&told.len()), "{}", told.len());
 }

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use toolrail_core::{ErrorCode, Payload};
 use toolrail_registry::{Era, FixedSource, List, SourceId};
 
-use crate::support::{call, files, names, registry, tool};
+use crate::support::{call, files, names, no_rows, registry, tool};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn arguments_get_their_defaults_and_are_checked() {
     let source = FixedSource::new(SourceId::Demo, "fixed", vec![tool("a", "d")]);
-    let registry = registry(None, vec![Arc::new(source)], 10);
+    let registry = registry(no_rows(), vec![Arc::new(source)], 10);
     registry.refresh().await;
     let Payload::Json(answer) = call(&registry, "A", "{}").await.unwrap().payload else { unreachable!() };
     assert_eq!(answer.text(), r#"{"n":7}"#);
@@ -26,7 +26,7 @@ async fn arguments_get_their_defaults_and_are_checked() {
 async fn a_missing_input_schema_is_derived_from_the_templates() {
     let definition = json!({"name": "a", "description": "d", "echo": {"needs": "id"}});
     let registry =
-        registry(None, vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", vec![definition]))], 10);
+        registry(no_rows(), vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", vec![definition]))], 10);
     registry.refresh().await;
     assert!(call(&registry, "a", r#"{"id":1,"more":true}"#).await.is_ok());
     assert!(call(&registry, "a", "{}").await.unwrap_err().message.contains("\"id\" is required"));
@@ -34,8 +34,12 @@ async fn a_missing_input_schema_is_derived_from_the_templates() {
 
 #[track_caller]
 fn check_told(document: &Value, expected: &[&str]) {
-    let told: Vec<_> =
-        registry(None, Vec::new(), 10).intake().check(document).iter().map(ToString::to_string).collect();
+    let told: Vec<_> = registry(no_rows(), Vec::new(), 10)
+        .intake()
+        .check(document)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for words in expected {
         assert!(told.iter().any(|text| text.contains(words)), "{words} in {told:#?}");
@@ -108,7 +112,7 @@ async fn a_bad_definition_never_stops_the_others() {
     .unwrap();
     fs::write(folder.path().join("2.json"), json!([tool("A", "second"), tool("c", "d")]).to_string())
         .unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     assert_eq!(names(&registry), ["a", "c"]);
     let snapshot = registry.snapshot();
@@ -121,7 +125,7 @@ async fn a_bad_definition_never_stops_the_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_are_paged_in_a_fixed_order_and_cursors_survive_changes() {
     let tools = (0..7).map(|number| tool(&format!("t{number}"), "d")).collect();
-    let registry = registry(None, vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", tools))], 3);
+    let registry = registry(no_rows(), vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", tools))], 3);
     registry.refresh().await;
     let snapshot = registry.snapshot();
     let mut seen = Vec::new();
@@ -147,7 +151,7 @@ async fn an_output_schema_that_is_no_object_is_wrapped_for_legacy_clients() {
     let mut definition = tool("a", "d");
     definition["outputSchema"] = json!({"type": "array"});
     let registry =
-        registry(None, vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", vec![definition]))], 3);
+        registry(no_rows(), vec![Arc::new(FixedSource::new(SourceId::Demo, "fixed", vec![definition]))], 3);
     registry.refresh().await;
     let list = |era| {
         serde_json::from_slice::<Value>(&registry.snapshot().page(List::Tools, era, None).entries).unwrap()

@@ -12,7 +12,7 @@ use toolrail_registry::{
 };
 
 use crate::rows::{Rows, of, put, switch};
-use crate::support::{Echo, tool};
+use crate::support::{Echo, no_rows, tool};
 
 /// What is only described.
 struct Elsewhere;
@@ -38,7 +38,7 @@ fn compiler() -> Compiler {
 async fn registry(documents: Vec<Value>) -> Registry {
     let limits = RegistryLimits { page_tools: 2, ..RegistryLimits::default() };
     let source = Arc::new(FixedSource::new(SourceId::Files, "fixed", documents));
-    let registry = Registry::new(compiler(), None, vec![source], limits);
+    let registry = Registry::new(compiler(), no_rows(), vec![source], limits);
     registry.refresh().await;
     registry
 }
@@ -174,7 +174,7 @@ async fn auto_turns_to_the_search_above_its_threshold() {
     let rows = Arc::new(Rows::default());
     let source = Arc::new(StoreSource::new(rows.clone()));
     let limits = RegistryLimits { page_tools: 2, ..RegistryLimits::default() };
-    let registry = Registry::new(compiler(), Some(rows.clone()), vec![source], limits);
+    let registry = Registry::new(compiler(), rows.clone(), vec![source], limits);
     let write = |definition: Value| put(definition["name"].as_str().unwrap(), &definition.to_string());
     rows.commit(&[
         write(tool("a", "d")),
@@ -202,7 +202,7 @@ async fn auto_turns_to_the_search_above_its_threshold() {
 async fn a_tenant_sees_a_group_of_its_own_tools_over_the_shared_ones() {
     let rows = Arc::new(Rows::default());
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler(), Some(rows.clone()), vec![source], RegistryLimits::default());
+    let registry = Registry::new(compiler(), rows.clone(), vec![source], RegistryLimits::default());
     let write = |definition: Value| put(definition["name"].as_str().unwrap(), &definition.to_string());
     rows.commit(&[write(tool("git.a", "d")), write(tool("git.b", "d")), write(tool("x", "d"))]);
     rows.commit(&[
@@ -239,7 +239,7 @@ async fn a_cursor_stays_good_when_other_tools_are_listed() {
 async fn the_mark_of_a_list_changes_with_what_is_shown_only() {
     let rows = Arc::new(Rows::default());
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler(), Some(rows.clone()), vec![source], RegistryLimits::default());
+    let registry = Registry::new(compiler(), rows.clone(), vec![source], RegistryLimits::default());
     let write = |definition: Value| put(definition["name"].as_str().unwrap(), &definition.to_string());
     rows.commit(&[write(tool("git.a", "d")), write(tool("b", "d"))]);
     registry.refresh().await;

@@ -15,7 +15,7 @@ use toolrail_core::{
 };
 use toolrail_registry::{Compiler, Registry, RegistryBuilder, RegistryLimits, Source};
 
-use crate::support::Echo;
+use crate::support::{Echo, no_rows};
 
 /// Answers what it was asked for.
 pub(crate) struct Asked;
@@ -189,7 +189,7 @@ pub(crate) fn builder_of(servers: &[Arc<Server>], sources: Vec<Arc<dyn Source>>)
     let form = DefinitionForm::new(vec![Arc::new(Echo), Arc::new(Note), Arc::new(Far(servers.to_vec()))]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let limits = RegistryLimits { poll: Duration::from_hours(1), page_tools: 3, ..RegistryLimits::default() };
-    Registry::builder(compiler, None, sources, limits)
+    Registry::builder(compiler, no_rows(), sources, limits)
 }
 
 pub(crate) fn far(name: &str, server: usize) -> Value {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use toolrail_core::{Store, StoreError};
+use toolrail_core::{DefinitionStore as _, Store, StoreError};
 use toolrail_registry::{BatchMode, LateStore, Registry, StoreSource, Which, WriteError};
 
 use crate::rows::{Health, Rows, of, purge, put, switch};
@@ -13,9 +13,7 @@ use crate::store::registration;
 use crate::support::{author, builder, names, registry, tool};
 
 fn over(rows: &Arc<Rows>, file: &std::path::Path) -> Registry {
-    builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
-        .with_fallback(file)
-        .build()
+    builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10).with_fallback(file).build()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +111,7 @@ async fn a_store_that_is_opened_late_refuses_writes_until_then() {
         }
     };
     let store = Arc::new(LateStore::new("rows", Box::new(open)));
-    let registry = registry(Some(store.clone()), vec![Arc::new(StoreSource::new(store.clone()))], 10);
+    let registry = registry(store.clone(), vec![Arc::new(StoreSource::new(store.clone()))], 10);
     registry.refresh().await;
     let failure = registry.snapshot().sources[0].failure.clone().unwrap();
     assert_eq!(failure, "the store rows is unavailable: connection refused");
@@ -146,7 +144,7 @@ async fn a_long_load_tells_how_far_it_is() {
     rows.commit(&many.iter().map(|name| put(name, &tool(name, "d").to_string())).collect::<Vec<_>>());
     let told: Arc<Mutex<Vec<(u64, u64)>>> = Arc::default();
     let hears = Arc::clone(&told);
-    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
+    let registry = builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
         .with_progress(Arc::new(move |progress| hears.lock().unwrap().push((progress.done, progress.total))))
         .build();
     registry.refresh().await;

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{files, names, registry, tool};
+use crate::support::{files, names, no_rows, registry, tool};
 
 /// R117, R125, R126: files are read again when they change; a broken one keeps its last good definitions.
 #[tokio::test(flavor = "multi_thread")]
@@ -13,7 +13,7 @@ async fn a_broken_file_keeps_its_last_good_definitions_and_says_so() {
     fs::write(folder.path().join("a.yaml"), "name: a\ndescription: d\necho: {}\n").unwrap();
     fs::write(folder.path().join("b.json"), tool("b", "d").to_string()).unwrap();
     fs::write(folder.path().join("notes.txt"), "not a definition").unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     assert_eq!(names(&registry), ["a", "b"]);
 
@@ -38,7 +38,7 @@ async fn a_definition_of_a_tenant_may_stand_in_a_file() {
     let own = json!({"tenant": "acme", "configJson": tool("a", "for acme")});
     let only = json!({"name": "b", "tenant": "acme", "configJson": tool("b", "d")});
     fs::write(folder.path().join("acme.json"), json!([own, only]).to_string()).unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     assert_eq!(names(&registry), ["a"]);
     let told = |tenant: Option<&str>| registry.catalogue(tenant).find("a").unwrap().description.clone();
@@ -58,7 +58,7 @@ async fn problems_name_the_line_and_the_column_in_their_file() {
     write("same.yaml", "- name: ONE\n  echo: {}\n");
     write("wrapped.json", "{\"name\": \"three\",\n \"configJson\": {\"name\": \"three\", \"echo\": 7}}");
     write("broken.yaml", "name: x\necho: [1\n");
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     let snapshot = registry.snapshot();
     let errors = snapshot.problems().filter(|problem| problem.severity == toolrail_core::Severity::Error);
@@ -89,7 +89,7 @@ async fn a_catalogue_of_registry_tools_is_a_file_of_definitions() {
     let text =
         "{\"a.b\": {\"name\": \"a.b\", \"description\": \"d\",\n  \"input_schema\": {\"type\": \"array\"}}}";
     fs::write(folder.path().join("tools.json"), text).unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     let snapshot = registry.snapshot();
     let entry = snapshot.entry("a.b").unwrap();
@@ -107,7 +107,7 @@ async fn an_emptied_file_keeps_its_last_good_definitions_and_says_so() {
     fs::write(&yaml, "name: a\ndescription: d\necho: {}\n").unwrap();
     fs::write(&json, tool("b", "d").to_string()).unwrap();
     fs::write(folder.path().join("never.yml"), "# nothing yet\n").unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     assert_eq!(names(&registry), ["a", "b"]);
     for (one, other) in [("", ""), ("# later\n", "[]"), ("---\n", "{\"tools\": []}")] {
@@ -144,7 +144,7 @@ async fn a_faulty_definition_in_a_file_keeps_its_last_good_tool() {
         document
     };
     write(tool("a", "good"));
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     for extra in [json!({"nope": 1}), json!({"echo": {"nope": 12345}})] {
         write(faulty(extra));
@@ -177,7 +177,7 @@ async fn a_folder_that_goes_away_leaves_the_last_good_snapshot() {
     let inner = folder.path().join("tools");
     fs::create_dir(&inner).unwrap();
     fs::write(inner.join("a.json"), tool("a", "d").to_string()).unwrap();
-    let registry = registry(None, files(&inner), 10);
+    let registry = registry(no_rows(), files(&inner), 10);
     registry.refresh().await;
     fs::remove_dir_all(&inner).unwrap();
     registry.refresh().await;
@@ -198,7 +198,7 @@ async fn odd_files_in_a_folder_harm_nobody() {
     }
     let made = std::process::Command::new("mkfifo").arg(folder.path().join("pipe.yaml")).status().unwrap();
     assert!(made.success());
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     assert_eq!(names(&registry), ["a"]);
     let snapshot = registry.snapshot();
@@ -220,7 +220,7 @@ async fn a_file_replaced_by_one_of_equal_length_and_time_is_noticed() {
             fs::rename(draft, &path).unwrap();
         }
     };
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     for (number, rename) in [false, true, true, false, false].into_iter().enumerate() {
         let name = format!("a{number}");
         write(&name, rename);
@@ -241,7 +241,7 @@ async fn a_file_cut_off_anywhere_keeps_all_its_definitions() {
     let (list, single) = (folder.path().join("list.yaml"), folder.path().join("single.yaml"));
     fs::write(&list, text).unwrap();
     fs::write(&single, one).unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     for end in (0..text.len()).step_by(3) {
         fs::write(&list, &text[..end]).unwrap();
@@ -267,7 +267,7 @@ async fn definitions_deleted_from_the_end_of_a_list_go_after_a_moment() {
     let file = folder.path().join("list.yaml");
     let first = "- name: first\n  description: d\n  echo: {}\n";
     fs::write(&file, format!("{first}{}", first.replace("first", "second"))).unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     fs::write(&file, first).unwrap();
     registry.refresh().await;

@@ -35,7 +35,7 @@ fn ringing(rows: &Arc<Rows>, folder: Option<&std::path::Path>, window: Duration)
     let limits = RegistryLimits { poll: Duration::from_hours(1), window, ..RegistryLimits::default() };
     let mut sources = folder.map(files).unwrap_or_default();
     sources.push(Arc::new(StoreSource::new(rows.clone())));
-    Arc::new(Registry::new(compiler, Some(rows.clone()), sources, limits))
+    Arc::new(Registry::new(compiler, rows.clone(), sources, limits))
 }
 
 fn follow(registry: &Arc<Registry>) -> tokio::task::JoinHandle<()> {
@@ -59,7 +59,7 @@ async fn a_store_that_rings_is_looked_at_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_cannot_ring_is_polled() {
     let rows = Arc::new(Rows::default());
-    let registry = Arc::new(registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10));
+    let registry = Arc::new(registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10));
     registry.refresh().await;
     let follower = follow(&registry);
     rows.commit(&[described("a")]);
@@ -108,7 +108,7 @@ async fn a_store_that_never_answers_is_failing() {
     let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
     let limits = RegistryLimits { patience: Duration::from_millis(20), ..RegistryLimits::default() };
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], limits);
+    let registry = Registry::new(compiler, rows.clone(), vec![source], limits);
     rows.commit(&[described("a")]);
     registry.refresh().await;
     rows.set(Health::Hanging);

@@ -16,7 +16,7 @@ fn over(rows: &Arc<Rows>) -> Registry {
 }
 
 fn builder_over(rows: &Arc<Rows>) -> RegistryBuilder {
-    builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
+    builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10)
 }
 
 fn description(registry: &Registry, name: &str) -> Option<String> {

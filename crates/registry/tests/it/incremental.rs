@@ -40,7 +40,7 @@ async fn one_change_among_many_compiles_one_definition() {
     let form = DefinitionForm::new(vec![Arc::new(Counted(Arc::clone(&compiled)))]);
     let compiler = Compiler::new(form, Box::new(|_, executor| executor));
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], RegistryLimits::default());
+    let registry = Registry::new(compiler, rows.clone(), vec![source], RegistryLimits::default());
     registry.refresh().await;
     assert_eq!((compiled.swap(0, Ordering::SeqCst), registry.snapshot().tool_count()), (5_000, 5_000));
     let lists = *registry.feed().lists().borrow();
@@ -134,7 +134,7 @@ fn fresh(rows: &Arc<Rows>, folder: &std::path::Path) -> Registry {
     let mut sources: Vec<Arc<dyn Source>> = files(folder);
     sources.push(Arc::new(StoreSource::new(rows.clone())));
     let limits = RegistryLimits { page_tools: 3, ..RegistryLimits::default() };
-    Registry::new(compiler, Some(rows.clone()), sources, limits)
+    Registry::new(compiler, rows.clone(), sources, limits)
 }
 
 #[tokio::test(flavor = "multi_thread")]

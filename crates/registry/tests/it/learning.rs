@@ -7,7 +7,7 @@ use toolrail_core::{Caller, Change, Forget, Mute, Principal, ToolKey};
 use toolrail_registry::{Among, Learning, Only, Registry, SearchMethod, SearchRequest, StoreSource};
 
 use crate::rows::{Rows, of, purge, put};
-use crate::support::{builder, registry, tool};
+use crate::support::{builder, tool};
 
 struct Talk(&'static str);
 
@@ -33,7 +33,7 @@ async fn replica(rows: &Arc<Rows>) -> Registry {
 }
 
 async fn replica_that(rows: &Arc<Rows>, learning: Learning) -> Registry {
-    let builder = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let builder = builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     let registry = builder.with_learning(learning).build();
     registry.refresh().await;
     registry
@@ -268,34 +268,28 @@ fn learnt_times(registry: &Registry, tenant: Option<&str>) -> u32 {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_forgotten_for_one_tenant_is_taught_again_and_others_keep_theirs() {
     let rows = rows();
-    let without_store = registry(None, vec![Arc::new(StoreSource::new(rows.clone()))], 10);
-    without_store.refresh().await;
-    for registry in [replica(&rows).await, without_store] {
-        let (acme, other) = (Some("acme"), Some("other"));
-        for tenant in [acme, other] {
-            learn_once(&registry, tenant).await;
-        }
-        registry.usage().record_uses().await;
-        // The other tenant has looked for something when the first forgets.
-        found(&registry, other, "some rain", Some("one")).await;
-        assert_eq!(
-            registry.usage().forget_learnt(&Forget::Tenant(Some("acme".to_owned()))).await.unwrap(),
-            1
-        );
-        assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 1));
-        call(&registry, other, "beta", &Talk("one")).await;
-        call(&registry, acme, "beta", &Talk("one")).await;
-        registry.usage().record_uses().await;
-        assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
-        learn_once(&registry, acme).await;
-        registry.usage().record_uses().await;
-        assert_eq!(learnt_times(&registry, acme), 1, "the same conversation teaches it again");
-        let tool = ToolKey { tenant: Some("acme".to_owned()), name: "beta".to_owned() };
-        assert_eq!(registry.usage().forget_learnt(&Forget::Tools(vec![tool])).await.unwrap(), 1);
-        assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
-        registry.usage().forget_learnt(&Forget::Everything).await.unwrap();
-        assert_eq!(learnt_times(&registry, other), 0);
+    let registry = replica(&rows).await;
+    let (acme, other) = (Some("acme"), Some("other"));
+    for tenant in [acme, other] {
+        learn_once(&registry, tenant).await;
     }
+    registry.usage().record_uses().await;
+    // The other tenant has looked for something when the first forgets.
+    found(&registry, other, "some rain", Some("one")).await;
+    assert_eq!(registry.usage().forget_learnt(&Forget::Tenant(Some("acme".to_owned()))).await.unwrap(), 1);
+    assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 1));
+    call(&registry, other, "beta", &Talk("one")).await;
+    call(&registry, acme, "beta", &Talk("one")).await;
+    registry.usage().record_uses().await;
+    assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
+    learn_once(&registry, acme).await;
+    registry.usage().record_uses().await;
+    assert_eq!(learnt_times(&registry, acme), 1, "the same conversation teaches it again");
+    let tool = ToolKey { tenant: Some("acme".to_owned()), name: "beta".to_owned() };
+    assert_eq!(registry.usage().forget_learnt(&Forget::Tools(vec![tool])).await.unwrap(), 1);
+    assert_eq!((learnt_times(&registry, acme), learnt_times(&registry, other)), (0, 2));
+    registry.usage().forget_learnt(&Forget::Everything).await.unwrap();
+    assert_eq!(learnt_times(&registry, other), 0);
 }
 
 /// R75: calls on one replica are seen on the other, and calls that are not written yet where they were made.

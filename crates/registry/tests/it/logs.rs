@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolrail_registry::StoreSource;
 
 use crate::rows::{Rows, put, switch};
-use crate::support::{files, registry, tool};
+use crate::support::{files, no_rows, registry, tool};
 
 thread_local! {
     static LOGGED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -54,7 +54,7 @@ impl Log {
 async fn a_reload_logs_what_it_changed() {
     let log = Log::start();
     let rows = Arc::new(Rows::default());
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     let put = |name: &str, document: Value| put(name, &document.to_string());
     let broken = json!({"name": "b", "echo": {"nope": 1}});
     rows.commit(&[put("a", tool("a", "d")), put("b", broken)]);
@@ -96,7 +96,7 @@ async fn a_problem_of_a_file_is_logged_once() {
     let log = Log::start();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.yaml"), "name: [a\n").unwrap();
-    let registry = registry(None, files(folder.path()), 10);
+    let registry = registry(no_rows(), files(folder.path()), 10);
     registry.refresh().await;
     let first = log.take();
     assert!(first.len() == 1 && first[0].contains("source has a problem"), "{first:#?}");

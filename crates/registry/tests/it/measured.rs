@@ -23,7 +23,7 @@ async fn refreshes_tools_and_problems_are_measured() {
     let rows = Arc::new(Rows::default());
     let text = |name: &str| tool(name, "d").to_string();
     rows.commit(&[put("a", &text("a")), put("b", &text("b")), switch("b", false), put("broken", "{")]);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     registry.refresh().await;
     is(r#"toolrail_tools{source="store",state="live"}"#, "1");
     is(r#"toolrail_tools{source="store",state="disabled"}"#, "1");

@@ -157,12 +157,3 @@ async fn only_lists_that_look_otherwise_are_told_of() {
     assert_eq!(&*updates.try_recv().unwrap().uri, "docs://a", "its text changed");
     assert!(updates.try_recv().is_err(), "once");
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn without_a_store_a_key_is_that_of_the_process() {
-    let registry = registry_of(&[], Vec::new());
-    let key = registry.replicas().shared_key("sessions").await.unwrap();
-    assert_eq!(registry.replicas().shared_key("sessions").await.unwrap(), key);
-    assert_ne!(registry.replicas().shared_key("states").await.unwrap(), key);
-    assert_ne!(registry_of(&[], Vec::new()).replicas().shared_key("sessions").await.unwrap(), key);
-}

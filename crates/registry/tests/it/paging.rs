@@ -20,7 +20,7 @@ async fn a_load_of_many_pages_is_whole() {
     let rows = Arc::new(Rows::default());
     rows.page.store(100, Ordering::SeqCst);
     rows.commit(&many(1_050));
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000);
     registry.refresh().await;
     assert_eq!((names(&registry).len(), rows.asked.load(Ordering::SeqCst)), (1_050, 11));
     rows.commit(&[purge("t0000"), put("new", &tool("new", "d").to_string())]);
@@ -35,7 +35,7 @@ async fn a_load_that_fails_half_way_publishes_nothing() {
     rows.page.store(10, Ordering::SeqCst);
     rows.commit(&many(30));
     let failing = Arc::clone(&rows);
-    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
+    let registry = builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
         .with_progress(Arc::new(move |_| failing.set_down(true)))
         .build();
     registry.refresh().await;
@@ -48,7 +48,7 @@ async fn a_database_that_was_replaced_is_read_anew() {
     let (rows, other) = (Arc::new(Rows::default()), Rows::default());
     rows.commit(&many(5));
     other.commit(&[put("other", &tool("other", "d").to_string())]);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     registry.refresh().await;
     rows.replace(&other);
     registry.refresh().await;
@@ -61,7 +61,7 @@ async fn changes_that_were_read_before_a_failure_are_not_read_again() {
     let rows = Arc::new(Rows::default());
     rows.page.store(10, Ordering::SeqCst);
     let failing = Arc::clone(&rows);
-    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
+    let registry = builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10_000)
         .with_progress(Arc::new(move |_| failing.set_down(true)))
         .build();
     registry.refresh().await;
@@ -84,7 +84,7 @@ async fn a_database_that_was_restored_and_changed_since_is_read_anew() {
         rows.commit(&many(3));
         backup.replace(&rows);
         rows.commit(&[purge("t0000"), put("lost", &tool("lost", "d").to_string())]);
-        let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+        let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
         registry.refresh().await;
         assert_eq!(names(&registry), ["lost", "t0001", "t0002"]);
         let later: Vec<_> = (0..changes).map(|_| put("later", &tool("later", "d").to_string())).collect();
@@ -106,7 +106,7 @@ async fn reading_anew_is_begun_again_after_it_failed_half_way() {
     backup.replace(&rows);
     rows.commit(&[put("lost", &tool("lost", "d").to_string())]);
     let failing = Arc::clone(&rows);
-    let registry = builder(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 100)
+    let registry = builder(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 100)
         .with_progress(Arc::new(move |_| failing.set_down(true)))
         .build();
     registry.refresh().await;
@@ -128,7 +128,7 @@ async fn rows_that_went_without_a_trace_are_found_out_by_counting() {
     let compiler = Compiler::new(DefinitionForm::new(vec![Arc::new(Echo)]), Box::new(|_, executor| executor));
     let limits = RegistryLimits { recount: Duration::ZERO, ..RegistryLimits::default() };
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], limits);
+    let registry = Registry::new(compiler, rows.clone(), vec![source], limits);
     registry.refresh().await;
     assert_eq!(names(&registry).len(), 5);
     rows.truncate();

@@ -61,7 +61,7 @@ fn fixture(permitted: &[Permission]) -> Fixture {
     let compiler = permitted.iter().fold(compiler, |compiler, one| compiler.permitting(*one));
     let mut sources = files(folder.path());
     sources.push(Arc::new(StoreSource::new(rows.clone())));
-    let registry = Registry::new(compiler, Some(rows.clone()), sources, RegistryLimits::default());
+    let registry = Registry::new(compiler, rows.clone(), sources, RegistryLimits::default());
     Fixture { rows, server, folder, registry }
 }
 

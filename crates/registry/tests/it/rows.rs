@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use toolrail_core::{
-    Action, AuditEntry, AuditHead, Author, Change, Changes, Expected, Forget, HistoryQuery, LearntQuery,
-    News, NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, ToolKey, ToolName, Usage, Uses,
-    Version, VersionKind, async_trait,
+    Action, AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Expected, Forget,
+    HistoryQuery, HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision,
+    Row, Store, StoreError, ToolKey, ToolName, Usage, UseStore, Uses, Version, VersionKind, async_trait,
 };
 
 use crate::learnt_rows::LearntRows;
@@ -191,11 +191,7 @@ impl Table {
 }
 
 #[async_trait]
-impl Store for Rows {
-    fn describe(&self) -> String {
-        "rows".into()
-    }
-
+impl DefinitionStore for Rows {
     fn bell(&self) -> Option<Arc<Notify>> {
         self.bell.clone()
     }
@@ -242,7 +238,10 @@ impl Store for Rows {
         self.check().await?;
         Ok(self.commit(changes))
     }
+}
 
+#[async_trait]
+impl HistoryStore for Rows {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.check().await?;
         let before = query.before.unwrap_or(Revision::MAX);
@@ -262,7 +261,10 @@ impl Store for Rows {
     async fn forget(&self, _: &Retention) -> Result<u64, StoreError> {
         Ok(0)
     }
+}
 
+#[async_trait]
+impl AuditStore for Rows {
     async fn audit(&self, _: i64, _: u32) -> Result<Vec<AuditEntry>, StoreError> {
         Ok(Vec::new())
     }
@@ -270,7 +272,10 @@ impl Store for Rows {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         Ok(None)
     }
+}
 
+#[async_trait]
+impl UseStore for Rows {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.check().await?;
         self.learnt.lock().unwrap().count(uses);
@@ -304,7 +309,10 @@ impl Store for Rows {
         self.check().await?;
         Ok(self.learnt.lock().unwrap().forget(what))
     }
+}
 
+#[async_trait]
+impl ReplicaStore for Rows {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.check().await?;
         Ok([u8::try_from(name.len()).unwrap(); 32])
@@ -324,6 +332,13 @@ impl Store for Rows {
 
     async fn news_after(&self, _: i64) -> Result<Vec<News>, StoreError> {
         Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl Store for Rows {
+    fn describe(&self) -> String {
+        "rows".into()
     }
 
     async fn close(&self) {}

@@ -31,7 +31,7 @@ pub(crate) fn fixture_with(
         vec![Arc::new(Echo), Arc::new(Note), Arc::new(Metadata), Arc::new(Far(servers.to_vec()))];
     let compiler = Compiler::new(DefinitionForm::new(kinds), Box::new(|_, executor| executor));
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let builder = Registry::builder(compiler, Some(rows.clone()), vec![source], RegistryLimits::default());
+    let builder = Registry::builder(compiler, rows.clone(), vec![source], RegistryLimits::default());
     Fixture { rows, registry: more(builder).build() }
 }
 

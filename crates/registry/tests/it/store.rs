@@ -21,7 +21,7 @@ async fn the_store_wins_over_files() {
     let rows = Arc::new(Rows::default());
     let mut sources = files(folder.path());
     sources.push(Arc::new(StoreSource::new(rows.clone())));
-    let registry = registry(Some(rows), sources, 10);
+    let registry = registry(rows, sources, 10);
     registry.refresh().await;
     assert_eq!(registry.snapshot().entry("a").unwrap().source, SourceId::Files);
     let refused = registry.changes().set_enabled(&Which::shared("a"), false, &author()).await.unwrap_err();
@@ -41,7 +41,7 @@ async fn the_store_wins_over_files() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_fails_leaves_the_last_good_snapshot() {
     let rows = Arc::new(Rows::default());
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     registry
         .changes()
         .register(vec![registration(tool("a", "d"))], BatchMode::AllOrNothing, &author())
@@ -60,7 +60,7 @@ async fn a_store_that_fails_leaves_the_last_good_snapshot() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_is_written_whole_or_each_on_its_own() {
     let rows = Arc::new(Rows::default());
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows))], 10);
     let batch = || {
         let bodies = [tool("a", "d"), json!({"name": "b", "type": "nope"}), tool("A", "again")];
         bodies.into_iter().map(registration).collect::<Vec<_>>()
@@ -86,7 +86,7 @@ async fn a_batch_is_written_whole_or_each_on_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registration_is_wrapped_or_bare() {
     let rows = Arc::new(Rows::default());
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows))], 10);
     let mut nameless = tool("a", "d");
     nameless.as_object_mut().unwrap().remove("name");
     let wrapped = registration(json!({"name": "w", "enabled": false, "configJson": nameless}));
@@ -126,7 +126,7 @@ async fn odd_rows_become_problems_and_the_rest_go_live() {
         put("good", &tool("good", "d").to_string()),
     ];
     rows.commit(&changes);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows))], 10);
     registry.refresh().await;
     assert_eq!(names(&registry), ["good"]);
     let snapshot = registry.snapshot();
@@ -141,7 +141,7 @@ async fn odd_rows_become_problems_and_the_rest_go_live() {
 #[tokio::test(flavor = "multi_thread")]
 async fn uses_are_counted_and_none_is_lost() {
     let rows = Arc::new(Rows::default());
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     let put = async |text| {
         let batch = vec![registration(tool("a", text))];
         registry.changes().register(batch, BatchMode::AllOrNothing, &author()).await.unwrap();

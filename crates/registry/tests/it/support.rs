@@ -12,6 +12,8 @@ use toolrail_core::{
 };
 use toolrail_registry::{Compiler, FileSource, Registry, RegistryBuilder, RegistryLimits, Source};
 
+use crate::rows::Rows;
+
 pub(crate) struct Echo;
 
 #[derive(Deserialize, JsonSchema)]
@@ -51,16 +53,17 @@ impl Kind for Echo {
     }
 }
 
-pub(crate) fn registry(
-    store: Option<Arc<dyn Store>>,
-    sources: Vec<Arc<dyn Source>>,
-    page_tools: usize,
-) -> Registry {
+/// A store with nothing in it, where a test is about other sources.
+pub(crate) fn no_rows() -> Arc<dyn Store> {
+    Arc::new(Rows::default())
+}
+
+pub(crate) fn registry(store: Arc<dyn Store>, sources: Vec<Arc<dyn Source>>, page_tools: usize) -> Registry {
     builder(store, sources, page_tools).build()
 }
 
 pub(crate) fn builder(
-    store: Option<Arc<dyn Store>>,
+    store: Arc<dyn Store>,
     sources: Vec<Arc<dyn Source>>,
     page_tools: usize,
 ) -> RegistryBuilder {

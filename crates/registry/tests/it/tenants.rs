@@ -21,7 +21,7 @@ fn fixture(servers: &[Arc<Server>]) -> Fixture {
     let compiler = Compiler::new(kinds, Box::new(|_, executor| executor));
     let limits = RegistryLimits { page_tools: 3, ..RegistryLimits::default() };
     let source = Arc::new(StoreSource::new(rows.clone()));
-    let registry = Registry::new(compiler, Some(rows.clone()), vec![source], limits);
+    let registry = Registry::new(compiler, rows.clone(), vec![source], limits);
     Fixture { rows, registry }
 }
 

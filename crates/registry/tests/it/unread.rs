@@ -17,7 +17,7 @@ async fn with_tools(tools: &[&str]) -> (Arc<Rows>, Registry) {
     let rows = Arc::new(Rows::default());
     let changes: Vec<_> = tools.iter().map(|name| put(name, &text(name))).collect();
     rows.commit(&changes);
-    let registry = registry(Some(rows.clone()), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
+    let registry = registry(rows.clone(), vec![Arc::new(StoreSource::new(rows.clone()))], 10);
     registry.refresh().await;
     (rows, registry)
 }

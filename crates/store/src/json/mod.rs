@@ -15,8 +15,9 @@ use async_trait::async_trait;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::Instant;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, News, NewsKind,
-    QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 
 use self::contents::Contents;
@@ -141,11 +142,7 @@ async fn restored(file: &Held, contents: Contents) -> Result<Kept, StoreError> {
 }
 
 #[async_trait]
-impl Store for JsonStore {
-    fn describe(&self) -> String {
-        self.file.describe()
-    }
-
+impl DefinitionStore for JsonStore {
     async fn revision(&self) -> Result<Revision, StoreError> {
         self.settled().await?.memory.revision().await
     }
@@ -174,7 +171,10 @@ impl Store for JsonStore {
         kept.is_ahead = false;
         written
     }
+}
 
+#[async_trait]
+impl HistoryStore for JsonStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.settled().await?.memory.history(query).await
     }
@@ -191,7 +191,10 @@ impl Store for JsonStore {
         }
         Ok(forgotten)
     }
+}
 
+#[async_trait]
+impl AuditStore for JsonStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         self.settled().await?.memory.audit(after, most).await
     }
@@ -199,7 +202,10 @@ impl Store for JsonStore {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         self.settled().await?.memory.audit_head().await
     }
+}
 
+#[async_trait]
+impl UseStore for JsonStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.learn().await?.memory.record_uses(uses).await
     }
@@ -226,7 +232,10 @@ impl Store for JsonStore {
         self.save_or_undo(&mut kept).await?;
         Ok(forgotten)
     }
+}
 
+#[async_trait]
+impl ReplicaStore for JsonStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         let mut kept = self.to_change().await?;
         let known =
@@ -259,6 +268,13 @@ impl Store for JsonStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.settled().await?.memory.news_after(number).await
+    }
+}
+
+#[async_trait]
+impl Store for JsonStore {
+    fn describe(&self) -> String {
+        self.file.describe()
     }
 
     async fn close(&self) {

@@ -8,6 +8,7 @@ use super::failure::Failure;
 use super::pieces::pieces;
 use super::pool::Begun;
 use super::rows::{optional, text};
+use crate::audit::{chained, head_of, head_text};
 
 const READ: &str = "SELECT number, at, who, address, via, action, tenant, name, revision, changes, previous, hash \
     FROM mcp_tool_audit WHERE number > ? ORDER BY number LIMIT ?";
@@ -22,18 +23,12 @@ pub(super) async fn append(
     if entries.is_empty() {
         return Ok(None);
     }
-    let mut last = head(transaction).await?.unwrap_or_default();
-    let mut chained = Vec::with_capacity(entries.len());
-    for entry in entries {
-        let entry = entry.chained_to(&last);
-        last = entry.head();
-        chained.push(entry);
-    }
-    for piece in pieces(&chained, |entry| entry.changes.len()) {
+    let newest = head(transaction).await?.unwrap_or_default();
+    let (entries, last) = chained(entries.into_iter(), newest);
+    for piece in pieces(&entries, |entry| entry.changes.len()) {
         insert(transaction, piece).await?;
     }
-    let value = format!("{} {}", last.number, last.hash);
-    sqlx::query(REMEMBER).bind(value).execute(&mut **transaction).await?;
+    sqlx::query(REMEMBER).bind(head_text(&last)).execute(&mut **transaction).await?;
     Ok(Some(last))
 }
 
@@ -65,13 +60,9 @@ pub(super) async fn read(
 /// The newest entry, as it is remembered.
 pub(super) async fn head(connection: &mut MySqlConnection) -> Result<Option<AuditHead>, Failure> {
     let Some(row) = sqlx::query(HEAD).fetch_optional(connection).await? else { return Ok(None) };
-    let value = text(&row, 0)?;
-    let head = value
-        .split_once(' ')
-        .and_then(|(number, hash)| Some(AuditHead { number: number.parse().ok()?, hash: hash.to_owned() }));
     let unreadable =
         || Failure::Told("its head of the audit record in the table toolrail_meta makes no sense".into());
-    head.ok_or_else(unreadable).map(Some)
+    head_of(&text(&row, 0)?).ok_or_else(unreadable).map(Some)
 }
 
 fn entry_of(row: &MySqlRow) -> Result<AuditEntry, sqlx::Error> {

@@ -1,50 +1,30 @@
 //! What became of a write whose connection was lost while it was committed. The server is asked: the transaction holds the
 //! revision until it ends, one way or the other, so whoever has the revision after it sees what came of it.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use toolrail_core::{AuditHead, Revision, StoreError};
+use toolrail_core::{AuditHead, Revision};
 
 use super::failure::Failure;
 use super::pool::{self, Connections, begin_writing};
 use super::rows;
+use crate::commit::Commit;
 
 /// How long to ask: longer than the server keeps a transaction whose gateway is gone.
 const ASKING: Duration = Duration::from_secs(6);
 
 const IS_THERE: &str = "SELECT count(*) FROM mcp_tool_audit WHERE number = ? AND hash = ?";
 
-/// A commit that may have been under way: its last entry in the audit record, and the revision it leads to.
-#[derive(Default)]
-pub(super) struct Commit(Mutex<Option<(AuditHead, Revision)>>);
-
-impl Commit {
-    /// From now on nobody knows, until the server has answered.
-    pub(super) fn begin(&self, last: Option<AuditHead>, revision: Revision) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = last.map(|last| (last, revision));
-    }
-
-    /// The revision, if the write was made after all; what went wrong, if it was not or was never to be committed.
-    pub(super) async fn settle(
-        &self,
-        connections: &Connections,
-        failure: Failure,
-        store: &str,
-    ) -> Result<Revision, Failure> {
-        let pending = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((last, revision)) = pending else {
-            return Err(failure);
-        };
-        match pool::within(ASKING, is_there(connections, &last)).await {
-            Ok(true) => Ok(revision),
-            Ok(false) => Err(failure),
-            Err(_) => {
-                Err(StoreError::Unknown { store: store.to_owned(), source: failure.to_string().into() }
-                    .into())
-            }
-        }
-    }
+/// The revision, if the write was made after all; what went wrong, if it was not or was never to be committed.
+pub(super) async fn settle(
+    commit: &Commit,
+    connections: &Connections,
+    failure: Failure,
+    store: &str,
+) -> Result<Revision, Failure> {
+    let Some(pending) = commit.pending() else { return Err(failure) };
+    let is_there = pool::within(ASKING, is_there(connections, &pending.last)).await;
+    pending.settle(is_there.ok(), failure, store)
 }
 
 async fn is_there(connections: &Connections, last: &AuditHead) -> Result<bool, Failure> {

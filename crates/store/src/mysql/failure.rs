@@ -3,8 +3,8 @@
 use sqlx::mysql::{MySqlConnection, MySqlDatabaseError};
 use toolrail_core::StoreError;
 
-use super::keys::KeyError;
 use super::rows::text;
+use crate::keys::KeyError;
 
 /// Numbers of the server's errors (<https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html>).
 pub(super) mod number {

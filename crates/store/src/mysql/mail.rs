@@ -7,6 +7,7 @@ use toolrail_core::MailLimits;
 
 use super::failure::Failure;
 use super::pool::begin_writing;
+use crate::mail::{Left, fits, oldest};
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
@@ -20,20 +21,14 @@ const ANY: &str = "SELECT EXISTS (SELECT 1 FROM toolrail_mail WHERE topic = ?)";
 const OLDEST: &str = "SELECT id, left_at, body FROM toolrail_mail WHERE topic = ? ORDER BY id LIMIT ?";
 const TAKE: &str = "DELETE FROM toolrail_mail WHERE topic = ? AND id <= ?";
 
-/// What became of a message.
-pub(super) enum Left {
-    Taken,
-    Refused(&'static str),
-}
-
 /// Leaves a message, and clears away what has lain for too long.
 pub(super) async fn leave(
     connection: &mut MySqlConnection,
     topic: &str,
     body: &[u8],
 ) -> Result<Left, Failure> {
-    if body.len() > LIMITS.largest {
-        return Ok(Left::Refused("it is larger than 1 MiB; split it"));
+    if !fits(body) {
+        return Ok(Left::TooLarge);
     }
     let size = i64::try_from(body.len()).unwrap_or(i64::MAX);
     let mut transaction = begin_writing(connection).await?;
@@ -50,10 +45,7 @@ pub(super) async fn leave(
         leave.execute(&mut *transaction).await?;
     }
     transaction.commit().await?;
-    if !has_room {
-        return Ok(Left::Refused("too many messages lie there; nobody may be collecting them"));
-    }
-    Ok(Left::Taken)
+    Ok(if has_room { Left::Taken } else { Left::NoRoom })
 }
 
 /// Takes the oldest messages of a topic.
@@ -75,10 +67,6 @@ pub(super) async fn collect(connection: &mut MySqlConnection, topic: &str) -> Re
     transaction.commit().await?;
     messages.retain(|(_, left_at, _)| *left_at >= oldest(now));
     Ok(messages.into_iter().map(|(.., body)| body).collect())
-}
-
-fn oldest(now: i64) -> i64 {
-    now.saturating_sub_unsigned(LIMITS.kept.as_secs())
 }
 
 fn message_of(row: &MySqlRow) -> Result<(i64, i64, Vec<u8>), sqlx::Error> {

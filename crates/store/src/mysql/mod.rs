@@ -26,15 +26,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
-    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
+use self::failure::Failure;
+use self::pool::Connections;
+use crate::commit::Commit;
+use crate::limits::{LOOKING, READING, WRITING, writing};
+use crate::mail::check_news;
 use crate::url::without_password;
-use commit::Commit;
-use failure::Failure;
-use pool::{Connections, LOOKING, READING, WRITING};
 
 /// How long comparing everything, and entering what is found, may take.
 const RECONCILING: Duration = Duration::from_mins(1);
@@ -125,13 +128,13 @@ impl MysqlStore {
 impl MysqlStore {
     async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
         let commit = Commit::default();
-        let limit = pool::writing(changes.len());
+        let limit = writing(changes.len());
         let written = attempted!(self, lease_to_write, limit, |connection| write::write(
             connection, changes, author, &commit
         ));
         match written {
             Err(failure) if !failure.is_answer() => {
-                commit.settle(&self.connections, failure, &self.described).await
+                commit::settle(&commit, &self.connections, failure, &self.described).await
             }
             written => written,
         }
@@ -139,11 +142,7 @@ impl MysqlStore {
 }
 
 #[async_trait]
-impl Store for MysqlStore {
-    fn describe(&self) -> String {
-        self.described.clone()
-    }
-
+impl DefinitionStore for MysqlStore {
     async fn revision(&self) -> Result<Revision, StoreError> {
         bounded!(self, lease, LOOKING, |connection| rows::revision(connection))
     }
@@ -185,7 +184,10 @@ impl Store for MysqlStore {
         }
         Ok(entered)
     }
+}
 
+#[async_trait]
+impl HistoryStore for MysqlStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         bounded!(self, lease, READING, |connection| history::read(connection, query))
     }
@@ -197,7 +199,10 @@ impl Store for MysqlStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
         bounded!(self, lease_to_write, WRITING, |connection| history::forget(connection, retention))
     }
+}
 
+#[async_trait]
+impl AuditStore for MysqlStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         bounded!(self, lease, READING, |connection| audit::read(connection, after, most))
     }
@@ -205,7 +210,10 @@ impl Store for MysqlStore {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         bounded!(self, lease, READING, |connection| audit::head(connection))
     }
+}
 
+#[async_trait]
+impl UseStore for MysqlStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         bounded!(self, lease, WRITING, |connection| uses::record(connection, uses))
     }
@@ -229,18 +237,17 @@ impl Store for MysqlStore {
     async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
         bounded!(self, lease, WRITING, |connection| queries::forget(connection, what))
     }
+}
 
+#[async_trait]
+impl ReplicaStore for MysqlStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         bounded!(self, lease, WRITING, |connection| keys::shared(connection, name))
     }
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
-        match bounded!(self, lease, WRITING, |connection| mail::leave(connection, topic, body))? {
-            mail::Left::Taken => Ok(()),
-            mail::Left::Refused(reason) => {
-                Err(StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason })
-            }
-        }
+        let left = bounded!(self, lease, WRITING, |connection| mail::leave(connection, topic, body))?;
+        left.told(self.describe(), topic)
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -248,15 +255,19 @@ impl Store for MysqlStore {
     }
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
-        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
-            let (topic, reason) = ("everybody".to_owned(), "it is larger than 4 KiB");
-            return Err(StoreError::Undelivered { store: self.describe(), topic, reason });
-        }
+        check_news(bodies, || self.describe())?;
         bounded!(self, lease, WRITING, |connection| news::announce(connection, kind, bodies))
     }
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         bounded!(self, lease, READING, |connection| news::after(connection, number))
+    }
+}
+
+#[async_trait]
+impl Store for MysqlStore {
+    fn describe(&self) -> String {
+        self.described.clone()
     }
 
     async fn close(&self) {

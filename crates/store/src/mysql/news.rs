@@ -8,6 +8,7 @@ use toolrail_core::{MailLimits, News, NewsKind};
 use super::failure::Failure;
 use super::pieces::pieces;
 use super::pool::begin_writing;
+use crate::mail::kind_number;
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
@@ -23,10 +24,7 @@ pub(super) async fn announce(
     kind: NewsKind,
     bodies: &[Vec<u8>],
 ) -> Result<(), Failure> {
-    let kind = match kind {
-        NewsKind::Lasting => 0,
-        NewsKind::Passing => 1,
-    };
+    let kind = kind_number(kind);
     let mut transaction = begin_writing(connection).await?;
     let mut number: i64 = sqlx::query_scalar(LOCK).fetch_one(&mut *transaction).await?;
     for bodies in pieces(bodies, Vec::len) {

@@ -15,18 +15,7 @@ use url::Url;
 
 use super::failure::{Failure, is_full, number, number_of};
 use crate::acquire::{acquire, quiet};
-
-/// How long the look at the revision may take, which is one row: a connection that is silently gone is noticed by it.
-pub(super) const LOOKING: Duration = Duration::from_secs(2);
-/// How long reading may take, with getting a connection.
-pub(super) const READING: Duration = Duration::from_secs(5);
-/// How long writing may take, with getting a connection.
-pub(super) const WRITING: Duration = Duration::from_secs(10);
-
-/// How long writing so many changes may take: as long again for every thousand of them.
-pub(super) fn writing(changes: usize) -> Duration {
-    WRITING * u32::try_from(1 + changes / 1_000).unwrap_or(u32::MAX).min(60)
-}
+use crate::limits::WRITING;
 
 const CONNECTIONS: u32 = 8;
 /// How many of them may be changing definitions.

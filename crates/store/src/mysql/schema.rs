@@ -10,6 +10,7 @@ use url::Url;
 use super::failure::{Failure, missing_right, number, number_of};
 use super::rows::text;
 use super::{adopt, pool, triggers, truncated, uses};
+use crate::limits::READING;
 
 const TABLES: &str = include_str!("migrations/0001_tables.sql");
 const LEARNT: &str = include_str!("migrations/0002_learnt.sql");
@@ -41,12 +42,12 @@ const NUMBER: &str =
 /// Brings the database to the newest version.
 pub(super) async fn migrate(url: &Url, options: &MySqlConnectOptions) -> Result<(), Failure> {
     let mut connection = pool::within(CONNECTING, connect(url, options)).await?;
-    if pool::within(pool::READING, is_current(&mut connection)).await? {
+    if pool::within(READING, is_current(&mut connection)).await? {
         return Ok(connection.close().await?);
     }
-    pool::within(TURN + pool::READING, take_turn(&mut connection)).await?;
+    pool::within(TURN + READING, take_turn(&mut connection)).await?;
     // Another gateway may have been quicker while this one waited.
-    if !pool::within(pool::READING, is_current(&mut connection)).await? {
+    if !pool::within(READING, is_current(&mut connection)).await? {
         let brought = pool::within(MIGRATING, bring(&mut connection)).await;
         match brought {
             Err(Failure::Sql(error)) if is_missing_right(&error) => {

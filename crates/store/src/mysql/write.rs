@@ -7,13 +7,14 @@ use sqlx::mysql::MySqlConnection;
 use sqlx::{AssertSqlSafe, MySql, QueryBuilder, Row as _};
 use toolrail_core::{Author, Change, Revision, ToolKey};
 
-use super::commit::Commit;
 use super::failure::{Failure, number};
 use super::pieces::pieces;
 use super::plan::{self, Deed, Rows, Step};
 use super::pool::{Begun, begin_writing};
 use super::rows::{row_of, select_rows, tenant_bytes, text, time};
 use super::{audit, rows, triggers, truncated};
+use crate::commit::Commit;
+use crate::effect::key_of;
 
 const LOOK: &str = "SELECT CAST(UTC_TIMESTAMP(6) AS CHAR), \
     CAST(truncated OR (live > 0 AND NOT EXISTS (SELECT 1 FROM mcp_tool)) AS SIGNED) \
@@ -69,7 +70,7 @@ async fn write_once(
             return Err(conflict.into());
         }
     };
-    let after = steps.last().map_or(before, |step| step.revision);
+    let after = steps.last().map_or(before, |step| step.effect.revision);
     for steps in runs(&steps) {
         for piece in pieces(steps, |step| step.config_json().len()) {
             apply(&mut transaction, piece).await?;
@@ -84,7 +85,7 @@ async fn write_once(
         transaction.rollback().await?;
         return Err(Failure::Unwatched);
     }
-    let entries = steps.iter().map(|step| step.entry(author, &at)).collect();
+    let entries = steps.iter().map(|step| step.effect.entry(author, &at)).collect();
     let last = audit::append(&mut transaction, entries).await?;
     commit.begin(last, after);
     transaction.commit().await?;
@@ -121,7 +122,7 @@ async fn lock_rows(transaction: &mut Begun<'_>, changes: &[Change]) -> Result<()
 
 /// In one order for all who write several.
 fn keys_of(changes: &[Change]) -> Vec<ToolKey> {
-    let mut keys: Vec<ToolKey> = changes.iter().map(plan::key).collect();
+    let mut keys: Vec<ToolKey> = changes.iter().map(key_of).collect();
     keys.sort_unstable();
     keys.dedup();
     keys
@@ -205,7 +206,7 @@ async fn apply(transaction: &mut Begun<'_>, steps: &[Step<'_>]) -> Result<(), sq
 fn create(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
     sql.push("INSERT INTO mcp_tool (tenant_id, name, enabled, config_json) ");
     sql.push_values(steps, |mut row, step| {
-        row.push_bind(step.key.tenant.clone()).push_bind(step.name.clone());
+        row.push_bind(step.key.tenant.clone()).push_bind(step.effect.name.clone());
         row.push_bind(step.enabled()).push_bind(step.config_json().to_owned());
     });
 }
@@ -218,7 +219,7 @@ fn change(sql: &mut QueryBuilder<MySql>, steps: &[Step<'_>]) {
     if steps.iter().all(|step| step.deed == Deed::Replace) {
         sql.push(", name = ");
         each(sql, steps, |sql, step| {
-            sql.push_bind(step.name.clone());
+            sql.push_bind(step.effect.name.clone());
         });
         sql.push(", config_json = ");
         each(sql, steps, |sql, step| {

@@ -7,8 +7,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 use toolrail_core::ToolName;
 
-use super::connect::quoted;
-use super::fault::{Fault, code, told};
+use super::failure::{Failure, code, told};
+use super::pool::quoted;
 use crate::unfilled::unfilled_columns;
 
 /// Which of the two forms the table has.
@@ -118,14 +118,14 @@ pub(super) struct Form {
 }
 
 /// What the table is like.
-pub(super) async fn form(connection: &mut PgConnection) -> Result<Form, Fault> {
+pub(super) async fn form(connection: &mut PgConnection) -> Result<Form, Failure> {
     let table = Table::read(connection).await?;
     Ok(Form { shape: table.shape(), is_jsonb: table.type_of("config_json") == Some("jsonb") })
 }
 
 /// Makes `config_json` JSONB, with the text beside it, in a table that we made. Where a view of another program depends
 /// on the column, it stays as it is.
-pub(super) async fn convert(connection: &mut PgConnection) -> Result<(), Fault> {
+pub(super) async fn convert(connection: &mut PgConnection) -> Result<(), Failure> {
     let table = Table::read(connection).await?;
     let is_ours = table.columns.iter().map(|(name, _)| name.as_str()).eq(OURS.iter().copied());
     if !is_ours || table.type_of("config_json") != Some("json") {
@@ -148,7 +148,7 @@ pub(super) async fn convert(connection: &mut PgConnection) -> Result<(), Fault> 
 }
 
 /// A revision that others kept may have been made for fewer changes.
-pub(super) async fn widen_counter(connection: &mut PgConnection) -> Result<(), Fault> {
+pub(super) async fn widen_counter(connection: &mut PgConnection) -> Result<(), Failure> {
     let narrow: bool = sqlx::query_scalar(NARROW_COUNTER).fetch_one(&mut *connection).await?;
     if narrow {
         let widen = "ALTER TABLE mcp_config_version ALTER COLUMN version TYPE BIGINT USING version::bigint";
@@ -158,7 +158,7 @@ pub(super) async fn widen_counter(connection: &mut PgConnection) -> Result<(), F
 }
 
 /// Brings an existing table into the form that the first migration expects; does nothing if there is none.
-pub(super) async fn prepare(connection: &mut PgConnection) -> Result<(), Fault> {
+pub(super) async fn prepare(connection: &mut PgConnection) -> Result<(), Failure> {
     let table = Table::read(connection).await?;
     if table.columns.is_empty() {
         return Ok(());
@@ -188,7 +188,7 @@ struct Table {
 }
 
 impl Table {
-    async fn read(connection: &mut PgConnection) -> Result<Self, Fault> {
+    async fn read(connection: &mut PgConnection) -> Result<Self, Failure> {
         Ok(Self { columns: sqlx::query_as(COLUMNS).fetch_all(connection).await? })
     }
 
@@ -201,22 +201,22 @@ impl Table {
         if full { Shape::Full } else { Shape::Lite }
     }
 
-    async fn check(&self, connection: &mut PgConnection) -> Result<(), Fault> {
+    async fn check(&self, connection: &mut PgConnection) -> Result<(), Failure> {
         const WAY_OUT: &str = "rename it or use another schema, and register the tools anew";
         let is_table: bool = sqlx::query_scalar(IS_TABLE).fetch_one(connection).await?;
         if !is_table {
-            return Err(Fault::told(format!("its mcp_tool is no ordinary table; {WAY_OUT}")));
+            return Err(Failure::told(format!("its mcp_tool is no ordinary table; {WAY_OUT}")));
         }
         let required: &[&str] = match self.shape() {
             Shape::Lite => &["id", "name", "config_json"],
             Shape::Full => &["id", "name"],
         };
         if let Some(column) = required.iter().find(|column| self.type_of(column).is_none()) {
-            return Err(Fault::told(format!("its table mcp_tool has no column {column}; {WAY_OUT}")));
+            return Err(Failure::told(format!("its table mcp_tool has no column {column}; {WAY_OUT}")));
         }
         for (column, known) in TYPES {
             if let Some(found) = self.type_of(column).filter(|found| !known.contains(found)) {
-                return Err(Fault::told(format!(
+                return Err(Failure::told(format!(
                     "the column {column} of its table mcp_tool has the type {found}, not {}; {WAY_OUT}",
                     known.join(" or ")
                 )));
@@ -226,7 +226,7 @@ impl Table {
     }
 
     /// Whether rows of ours would have all that the table demands.
-    async fn check_unfilled(&self, connection: &mut PgConnection) -> Result<(), Fault> {
+    async fn check_unfilled(&self, connection: &mut PgConnection) -> Result<(), Failure> {
         let (filled, empty) = match self.shape() {
             Shape::Lite => (FILLED.to_vec(), EMPTY.to_vec()),
             Shape::Full => ([FILLED, FILLED_IN_FULL].concat(), [EMPTY, EMPTY_IN_FULL].concat()),
@@ -236,14 +236,14 @@ impl Table {
         let change = |(column, change): &(String, String)| {
             (column.clone(), format!("ALTER COLUMN {} {change}", quoted(column)))
         };
-        unfilled_columns(unfilled.iter().map(change)).map_or(Ok(()), |told| Err(Fault::told(told)))
+        unfilled_columns(unfilled.iter().map(change)).map_or(Ok(()), |told| Err(Failure::told(told)))
     }
 
     async fn add_columns(
         &self,
         connection: &mut PgConnection,
         columns: &[(&str, &str)],
-    ) -> Result<(), Fault> {
+    ) -> Result<(), Failure> {
         for (column, kind) in columns.iter().filter(|(column, _)| self.type_of(column).is_none()) {
             run(connection, format!("ALTER TABLE mcp_tool ADD COLUMN {column} {kind}")).await?;
         }
@@ -252,7 +252,7 @@ impl Table {
 }
 
 /// There are more kinds of tools than the check of mcp-lite allows, and a wrong one is a problem to be shown.
-async fn widen_transport(connection: &mut PgConnection) -> Result<(), Fault> {
+async fn widen_transport(connection: &mut PgConnection) -> Result<(), Failure> {
     let checks: Vec<String> = sqlx::query_scalar(TRANSPORT_CHECKS).fetch_all(&mut *connection).await?;
     for name in checks {
         run(connection, format!("ALTER TABLE mcp_tool DROP CONSTRAINT {}", quoted(&name))).await?;
@@ -261,7 +261,7 @@ async fn widen_transport(connection: &mut PgConnection) -> Result<(), Fault> {
     run(connection, check.into()).await
 }
 
-async fn rename_duplicates(connection: &mut PgConnection) -> Result<(), Fault> {
+async fn rename_duplicates(connection: &mut PgConnection) -> Result<(), Failure> {
     let renamed: Vec<(String, Option<String>)> =
         sqlx::query_as(UNNAMED_OR_TWICE).fetch_all(&mut *connection).await?;
     if renamed.is_empty() {
@@ -283,7 +283,7 @@ async fn rename_duplicates(connection: &mut PgConnection) -> Result<(), Fault> {
     Ok(())
 }
 
-async fn run(connection: &mut PgConnection, sql: String) -> Result<(), Fault> {
+async fn run(connection: &mut PgConnection, sql: String) -> Result<(), Failure> {
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(connection).await?;
     Ok(())
 }

@@ -4,8 +4,9 @@ use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use toolrail_core::{AuditEntry, AuditHead, Author};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
+use crate::audit::{chained, head_of, head_text};
 
 const HEAD: &str = "SELECT value FROM toolrail_meta WHERE name = 'audit_head'";
 const NEWEST: &str = "SELECT (SELECT value FROM toolrail_meta WHERE name = 'audit_head'), \
@@ -29,23 +30,19 @@ const APPEND: &str = "WITH signed AS ( \
 pub(super) async fn append(
     connection: &mut PgConnection,
     author: &Author,
-    mut entries: Vec<AuditEntry>,
+    entries: Vec<AuditEntry>,
 ) -> Result<Option<AuditHead>, sqlx::Error> {
     if entries.is_empty() {
         return Ok(None);
     }
-    let mut head = newest(connection).await?;
-    for entry in &mut entries {
-        *entry = entry.clone().chained_to(&head);
-        head = entry.head();
-    }
+    let (entries, head) = chained(entries.into_iter(), newest(connection).await?);
     let texts = |of: fn(&AuditEntry) -> &String| entries.iter().map(of).collect::<Vec<_>>();
     sqlx::query(APPEND)
         .bind(&author.who)
         .bind(&author.address)
         .bind(&author.via)
         .bind(entries.iter().map(|entry| entry.revision).collect::<Vec<_>>())
-        .bind(format!("{} {}", head.number, head.hash))
+        .bind(head_text(&head))
         .bind(entries.iter().map(|entry| entry.number).collect::<Vec<_>>())
         .bind(texts(|entry| &entry.at))
         .bind(texts(|entry| &entry.action))
@@ -70,7 +67,7 @@ async fn newest(connection: &mut PgConnection) -> Result<AuditHead, sqlx::Error>
 }
 
 /// Entries after that number.
-pub(super) async fn read(pool: &PgPool, after: i64, most: u32) -> Result<Vec<AuditEntry>, Fault> {
+pub(super) async fn read(pool: &PgPool, after: i64, most: u32) -> Result<Vec<AuditEntry>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let query = sqlx::query(READ).bind(after).bind(i64::from(most));
     let rows = query.fetch_all(lease.connection()?).await?;
@@ -79,16 +76,11 @@ pub(super) async fn read(pool: &PgPool, after: i64, most: u32) -> Result<Vec<Aud
 }
 
 /// The newest entry, as it is remembered.
-pub(super) async fn head(pool: &PgPool) -> Result<Option<AuditHead>, Fault> {
+pub(super) async fn head(pool: &PgPool) -> Result<Option<AuditHead>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let value: Option<String> = sqlx::query_scalar(HEAD).fetch_optional(lease.connection()?).await?;
     lease.give_back();
     Ok(value.and_then(|value| head_of(&value)))
-}
-
-fn head_of(value: &str) -> Option<AuditHead> {
-    let (number, hash) = value.split_once(' ')?;
-    Some(AuditHead { number: number.parse().ok()?, hash: hash.to_owned() })
 }
 
 fn entry_of(row: &PgRow) -> Result<AuditEntry, sqlx::Error> {

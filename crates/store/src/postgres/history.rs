@@ -4,8 +4,8 @@ use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::{HistoryQuery, Retention, Revision, StoreError, ToolKey, ToolName, Version, VersionKind};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use super::rows::{SNAPSHOT, rfc3339};
 
 // `version_of` reads the columns in this order.
@@ -48,7 +48,7 @@ const REMEMBER: &str = "INSERT INTO toolrail_meta AS known (name, value) VALUES 
     ON CONFLICT (name) DO UPDATE SET value = greatest(known.value::bigint, excluded.value::bigint)::text";
 
 /// Versions, the newest first.
-pub(super) async fn read(pool: &PgPool, query: &HistoryQuery) -> Result<Vec<Version>, Fault> {
+pub(super) async fn read(pool: &PgPool, query: &HistoryQuery) -> Result<Vec<Version>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let before = query.before.unwrap_or(i64::MAX);
     let select = match &query.of {
@@ -65,7 +65,7 @@ pub(super) async fn read(pool: &PgPool, query: &HistoryQuery) -> Result<Vec<Vers
 }
 
 /// What there was at that revision.
-pub(super) async fn state_at(pool: &PgPool, revision: Revision) -> Result<Vec<Version>, Fault> {
+pub(super) async fn state_at(pool: &PgPool, revision: Revision) -> Result<Vec<Version>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(SNAPSHOT).await?;
     let oldest = oldest(&mut transaction).await?;
@@ -94,7 +94,7 @@ async fn oldest(connection: &mut PgConnection) -> Result<Revision, sqlx::Error> 
 }
 
 /// Forgets versions, and remembers from which revision on the state can still be told.
-pub(super) async fn forget(pool: &PgPool, retention: &Retention) -> Result<u64, Fault> {
+pub(super) async fn forget(pool: &PgPool, retention: &Retention) -> Result<u64, Failure> {
     if *retention == Retention::default() {
         return Ok(0);
     }

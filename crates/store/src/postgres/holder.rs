@@ -7,8 +7,8 @@ use std::time::Duration;
 use sqlx::postgres::PgPool;
 use tokio::time::{sleep, timeout};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 
 /// A write that takes longer is looked into.
 const LONG: Duration = Duration::from_secs(2);
@@ -29,8 +29,8 @@ const HOLDER: &str = "SELECT holder.pid, coalesce(holder.usename::text, '?'), co
 /// Does the work; if it fails because others were in its way for too long, the error says who.
 pub(super) async fn naming<T>(
     pool: &PgPool,
-    work: impl Future<Output = Result<T, Fault>> + Send,
-) -> Result<T, Fault> {
+    work: impl Future<Output = Result<T, Failure>> + Send,
+) -> Result<T, Failure> {
     let mut work = pin!(work);
     if let Ok(done) = timeout(LONG, &mut work).await {
         return done;
@@ -39,13 +39,13 @@ pub(super) async fn naming<T>(
         done = &mut work => return done,
         holder = find(pool) => holder,
     };
-    work.await.map_err(|fault| if waited(&fault) { Fault::told(holder) } else { fault })
+    work.await.map_err(|failure| if waited(&failure) { Failure::told(holder) } else { failure })
 }
 
 /// Whether it waited in vain: for a lock, for a connection that others with the same need have, or for an answer.
-fn waited(fault: &Fault) -> bool {
-    let timed_out = matches!(fault, Fault::Slow(_) | Fault::Sql(sqlx::Error::PoolTimedOut));
-    timed_out || matches!(fault.code().as_deref(), Some("55P03" | "57014"))
+fn waited(failure: &Failure) -> bool {
+    let timed_out = matches!(failure, Failure::Slow(_) | Failure::Sql(sqlx::Error::PoolTimedOut));
+    timed_out || matches!(failure.code().as_deref(), Some("55P03" | "57014"))
 }
 
 /// Looks until there is one.

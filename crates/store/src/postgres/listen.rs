@@ -9,8 +9,8 @@ use sqlx::postgres::PgListener;
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::connect::Server;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Server;
 
 /// Our own: on `mcp_tool_changed` other programs are told, and may tell.
 const CHANNEL: &str = "toolrail_changed";
@@ -35,17 +35,19 @@ pub(super) async fn ring(server: Server, bell: Arc<Notify>, store: String) {
             Ok(listener) => {
                 bell.notify_one();
                 pause = FIRST_PAUSE;
-                let fault = hear(listener, &bell).await;
-                tracing::warn!(%store, %fault, "lost the connection on which changes are heard; polling goes on");
+                let failure = hear(listener, &bell).await;
+                tracing::warn!(%store, fault = %failure, "lost the connection on which changes are heard; polling goes on");
             }
-            Err(fault) => tracing::debug!(%store, %fault, "cannot listen for changes; polling goes on"),
+            Err(failure) => {
+                tracing::debug!(%store, fault = %failure, "cannot listen for changes; polling goes on")
+            }
         }
         sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
-async fn connect(server: &Server) -> Result<PgListener, Fault> {
+async fn connect(server: &Server) -> Result<PgListener, Failure> {
     // Each in a pool of its own: one that hangs would keep its place until the network gives it up.
     let pool = server.pool_of_one();
     let connecting = async {
@@ -55,20 +57,20 @@ async fn connect(server: &Server) -> Result<PgListener, Fault> {
         listener.listen(CHANNEL).await?;
         Ok(listener)
     };
-    timeout(CONNECT, connecting).await.unwrap_or(Err(Fault::slow(CONNECT)))
+    timeout(CONNECT, connecting).await.unwrap_or(Err(Failure::slow(CONNECT)))
 }
 
 /// Until the connection is lost, or the server does not answer on it.
-async fn hear(mut listener: PgListener, bell: &Notify) -> Fault {
+async fn hear(mut listener: PgListener, bell: &Notify) -> Failure {
     loop {
         match timeout(SILENCE, listener.try_recv()).await {
             Ok(Ok(Some(_))) => bell.notify_one(),
-            Ok(Ok(None)) => return Fault::told("the server ended it"),
+            Ok(Ok(None)) => return Failure::told("the server ended it"),
             Ok(Err(error)) => return error.into(),
             Err(_) => match timeout(ANSWER, listener.execute("SELECT 1")).await {
                 Ok(Ok(_)) => {}
                 Ok(Err(error)) => return error.into(),
-                Err(_) => return Fault::slow(ANSWER),
+                Err(_) => return Failure::slow(ANSWER),
             },
         }
     }

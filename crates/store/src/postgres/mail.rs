@@ -4,8 +4,9 @@ use sqlx::postgres::{PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::MailLimits;
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
+use crate::mail::{Left, fits};
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
@@ -23,16 +24,10 @@ const COLLECT: &str = "DELETE FROM toolrail_mail WHERE id IN \
     (SELECT id FROM toolrail_mail WHERE topic = $1 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED) \
     RETURNING id, left_at >= floor(extract(epoch FROM clock_timestamp()))::bigint - $3, body";
 
-/// What became of a message.
-pub(super) enum Left {
-    Taken,
-    Refused(&'static str),
-}
-
 /// Leaves a message, and clears away what has lain for too long.
-pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Left, Fault> {
-    if body.len() > LIMITS.largest {
-        return Ok(Left::Refused("it is larger than 1 MiB; split it"));
+pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Left, Failure> {
+    if !fits(body) {
+        return Ok(Left::TooLarge);
     }
     let mut lease = Lease::take(pool).await?;
     let mut transaction =
@@ -50,14 +45,11 @@ pub(super) async fn leave(pool: &PgPool, topic: &str, body: &[u8]) -> Result<Lef
         .await?;
     transaction.commit().await?;
     lease.give_back();
-    Ok(match left.rows_affected() {
-        0 => Left::Refused("too many messages lie there; nobody may be collecting them"),
-        _ => Left::Taken,
-    })
+    Ok(if left.rows_affected() == 0 { Left::NoRoom } else { Left::Taken })
 }
 
 /// Takes the oldest messages of a topic.
-pub(super) async fn collect(pool: &PgPool, topic: &str) -> Result<Vec<Vec<u8>>, Fault> {
+pub(super) async fn collect(pool: &PgPool, topic: &str) -> Result<Vec<Vec<u8>>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let connection = lease.connection()?;
     let any: bool = sqlx::query_scalar(ANY).bind(topic).fetch_one(&mut *connection).await?;

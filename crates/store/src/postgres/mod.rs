@@ -4,18 +4,19 @@
 mod adopt;
 mod audit;
 mod commit;
-mod connect;
-mod fault;
+mod failure;
 mod history;
 mod holder;
 mod keys;
 mod listen;
 mod mail;
 mod news;
+mod pool;
 mod queries;
 mod reconcile;
 mod rows;
 mod schema;
+mod triggers;
 mod uses;
 mod write;
 
@@ -29,29 +30,18 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
-    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
-use self::commit::Commit;
-pub(crate) use self::connect::wrong_parameter;
-use self::fault::Fault;
+use self::failure::Failure;
+pub(crate) use self::pool::wrong_parameter;
+use crate::commit::Commit;
+use crate::limits::{LOOKING, READING, WRITING, writing};
+use crate::mail::check_news;
 use crate::url::without_password;
-
-/// The most that the look at the revision takes, which is one row: a connection that is silently gone is noticed by it.
-const LOOK: Duration = Duration::from_secs(2);
-
-/// The most that a read takes, with the wait for a connection.
-const READ: Duration = Duration::from_secs(5);
-
-/// The most that a write takes.
-const WRITE: Duration = Duration::from_secs(10);
-
-/// The most that a write of so many changes takes: as long again for every thousand of them.
-fn writing(changes: usize) -> Duration {
-    WRITE * u32::try_from(1 + changes / 1_000).unwrap_or(u32::MAX).min(60)
-}
 
 /// How long work under way may take while the store is closed.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -60,7 +50,7 @@ const CLOSE: Duration = Duration::from_secs(5);
 pub(crate) async fn open(url: &Url) -> Result<Arc<dyn Store>, StoreError> {
     let name = without_password(url);
     let store = PostgresStore::open(url, name.clone()).await;
-    store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|fault| fault.of(&name))
+    store.map(|store| Arc::new(store) as Arc<dyn Store>).map_err(|failure| failure.of(&name))
 }
 
 struct PostgresStore {
@@ -71,18 +61,18 @@ struct PostgresStore {
     /// For everything else.
     pool: PgPool,
     /// To mend it.
-    server: connect::Server,
+    server: pool::Server,
     bell: Arc<Notify>,
     listening: AbortOnDropHandle<()>,
 }
 
 impl PostgresStore {
-    async fn open(url: &Url, name: String) -> Result<Self, Fault> {
-        let options = connect::options(url)?;
-        let mut first = connect::first(&options).await?;
+    async fn open(url: &Url, name: String) -> Result<Self, Failure> {
+        let options = pool::options(url)?;
+        let mut first = pool::first(&options).await?;
         let schema = schema::migrate(&mut first, &name, schema::Patience::Start).await?;
         timeout(CLOSE, first.close()).await.ok();
-        let server = connect::Server { options, schema };
+        let server = pool::Server { options, schema };
         let (writes, pool) = (server.pool_for_writes(), server.pool_for_the_rest());
         let bell = Arc::new(Notify::new());
         let listener = listen::ring(server.clone(), Arc::clone(&bell), name.clone());
@@ -90,55 +80,52 @@ impl PostgresStore {
         Ok(Self { name, writes, pool, server, bell, listening })
     }
 
-    async fn read<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
-        self.within(READ, work).await
+    async fn read<T>(&self, work: impl Future<Output = Result<T, Failure>> + Send) -> Result<T, StoreError> {
+        self.within(READING, work).await
     }
 
-    async fn change<T>(&self, work: impl Future<Output = Result<T, Fault>> + Send) -> Result<T, StoreError> {
-        self.within(WRITE, work).await
+    async fn change<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>> + Send,
+    ) -> Result<T, StoreError> {
+        self.within(WRITING, work).await
     }
 
     async fn within<T>(
         &self,
         limit: Duration,
-        work: impl Future<Output = Result<T, Fault>> + Send,
+        work: impl Future<Output = Result<T, Failure>> + Send,
     ) -> Result<T, StoreError> {
-        in_time(limit, work).await.map_err(|fault| fault.of(&self.name))
+        in_time(limit, work).await.map_err(|failure| failure.of(&self.name))
     }
 
-    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Fault> {
+    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
         let commit = Commit::default();
         let work = in_time(writing(changes.len()), write::write(&self.writes, changes, author, &commit));
         match holder::naming(&self.pool, work).await {
-            Err(fault) if fault.code().is_none() => commit.settle(&self.pool, fault, &self.name).await,
+            Err(failure) if failure.code().is_none() => {
+                commit::settle(&commit, &self.pool, failure, &self.name).await
+            }
             written => written,
         }
-    }
-
-    fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
-        StoreError::Undelivered { store: self.name.clone(), topic: topic.to_owned(), reason }
     }
 }
 
 async fn in_time<T>(
     limit: Duration,
-    work: impl Future<Output = Result<T, Fault>> + Send,
-) -> Result<T, Fault> {
-    timeout(limit, work).await.unwrap_or(Err(Fault::slow(limit)))
+    work: impl Future<Output = Result<T, Failure>> + Send,
+) -> Result<T, Failure> {
+    timeout(limit, work).await.unwrap_or(Err(Failure::slow(limit)))
 }
 
 #[async_trait]
-impl Store for PostgresStore {
-    fn describe(&self) -> String {
-        self.name.clone()
-    }
-
+impl DefinitionStore for PostgresStore {
     fn bell(&self) -> Option<Arc<Notify>> {
         Some(Arc::clone(&self.bell))
     }
 
     async fn revision(&self) -> Result<Revision, StoreError> {
-        self.within(LOOK, rows::revision(&self.pool)).await
+        self.within(LOOKING, rows::revision(&self.pool)).await
     }
 
     async fn count(&self) -> Result<u64, StoreError> {
@@ -158,22 +145,25 @@ impl Store for PostgresStore {
             return self.revision().await;
         }
         let written = match self.write_once(changes, author).await {
-            Err(fault) if reconcile::is_called_for(&fault) => {
+            Err(failure) if reconcile::is_called_for(&failure) => {
                 reconcile::reconcile(&self.pool, &self.server, &self.name)
                     .await
-                    .map_err(|fault| fault.of(&self.name))?;
+                    .map_err(|failure| failure.of(&self.name))?;
                 self.write_once(changes, author).await
             }
             written => written,
         };
-        written.map_err(|fault| fault.of(&self.name))
+        written.map_err(|failure| failure.of(&self.name))
     }
 
     async fn reconcile(&self) -> Result<u64, StoreError> {
         let reconciling = reconcile::reconcile(&self.pool, &self.server, &self.name);
-        reconciling.await.map_err(|fault| fault.of(&self.name))
+        reconciling.await.map_err(|failure| failure.of(&self.name))
     }
+}
 
+#[async_trait]
+impl HistoryStore for PostgresStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.read(history::read(&self.pool, query)).await
     }
@@ -185,7 +175,10 @@ impl Store for PostgresStore {
     async fn forget(&self, retention: &Retention) -> Result<u64, StoreError> {
         self.change(history::forget(&self.writes, retention)).await
     }
+}
 
+#[async_trait]
+impl AuditStore for PostgresStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         self.read(audit::read(&self.pool, after, most)).await
     }
@@ -193,7 +186,10 @@ impl Store for PostgresStore {
     async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
         self.read(audit::head(&self.pool)).await
     }
+}
 
+#[async_trait]
+impl UseStore for PostgresStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.change(uses::record(&self.pool, uses)).await
     }
@@ -217,16 +213,16 @@ impl Store for PostgresStore {
     async fn forget_queries(&self, what: &Forget) -> Result<u64, StoreError> {
         self.change(queries::forget(&self.pool, what)).await
     }
+}
 
+#[async_trait]
+impl ReplicaStore for PostgresStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.change(keys::shared(&self.pool, name)).await
     }
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
-        match self.change(mail::leave(&self.pool, topic, body)).await? {
-            mail::Left::Taken => Ok(()),
-            mail::Left::Refused(reason) => Err(self.undelivered(topic, reason)),
-        }
+        self.change(mail::leave(&self.pool, topic, body)).await?.told(self.describe(), topic)
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -234,14 +230,19 @@ impl Store for PostgresStore {
     }
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
-        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
-            return Err(self.undelivered("everybody", "it is larger than 4 KiB"));
-        }
+        check_news(bodies, || self.describe())?;
         self.change(news::announce(&self.pool, kind, bodies)).await
     }
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.read(news::after(&self.pool, number)).await
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn describe(&self) -> String {
+        self.name.clone()
     }
 
     async fn close(&self) {

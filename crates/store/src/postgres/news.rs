@@ -4,8 +4,9 @@ use sqlx::postgres::{PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::{MailLimits, News, NewsKind};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
+use crate::mail::kind_number;
 
 const LIMITS: MailLimits = MailLimits::ALL;
 
@@ -18,11 +19,8 @@ const FORGET: &str = "DELETE FROM toolrail_news WHERE kind = $1 \
 const READ: &str = "SELECT id, body FROM toolrail_news WHERE id > $1 ORDER BY id LIMIT $2";
 
 /// Adds news, and forgets the oldest of their kind.
-pub(super) async fn announce(pool: &PgPool, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), Fault> {
-    let kind: i16 = match kind {
-        NewsKind::Lasting => 0,
-        NewsKind::Passing => 1,
-    };
+pub(super) async fn announce(pool: &PgPool, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), Failure> {
+    let kind = kind_number(kind);
     let mut lease = Lease::take(pool).await?;
     let mut transaction =
         lease.connection()?.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
@@ -36,7 +34,7 @@ pub(super) async fn announce(pool: &PgPool, kind: NewsKind, bodies: &[Vec<u8>]) 
 }
 
 /// The oldest news after that number.
-pub(super) async fn after(pool: &PgPool, number: i64) -> Result<Vec<News>, Fault> {
+pub(super) async fn after(pool: &PgPool, number: i64) -> Result<Vec<News>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let query = sqlx::query(READ).bind(number).bind(i64::from(LIMITS.news_at_once));
     let rows = query.fetch_all(lease.connection()?).await?;

@@ -6,8 +6,8 @@ use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::{Forget, LearntLimits, LearntQuery, PastQuery, QueryPage, ToolKey, ToolQueries};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use super::uses::take_numbers;
 use crate::learnt::{Deleted, by_tool, deleted, merged, now};
 
@@ -31,7 +31,7 @@ const DELETE_OF_TENANT: &str = "DELETE FROM mcp_tool_query WHERE tenant = $1 RET
 const DELETE_UP_TO: &str = "DELETE FROM mcp_tool_query WHERE last_at <= $1 RETURNING queries <> '[]'";
 
 /// Adds queries.
-pub(super) async fn record(pool: &PgPool, learnt: &[LearntQuery]) -> Result<(), Fault> {
+pub(super) async fn record(pool: &PgPool, learnt: &[LearntQuery]) -> Result<(), Failure> {
     let (tools, now) = (by_tool(learnt), now());
     let (tenants, names) = columns(tools.keys().copied());
     let mut lease = Lease::take(pool).await?;
@@ -53,7 +53,7 @@ pub(super) async fn record(pool: &PgPool, learnt: &[LearntQuery]) -> Result<(), 
 }
 
 /// The next tools after that number.
-pub(super) async fn after(pool: &PgPool, number: i64) -> Result<QueryPage, Fault> {
+pub(super) async fn after(pool: &PgPool, number: i64) -> Result<QueryPage, Failure> {
     let mut lease = Lease::take(pool).await?;
     let connection = lease.connection()?;
     let query = sqlx::query(READ).bind(number).bind(i64::from(LearntLimits::ALL.tools_at_once));
@@ -68,7 +68,7 @@ pub(super) async fn after(pool: &PgPool, number: i64) -> Result<QueryPage, Fault
 }
 
 /// Forgets queries.
-pub(super) async fn forget(pool: &PgPool, what: &Forget) -> Result<u64, Fault> {
+pub(super) async fn forget(pool: &PgPool, what: &Forget) -> Result<u64, Failure> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
     let forgotten = match deleted(what) {

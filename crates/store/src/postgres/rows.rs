@@ -6,8 +6,8 @@ use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::{Changes, Revision, Row, ToolKey, ToolName};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 
 pub(super) const REVISION: &str = "SELECT version FROM mcp_config_version WHERE id = 1";
 pub(super) const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -50,7 +50,7 @@ const REMOVED: &str = "SELECT nullif(tenant, ''), name_key, version, \
     ORDER BY version LIMIT $2";
 
 /// The current revision.
-pub(super) async fn revision(pool: &PgPool) -> Result<Revision, Fault> {
+pub(super) async fn revision(pool: &PgPool) -> Result<Revision, Failure> {
     let mut lease = Lease::take(pool).await?;
     let revision = sqlx::query_scalar(REVISION).fetch_one(lease.connection()?).await?;
     lease.give_back();
@@ -58,7 +58,7 @@ pub(super) async fn revision(pool: &PgPool) -> Result<Revision, Fault> {
 }
 
 /// How many rows there are.
-pub(super) async fn count(pool: &PgPool) -> Result<u64, Fault> {
+pub(super) async fn count(pool: &PgPool) -> Result<u64, Failure> {
     let mut lease = Lease::take(pool).await?;
     let count: i64 =
         sqlx::query_scalar("SELECT count(*) FROM mcp_tool").fetch_one(lease.connection()?).await?;
@@ -67,7 +67,7 @@ pub(super) async fn count(pool: &PgPool) -> Result<u64, Fault> {
 }
 
 /// One row.
-pub(super) async fn find(pool: &PgPool, tenant: Option<&str>, name: &str) -> Result<Option<Row>, Fault> {
+pub(super) async fn find(pool: &PgPool, tenant: Option<&str>, name: &str) -> Result<Option<Row>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let row = find_by(lease.connection()?, tenant, name).await?;
     lease.give_back();
@@ -90,7 +90,7 @@ pub(super) async fn find_by(
 }
 
 /// What changed after `since`: a page of it, cut where either the rows or the removals would be too many.
-pub(super) async fn changes_since(pool: &PgPool, since: Revision) -> Result<Changes, Fault> {
+pub(super) async fn changes_since(pool: &PgPool, since: Revision) -> Result<Changes, Failure> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(SNAPSHOT).await?;
     let revision: Revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;

@@ -1,8 +1,7 @@
 //! The schema's versions and how a database gets from one to the next. Append to `MIGRATIONS`; never change what has been
-//! released. What stands in `furniture` may be changed and is made anew with every version, and whenever triggers are found
+//! released. What stands in `triggers` may be changed and is made anew with every version, and whenever triggers are found
 //! missing. The tables are in the schema that has them already, otherwise in the first of the search path.
 
-use std::iter;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
@@ -10,9 +9,10 @@ use sqlx::{AssertSqlSafe, Connection};
 use tokio::time::timeout;
 use toolrail_core::StoreError;
 
-use super::adopt::{self, Shape};
-use super::connect::quoted;
-use super::fault::{Fault, code, told};
+use super::failure::{Failure, code, told};
+use super::pool::quoted;
+use super::triggers::run;
+use super::{adopt, triggers};
 
 /// What each version added beside the definitions. The third made `config_json` JSONB, see `adopt::convert`.
 const MIGRATIONS: &[&[&str]] = &[
@@ -21,18 +21,7 @@ const MIGRATIONS: &[&[&str]] = &[
     &[],
 ];
 
-const TABLE: &str = include_str!("furniture/table.sql");
-const TENANTS: &str = include_str!("furniture/tenants.sql");
-const STORED_AS_WRITTEN: &str = include_str!("furniture/stored_as_written.sql");
-const STORED_AS_JSONB: &str = include_str!("furniture/stored_jsonb.sql");
-const DOCUMENT_LITE: &str = include_str!("furniture/document_lite.sql");
-const DOCUMENT_FULL: &str = include_str!("furniture/document_full.sql");
-const BOOKS: [&str; 4] = [
-    include_str!("furniture/page.sql"),
-    include_str!("furniture/triggers.sql"),
-    include_str!("furniture/apply.sql"),
-    include_str!("furniture/reconcile.sql"),
-];
+const TABLE: &str = include_str!("migrations/tools.sql");
 
 /// How long to wait for others.
 #[derive(Clone, Copy)]
@@ -77,9 +66,6 @@ const ADOPT_ROWS: &str = "SELECT toolrail_reconcile('adopt', 9223372036854775807
     INSERT INTO toolrail_meta (name, value) \
     SELECT 'history_from', version::text FROM mcp_config_version WHERE id = 1 AND version > 0";
 
-/// The first version whose tables have `config_json` as JSONB.
-const BEFORE_JSONB: usize = 3;
-
 /// How long it may take to see what there is.
 const LOOK: Duration = Duration::from_secs(10);
 
@@ -92,21 +78,21 @@ pub(super) async fn migrate(
     connection: &mut PgConnection,
     store: &str,
     patience: Patience,
-) -> Result<String, Fault> {
+) -> Result<String, Failure> {
     let looking = timeout(LOOK, look(connection, store, patience)).await;
-    let Found { schema, settled } = looking.unwrap_or(Err(Fault::slow(LOOK)))?;
+    let Found { schema, settled } = looking.unwrap_or(Err(Failure::slow(LOOK)))?;
     if settled {
         return Ok(schema);
     }
     let changing = timeout(CHANGE, apply_in_turn(connection, store)).await;
-    match changing.unwrap_or(Err(Fault::slow(CHANGE))) {
-        Err(Fault::Sql(error)) if code(&error).as_deref() == Some("42501") => {
+    match changing.unwrap_or(Err(Failure::slow(CHANGE))) {
+        Err(Failure::Sql(error)) if code(&error).as_deref() == Some("42501") => {
             let grants: Vec<String> = sqlx::query_scalar(GRANTS).bind(&schema).fetch_all(connection).await?;
             let way_out = match grants.as_slice() {
                 [] => "see to the rights of its user".to_owned(),
                 grants => format!("run as an administrator: {}", grants.join("; ")),
             };
-            Err(Fault::told(format!("its tables cannot be made or adopted: {}; {way_out}", told(&error))))
+            Err(Failure::told(format!("its tables cannot be made or adopted: {}; {way_out}", told(&error))))
         }
         other => other.map(|()| schema),
     }
@@ -118,29 +104,21 @@ struct Found {
     settled: bool,
 }
 
-async fn look(connection: &mut PgConnection, store: &str, patience: Patience) -> Result<Found, Fault> {
+async fn look(connection: &mut PgConnection, store: &str, patience: Patience) -> Result<Found, Failure> {
     let schema = find_schema(connection).await?;
     // Temporary tables come last: nobody's may stand for ours.
     let path = format!("{}; SET search_path TO {}, pg_temp", patience.settings(), quoted(&schema));
     sqlx::raw_sql(AssertSqlSafe(path)).execute(&mut *connection).await?;
     let current = applied(connection, store).await? == MIGRATIONS.len();
-    let settled = current && is_watching(connection).await?;
+    let settled = current && triggers::are_there(connection).await?;
     Ok(Found { schema, settled })
 }
 
-/// Whether all triggers are there, on a table that is there. Only of a database of the newest version.
-pub(super) async fn is_watching(connection: &mut PgConnection) -> Result<bool, Fault> {
-    // Asked for first: a call of what is not there would end a transaction.
-    let can_be_asked = sqlx::query_scalar("SELECT to_regproc('toolrail_is_watching') IS NOT NULL");
-    Ok(can_be_asked.fetch_one(&mut *connection).await?
-        && sqlx::query_scalar("SELECT toolrail_is_watching()").fetch_one(connection).await?)
-}
-
-async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
+async fn find_schema(connection: &mut PgConnection) -> Result<String, Failure> {
     let query = AssertSqlSafe(format!("SELECT nspname::text FROM pg_namespace WHERE oid = ({SCHEMA})"));
     let found: Option<String> = sqlx::query_scalar(query).fetch_optional(connection).await?;
     found.ok_or_else(|| {
-        Fault::told(
+        Failure::told(
             "no schema of its search_path exists; create one, or name another by ?options[search_path]=NAME",
         )
     })
@@ -148,18 +126,18 @@ async fn find_schema(connection: &mut PgConnection) -> Result<String, Fault> {
 
 /// One process at a time. The turn is taken before the transaction begins: the names of tables that were looked up in
 /// vain before the wait would still be missing within it. If this fails, the turn ends with the connection.
-async fn apply_in_turn(connection: &mut PgConnection, store: &str) -> Result<(), Fault> {
+async fn apply_in_turn(connection: &mut PgConnection, store: &str) -> Result<(), Failure> {
     sqlx::raw_sql(TAKE_TURN).execute(&mut *connection).await?;
     apply(connection, store).await?;
     sqlx::raw_sql(END_TURN).execute(connection).await?;
     Ok(())
 }
 
-async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> {
+async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Failure> {
     let mut transaction = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
     // Another process may have been quicker while this one waited.
     let applied = applied(&mut transaction, store).await?;
-    if applied == MIGRATIONS.len() && is_watching(&mut transaction).await? {
+    if applied == MIGRATIONS.len() && triggers::are_there(&mut transaction).await? {
         return Ok(transaction.rollback().await?);
     }
     adopt::prepare(&mut transaction).await?;
@@ -170,7 +148,7 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
     for step in MIGRATIONS.iter().skip(applied).flat_map(|steps| steps.iter()) {
         run(&mut transaction, step).await?;
     }
-    furnish(&mut transaction, applied).await?;
+    triggers::make(&mut transaction, applied).await?;
     if applied == 0 {
         run(&mut transaction, ADOPT_ROWS).await?;
     }
@@ -188,32 +166,8 @@ async fn apply(connection: &mut PgConnection, store: &str) -> Result<(), Fault> 
     Ok(())
 }
 
-/// Makes everything that keeps the books, for the table as it is.
-async fn furnish(connection: &mut PgConnection, applied: usize) -> Result<(), Fault> {
-    run(connection, TENANTS).await?;
-    if (1..BEFORE_JSONB).contains(&applied) {
-        run(connection, STORED_AS_JSONB).await?;
-        adopt::convert(connection).await?;
-    }
-    let form = adopt::form(connection).await?;
-    run(connection, if form.is_jsonb { STORED_AS_JSONB } else { STORED_AS_WRITTEN }).await?;
-    let document = match form.shape {
-        Shape::Lite => DOCUMENT_LITE,
-        Shape::Full => DOCUMENT_FULL,
-    };
-    for sql in iter::once(document).chain(BOOKS) {
-        run(connection, sql).await?;
-    }
-    Ok(())
-}
-
-async fn run(connection: &mut PgConnection, sql: &'static str) -> Result<(), Fault> {
-    sqlx::raw_sql(sql).execute(connection).await?;
-    Ok(())
-}
-
 /// How many migrations the database has.
-async fn applied(connection: &mut PgConnection, store: &str) -> Result<usize, Fault> {
+async fn applied(connection: &mut PgConnection, store: &str) -> Result<usize, Failure> {
     // By way of pg_class: opening a table lets the server forget what it remembers of names from before it waited its turn.
     let there: bool =
         sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('toolrail_schema'))")

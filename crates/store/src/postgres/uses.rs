@@ -4,8 +4,8 @@ use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use toolrail_core::{LearntLimits, ToolKey, Usage, Uses};
 
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use super::rows::rfc3339;
 
 // In the order of the keys, so that gateways that count at once do not lock each other out.
@@ -25,7 +25,7 @@ const TAKE: &str = "UPDATE toolrail_meta SET value = (value::bigint + $1)::text 
     RETURNING value::bigint";
 
 /// Adds calls.
-pub(super) async fn record(pool: &PgPool, uses: &[Uses]) -> Result<(), Fault> {
+pub(super) async fn record(pool: &PgPool, uses: &[Uses]) -> Result<(), Failure> {
     let mut lease = Lease::take(pool).await?;
     let tenants: Vec<&str> =
         uses.iter().map(|uses| uses.tool.tenant.as_deref().unwrap_or_default()).collect();
@@ -49,7 +49,7 @@ pub(super) async fn take_numbers(connection: &mut PgConnection, count: usize) ->
 }
 
 /// The last number that was taken.
-pub(super) async fn number(pool: &PgPool) -> Result<i64, Fault> {
+pub(super) async fn number(pool: &PgPool) -> Result<i64, Failure> {
     let mut lease = Lease::take(pool).await?;
     let number = sqlx::query_scalar(NUMBER).fetch_one(lease.connection()?).await?;
     lease.give_back();
@@ -57,7 +57,7 @@ pub(super) async fn number(pool: &PgPool) -> Result<i64, Fault> {
 }
 
 /// The next counts after that number.
-pub(super) async fn after(pool: &PgPool, number: i64) -> Result<Vec<Usage>, Fault> {
+pub(super) async fn after(pool: &PgPool, number: i64) -> Result<Vec<Usage>, Failure> {
     let mut lease = Lease::take(pool).await?;
     let query = sqlx::query(READ).bind(number).bind(i64::from(LearntLimits::ALL.counts_at_once));
     let rows = query.fetch_all(lease.connection()?).await?;

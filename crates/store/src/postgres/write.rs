@@ -5,16 +5,15 @@ use std::time::Duration;
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
 use sqlx::{Connection, Row as _};
 use tokio::time::{Instant, sleep};
-use toolrail_core::{
-    Action, AuditEntry, Author, Change, Expected, Revision, Standing, StoreError, audit_changes,
-};
+use toolrail_core::{Action, Author, Change, Expected, Revision};
 
 use super::audit;
-use super::commit::Commit;
-use super::connect::Lease;
-use super::fault::Fault;
+use super::failure::Failure;
+use super::pool::Lease;
 use super::rows::{self, REVISION};
-use super::{WRITE, writing};
+use crate::commit::Commit;
+use crate::effect::{Effect, conflict};
+use crate::limits::{WRITING, writing};
 
 /// How long a write that gave way to others is tried again; the last try may take the rest of a write's time.
 const PATIENCE: Duration = Duration::from_secs(7);
@@ -29,21 +28,21 @@ pub(super) async fn write(
     changes: &[Change],
     author: &Author,
     commit: &Commit,
-) -> Result<Revision, Fault> {
+) -> Result<Revision, Failure> {
     let deadline = Instant::now() + PATIENCE;
     let mut pause = Duration::from_millis(5);
     loop {
-        let fault = match attempt(pool, changes, author, commit).await {
+        let failure = match attempt(pool, changes, author, commit).await {
             Ok(revision) => return Ok(revision),
-            Err(fault) => fault,
+            Err(failure) => failure,
         };
-        match fault.code().as_deref() {
+        match failure.code().as_deref() {
             // Deadlock, serialisation, a lock that was not to be had.
             Some("40P01" | "40001" | "55P03") if Instant::now() < deadline => {
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_millis(200));
             }
-            _ => return Err(fault),
+            _ => return Err(failure),
         }
     }
 }
@@ -53,10 +52,10 @@ async fn attempt(
     changes: &[Change],
     author: &Author,
     commit: &Commit,
-) -> Result<Revision, Fault> {
+) -> Result<Revision, Failure> {
     let mut lease = Lease::take(pool).await?;
     let mut transaction = lease.connection()?.begin_with(BEGIN).await?;
-    if writing(changes.len()) > WRITE {
+    if writing(changes.len()) > WRITING {
         // One statement makes all of them; the driver's own limit is a little longer.
         let limit = writing(changes.len()).saturating_sub(Duration::from_secs(1)).as_millis().to_string();
         sqlx::query("SELECT set_config('statement_timeout', $1, TRUE)")
@@ -66,14 +65,13 @@ async fn attempt(
     }
     let made = apply(&mut transaction, changes, author).await?;
     if let Some(refused) = made.iter().find(|made| made.refused) {
-        let change = refused.change;
+        let change = refused.effect.change;
         let found = rows::find_by(&mut transaction, change.tenant.as_deref(), &change.name).await?;
         transaction.rollback().await?;
         lease.give_back();
-        let (name, expected, found) = (change.name.clone(), change.expected, found.map(Box::new));
-        return Err(StoreError::Conflict { name, expected, found }.into());
+        return Err(conflict(change, found).into());
     }
-    let entries = made.iter().map(|made| made.entry(author)).collect();
+    let entries = made.iter().map(|made| made.effect.entry(author, &made.at)).collect();
     let last = audit::append(&mut transaction, author, entries).await?;
     let revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
     commit.begin(last, revision);
@@ -84,12 +82,9 @@ async fn attempt(
 
 /// A change that had an effect, or the one that was refused.
 struct Made<'a> {
-    change: &'a Change,
+    effect: Effect<'a>,
     refused: bool,
-    revision: Revision,
     at: String,
-    name: String,
-    before: Option<(bool, String)>,
 }
 
 impl<'a> Made<'a> {
@@ -98,44 +93,14 @@ impl<'a> Made<'a> {
         let index = usize::try_from(place - 1).ok();
         let change = index.and_then(|index| changes.get(index)).ok_or(sqlx::Error::RowNotFound)?;
         let (enabled, definition): (Option<bool>, Option<String>) = (row.try_get(5)?, row.try_get(6)?);
-        Ok(Self {
+        let effect = Effect {
             change,
-            refused: row.try_get(1)?,
-            revision: row.try_get::<Option<_>, _>(2)?.unwrap_or_default(),
-            at: row.try_get::<Option<_>, _>(3)?.unwrap_or_default(),
-            name: row.try_get::<Option<_>, _>(4)?.unwrap_or_default(),
             before: enabled.zip(definition),
-        })
-    }
-
-    fn entry(&self, author: &Author) -> AuditEntry {
-        let before =
-            self.before.as_ref().map(|(enabled, text)| Standing { enabled: *enabled, config_json: text });
-        let (action, after) = match &self.change.action {
-            Action::Put { enabled, config_json } => {
-                let action = if before.is_some() { "update" } else { "create" };
-                (action, Some(Standing { enabled: *enabled, config_json }))
-            }
-            Action::SetEnabled(enabled) => {
-                let action = if *enabled { "enable" } else { "disable" };
-                (action, before.map(|before| Standing { enabled: *enabled, ..before }))
-            }
-            Action::Purge => ("purge", None),
+            name: row.try_get::<Option<_>, _>(4)?.unwrap_or_default(),
+            revision: row.try_get::<Option<_>, _>(2)?.unwrap_or_default(),
         };
-        AuditEntry {
-            number: 0,
-            at: self.at.clone(),
-            who: author.who.clone(),
-            address: author.address.clone(),
-            via: author.via.clone(),
-            action: action.to_owned(),
-            tenant: self.change.tenant.clone().filter(|tenant| !tenant.is_empty()),
-            name: self.name.clone(),
-            revision: self.revision,
-            changes: audit_changes(before, after),
-            previous: String::new(),
-            hash: String::new(),
-        }
+        let at = row.try_get::<Option<_>, _>(3)?.unwrap_or_default();
+        Ok(Self { effect, refused: row.try_get(1)?, at })
     }
 }
 

@@ -5,6 +5,7 @@ use sqlx::{QueryBuilder, Row as _};
 use toolrail_core::{AuditEntry, AuditHead};
 
 use super::rows::{optional_text, text};
+use crate::audit::{head_of, head_text};
 
 const APPEND: &str = "INSERT INTO mcp_tool_audit \
     (number, at, who, address, via, action, tenant, name, revision, changes, previous, hash) ";
@@ -36,11 +37,7 @@ pub(super) async fn read(
 /// The newest entry, as it was remembered.
 pub(super) async fn head(executor: impl SqliteExecutor<'_>) -> Result<Option<AuditHead>, sqlx::Error> {
     let value: Option<String> = sqlx::query_scalar(HEAD).fetch_optional(executor).await?;
-    let parse = |value: String| {
-        let (number, hash) = value.split_once(' ')?;
-        Some(AuditHead { number: number.parse().ok()?, hash: hash.to_owned() })
-    };
-    Ok(value.and_then(parse))
+    Ok(value.as_deref().and_then(head_of))
 }
 
 /// What the next entry is to follow. Whoever takes away what was remembered must not keep others from writing: then it
@@ -75,7 +72,7 @@ pub(super) async fn append(
 }
 
 pub(super) async fn remember(connection: &mut SqliteConnection, head: &AuditHead) -> Result<(), sqlx::Error> {
-    sqlx::query(REMEMBER).bind(format!("{} {}", head.number, head.hash)).execute(connection).await?;
+    sqlx::query(REMEMBER).bind(head_text(head)).execute(connection).await?;
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use sqlx::Row as _;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use toolrail_core::MailLimits;
 
+use crate::mail::{Left, fits, oldest};
+
 const LIMITS: MailLimits = MailLimits::ALL;
 
 const NOW: &str = "SELECT CAST(strftime('%s', 'now') AS INTEGER)";
@@ -17,16 +19,10 @@ const COLLECT: &str = "DELETE FROM toolrail_mail \
     WHERE id IN (SELECT id FROM toolrail_mail WHERE topic = ? ORDER BY id LIMIT ?) \
     RETURNING id, left_at, CAST(body AS BLOB)";
 
-/// What became of a message.
-pub(super) enum Left {
-    Taken,
-    Refused(&'static str),
-}
-
 /// Leaves a message, and clears away what has lain for too long.
 pub(super) async fn leave(writer: &SqlitePool, topic: &str, body: &[u8]) -> Result<Left, sqlx::Error> {
-    if body.len() > LIMITS.largest {
-        return Ok(Left::Refused("it is larger than 1 MiB; split it"));
+    if !fits(body) {
+        return Ok(Left::TooLarge);
     }
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     let now: i64 = sqlx::query_scalar(NOW).fetch_one(&mut *transaction).await?;
@@ -41,10 +37,7 @@ pub(super) async fn leave(writer: &SqlitePool, topic: &str, body: &[u8]) -> Resu
         .execute(&mut *transaction)
         .await?;
     transaction.commit().await?;
-    Ok(match left.rows_affected() {
-        0 => Left::Refused("too many messages lie there; nobody may be collecting them"),
-        _ => Left::Taken,
-    })
+    Ok(if left.rows_affected() == 0 { Left::NoRoom } else { Left::Taken })
 }
 
 /// Takes the oldest messages of a topic.
@@ -64,10 +57,6 @@ pub(super) async fn collect(
     messages.sort_unstable_by_key(|(id, ..)| *id);
     messages.retain(|(_, left_at, _)| *left_at >= oldest(now));
     Ok(messages.into_iter().map(|(.., body)| body).collect())
-}
-
-fn oldest(now: i64) -> i64 {
-    now.saturating_sub_unsigned(LIMITS.kept.as_secs())
 }
 
 fn message_of(row: &SqliteRow) -> Result<(i64, i64, Vec<u8>), sqlx::Error> {

@@ -2,12 +2,13 @@
 
 mod adopt;
 mod audit;
+mod failure;
 mod history;
 mod keys;
 mod mail;
 mod news;
-mod open;
 mod place;
+mod pool;
 mod put;
 mod queries;
 mod reconcile;
@@ -23,13 +24,15 @@ use std::path::Path;
 use async_trait::async_trait;
 use sqlx::ConnectOptions;
 use toolrail_core::{
-    AuditEntry, AuditHead, Author, Change, Changes, Forget, HistoryQuery, LearntQuery, MailLimits, News,
-    NewsKind, QueryPage, Retention, Revision, Row, Store, StoreError, Usage, Uses, Version,
+    AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
+    StoreError, Usage, UseStore, Uses, Version,
 };
 
-use self::open::Pools;
+use self::failure::Failure;
 use self::place::Place;
-use self::write::WriteError;
+use self::pool::Pools;
+use crate::mail::check_news;
 
 /// The embedded store.
 #[derive(Debug)]
@@ -45,7 +48,7 @@ impl SqliteStore {
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| place.failed(error))?;
         }
-        let pools = open::file(file, &place).await?;
+        let pools = pool::file(file, &place).await?;
         place.identify();
         Ok(Self { place, pools })
     }
@@ -53,7 +56,7 @@ impl SqliteStore {
     /// A store that ends with the process.
     pub(crate) async fn open_in_memory() -> Result<Self, StoreError> {
         let place = Place::Memory;
-        let pools = open::memory(&place).await?;
+        let pools = pool::memory(&place).await?;
         Ok(Self { place, pools })
     }
 
@@ -71,14 +74,10 @@ impl SqliteStore {
         |error| self.place.failed(error)
     }
 
-    fn undelivered(&self, topic: &str, reason: &'static str) -> StoreError {
-        StoreError::Undelivered { store: self.describe(), topic: topic.to_owned(), reason }
-    }
-
-    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, WriteError> {
+    async fn write_once(&self, changes: &[Change], author: &Author) -> Result<Revision, Failure> {
         let result = write::write(&self.pools.writer, changes, author).await;
         match result {
-            Err(WriteError::Sql(error)) if unique_name_is_in_the_way(&error) => {
+            Err(Failure::Sql(error)) if unique_name_is_in_the_way(&error) => {
                 self.free_names().await?;
                 write::write(&self.pools.writer, changes, author).await
             }
@@ -87,7 +86,7 @@ impl SqliteStore {
     }
 
     /// A tenant needs a name that another has, in a table that came from another program.
-    async fn free_names(&self) -> Result<(), WriteError> {
+    async fn free_names(&self) -> Result<(), Failure> {
         tracing::warn!(
             store = %self.place.describe(),
             "taking UNIQUE (name) off the table mcp_tool, because two tenants use one name; \
@@ -97,8 +96,8 @@ impl SqliteStore {
         let options = self.pools.options.clone().foreign_keys(false);
         let mut connection = options.connect().await?;
         unique::drop_in_turn(&mut connection).await.map_err(|error| match error {
-            unique::UniqueError::Sql(error) => WriteError::Sql(error),
-            stays @ unique::UniqueError::Stays => WriteError::Sql(sqlx::Error::AnyDriverError(stays.into())),
+            unique::UniqueError::Sql(error) => Failure::Sql(error),
+            stays @ unique::UniqueError::Stays => Failure::Sql(sqlx::Error::AnyDriverError(stays.into())),
         })
     }
 }
@@ -109,11 +108,7 @@ fn unique_name_is_in_the_way(error: &sqlx::Error) -> bool {
 }
 
 #[async_trait]
-impl Store for SqliteStore {
-    fn describe(&self) -> String {
-        self.place.describe()
-    }
-
+impl DefinitionStore for SqliteStore {
     async fn revision(&self) -> Result<Revision, StoreError> {
         self.place.check()?;
         sqlx::query_scalar(rows::REVISION).fetch_one(&self.pools.readers).await.map_err(self.failed())
@@ -126,7 +121,7 @@ impl Store for SqliteStore {
 
     async fn changes_since(&self, since: Revision) -> Result<Changes, StoreError> {
         self.place.check()?;
-        rows::changes(&self.pools.readers, since).await.map_err(self.failed())
+        rows::changes_since(&self.pools.readers, since).await.map_err(self.failed())
     }
 
     async fn find(&self, tenant: Option<&str>, name: &str) -> Result<Option<Row>, StoreError> {
@@ -136,17 +131,17 @@ impl Store for SqliteStore {
 
     async fn write(&self, changes: &[Change], author: &Author) -> Result<Revision, StoreError> {
         self.place.check()?;
-        self.write_once(changes, author).await.map_err(|error| match error {
-            WriteError::Sql(error) => self.place.refused_or_failed(error),
-            WriteError::Conflict { name, expected, found } => StoreError::Conflict { name, expected, found },
-        })
+        self.write_once(changes, author).await.map_err(|failure| failure.of(&self.place))
     }
 
     async fn reconcile(&self) -> Result<u64, StoreError> {
         self.place.check()?;
         reconcile::reconcile(&self.pools.readers, &self.pools.writer).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl HistoryStore for SqliteStore {
     async fn history(&self, query: &HistoryQuery) -> Result<Vec<Version>, StoreError> {
         self.place.check()?;
         history::read(&self.pools.readers, query).await.map_err(self.failed())
@@ -162,7 +157,10 @@ impl Store for SqliteStore {
         self.place.check()?;
         history::forget(&self.pools.readers, &self.pools.writer, retention).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl AuditStore for SqliteStore {
     async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
         self.place.check()?;
         audit::read(&self.pools.readers, after, most).await.map_err(self.failed())
@@ -172,10 +170,13 @@ impl Store for SqliteStore {
         self.place.check()?;
         audit::head(&self.pools.readers).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl UseStore for SqliteStore {
     async fn record_uses(&self, uses: &[Uses]) -> Result<(), StoreError> {
         self.place.check()?;
-        uses::add(&self.pools.writer, uses).await.map_err(self.failed())
+        uses::record(&self.pools.writer, uses).await.map_err(self.failed())
     }
 
     async fn learnt_number(&self) -> Result<i64, StoreError> {
@@ -202,7 +203,10 @@ impl Store for SqliteStore {
         self.place.check()?;
         queries::forget(&self.pools.writer, what).await.map_err(self.failed())
     }
+}
 
+#[async_trait]
+impl ReplicaStore for SqliteStore {
     async fn shared_key(&self, name: &str) -> Result<[u8; 32], StoreError> {
         self.place.check()?;
         let key = keys::shared(&self.pools.readers, &self.pools.writer, name).await;
@@ -211,10 +215,8 @@ impl Store for SqliteStore {
 
     async fn leave(&self, topic: &str, body: &[u8]) -> Result<(), StoreError> {
         self.place.check()?;
-        match mail::leave(&self.pools.writer, topic, body).await.map_err(self.failed())? {
-            mail::Left::Taken => Ok(()),
-            mail::Left::Refused(reason) => Err(self.undelivered(topic, reason)),
-        }
+        let left = mail::leave(&self.pools.writer, topic, body).await.map_err(self.failed())?;
+        left.told(self.describe(), topic)
     }
 
     async fn collect(&self, topic: &str) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -224,15 +226,20 @@ impl Store for SqliteStore {
 
     async fn announce(&self, kind: NewsKind, bodies: &[Vec<u8>]) -> Result<(), StoreError> {
         self.place.check()?;
-        if bodies.iter().any(|body| body.len() > MailLimits::ALL.largest_news) {
-            return Err(self.undelivered("everybody", "it is larger than 4 KiB"));
-        }
+        check_news(bodies, || self.describe())?;
         news::announce(&self.pools.writer, kind, bodies).await.map_err(self.failed())
     }
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.place.check()?;
         news::after(&self.pools.readers, number).await.map_err(self.failed())
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    fn describe(&self) -> String {
+        self.place.describe()
     }
 
     async fn close(&self) {

@@ -4,6 +4,8 @@ use sqlx::Row as _;
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use toolrail_core::{MailLimits, News, NewsKind};
 
+use crate::mail::kind_number;
+
 const LIMITS: MailLimits = MailLimits::ALL;
 
 const FORGET: &str = "DELETE FROM toolrail_news WHERE kind = ?1 \
@@ -16,10 +18,7 @@ pub(super) async fn announce(
     kind: NewsKind,
     bodies: &[Vec<u8>],
 ) -> Result<(), sqlx::Error> {
-    let kind = match kind {
-        NewsKind::Lasting => 0,
-        NewsKind::Passing => 1,
-    };
+    let kind = kind_number(kind);
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     for body in bodies {
         sqlx::query("INSERT INTO toolrail_news (kind, body) VALUES (?, ?)")

@@ -34,20 +34,6 @@ impl Place {
         StoreError::Unavailable { store: self.describe(), source: error.into() }
     }
 
-    /// As `failed`, unless the database took offence at what was to be written.
-    pub(super) fn refused_or_failed(&self, error: sqlx::Error) -> StoreError {
-        // The primary code is the low byte of the extended one (https://sqlite.org/rescode.html): too large, a
-        // constraint or a trigger's own rule, a wrong type.
-        let answer = error.as_database_error();
-        let code = answer.and_then(|answer| answer.code()?.parse::<i32>().ok());
-        match answer.filter(|_| code.is_some_and(|code| matches!(code & 0xff, 18..=20))) {
-            Some(answer) => {
-                StoreError::Refused { store: self.describe(), reason: answer.message().to_owned() }
-            }
-            None => self.failed(error),
-        }
-    }
-
     /// Remembers which file it is.
     pub(super) fn identify(&mut self) {
         if let Self::File { file, identity } = self {

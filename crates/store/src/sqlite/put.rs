@@ -7,8 +7,9 @@ use sqlx::QueryBuilder;
 use sqlx::sqlite::{Sqlite, SqliteConnection};
 use toolrail_core::{Action, Change, Revision, Row, ToolKey};
 
+use super::failure::Failure;
 use super::rows;
-use super::write::{Made, WriteError, check, key_of};
+use crate::effect::{Effect, check, key_of};
 
 /// The most that are put at once.
 const AT_ONCE: usize = 200;
@@ -44,7 +45,7 @@ struct Put<'a> {
 pub(super) async fn put_all<'a>(
     connection: &mut SqliteConnection,
     changes: &'a [Change],
-) -> Result<Vec<Made<'a>>, WriteError> {
+) -> Result<Vec<Effect<'a>>, Failure> {
     let keys: Vec<ToolKey> = changes.iter().map(key_of).collect();
     let mut found = rows::find_all_to_change(connection, &keys).await?;
     let mut puts = Vec::with_capacity(changes.len());
@@ -64,11 +65,10 @@ pub(super) async fn put_all<'a>(
     }
     let versions = rows::versions_after(connection, before).await?;
     let made = |put: Put<'a>| {
-        let action = if put.found.is_some() { "update" } else { "create" };
         let revision = versions.get(&put.key).copied().unwrap_or(before);
-        Made { action, change: put.change, before: put.found.map(|(_, row)| row), revision }
+        Effect::on(put.found.map(|(_, row)| row), put.change, revision)
     };
-    let mut made: Vec<Made<'a>> = puts.into_iter().map(made).collect();
+    let mut made: Vec<Effect<'a>> = puts.into_iter().map(made).collect();
     // One statement may update in an order of its own.
     made.sort_by_key(|made| made.revision);
     Ok(made)

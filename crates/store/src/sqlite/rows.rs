@@ -48,7 +48,7 @@ const AGE_IN_MS: &str = "SELECT CAST((julianday('now') - julianday(at)) * 864000
     WHERE revision > ? ORDER BY revision LIMIT 1";
 
 /// One page of what changed after `since`.
-pub(super) async fn changes(readers: &SqlitePool, since: Revision) -> Result<Changes, sqlx::Error> {
+pub(super) async fn changes_since(readers: &SqlitePool, since: Revision) -> Result<Changes, sqlx::Error> {
     // One transaction is one state of the database: the rows are those of the revision.
     let mut transaction = readers.begin().await?;
     let mut changes = Changes {

@@ -16,7 +16,7 @@ const NUMBER: &str = "SELECT CAST(value AS INTEGER) FROM toolrail_meta WHERE nam
 const TAKE: &str = "UPDATE toolrail_meta SET value = CAST(value AS INTEGER) + ? WHERE name = 'learnt_number' \
     RETURNING CAST(value AS INTEGER)";
 
-pub(super) async fn add(writer: &SqlitePool, uses: &[Uses]) -> Result<(), sqlx::Error> {
+pub(super) async fn record(writer: &SqlitePool, uses: &[Uses]) -> Result<(), sqlx::Error> {
     let mut transaction = writer.begin_with("BEGIN IMMEDIATE").await?;
     let mut number = take_numbers(&mut transaction, uses.len()).await?;
     for Uses { tool, calls } in uses {

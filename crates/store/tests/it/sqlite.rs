@@ -14,7 +14,9 @@ use std::sync::Arc;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tempfile::TempDir;
-use toolrail_core::{AuditCheck, Store, StoreError, async_trait};
+use toolrail_core::{
+    AuditCheck, AuditStore as _, DefinitionStore as _, HistoryStore as _, Store, StoreError, async_trait,
+};
 use toolrail_store::{SqliteStore, open_sqlite};
 
 use crate::behaviour::{Subject, by, put, suite};

@@ -7,6 +7,7 @@ mod allocations;
 mod definitions;
 mod measured;
 
+use std::future::pending;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio::net::TcpListener;
 use toolrail_core::{DefinitionForm, Mute, Principal, Secrets};
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, kinds};
-use toolrail_registry::{Compiler, FixedSource, Registry, RegistryLimits, SourceId};
+use toolrail_registry::{Compiler, FixedSource, LateStore, Registry, RegistryLimits, SourceId};
 
 use crate::definitions::{Case, case};
 use crate::measured::{Cost, Counting, measured};
@@ -88,7 +89,8 @@ async fn serving_all(definitions: Vec<Value>) -> Registry {
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
     let source = FixedSource::new(SourceId::Demo, "fixed", definitions);
-    let registry = Registry::new(compiler, None, vec![Arc::new(source)], RegistryLimits::default());
+    let unopened = Arc::new(LateStore::new("never opened", Box::new(|| Box::pin(pending()))));
+    let registry = Registry::new(compiler, unopened, vec![Arc::new(source)], RegistryLimits::default());
     registry.refresh().await;
     registry
 }

@@ -1,6 +1,9 @@
 //! Files of earlier versions, and files anywhere.
 
-use toolrail_core::{HistoryQuery, Store, StoreError, VersionKind};
+use toolrail_core::{
+    DefinitionStore as _, HistoryQuery, HistoryStore as _, ReplicaStore as _, Store, StoreError,
+    UseStore as _, VersionKind,
+};
 use toolrail_store::{StoreUrl, open};
 
 use super::folder;

@@ -1,6 +1,6 @@
 //! Triggers that are lost, tables that take the place of another, and rows that changed meanwhile.
 
-use toolrail_core::{HistoryQuery, Store, VersionKind};
+use toolrail_core::{DefinitionStore as _, HistoryQuery, HistoryStore as _, Store, VersionKind};
 
 use super::folder;
 use crate::behaviour::{by, purge, put};

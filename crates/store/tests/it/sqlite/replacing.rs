@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use toolrail_core::{HistoryQuery, Store, ToolKey, VersionKind};
+use toolrail_core::{DefinitionStore as _, HistoryQuery, HistoryStore as _, ToolKey, VersionKind};
 use toolrail_store::SqliteStore;
 
 use super::folder;

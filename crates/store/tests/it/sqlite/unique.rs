@@ -1,6 +1,6 @@
 //! Tables of other programs in which names are unique: they stay so until a tenant needs a name that another has.
 
-use toolrail_core::{Action, Change, Expected, Store};
+use toolrail_core::{Action, Change, DefinitionStore as _, Expected, Store};
 
 use super::folder;
 use crate::behaviour::{Subject, by, put};

@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions, Connection};
 use tokio::time::Instant;
 use toolrail_core::StoreError;
 
+use super::failure::is_busy;
 use super::place::Place;
 use super::schema::{self, MigrateError};
 
@@ -105,10 +106,4 @@ fn renewing(options: SqlitePoolOptions) -> SqlitePoolOptions {
     options.before_acquire(|connection, _| {
         Box::pin(async move { Ok::<_, sqlx::Error>(!connection.is_in_transaction()) })
     })
-}
-
-fn is_busy(error: &sqlx::Error) -> bool {
-    // The primary code is the low byte of the extended one (https://sqlite.org/rescode.html); 5 is SQLITE_BUSY.
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<i32>().ok());
-    code.is_some_and(|code| code & 0xff == 5)
 }

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection};
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 
-use super::fault::{Fault, code, told};
+use super::failure::{Failure, code, told};
 use crate::acquire::{acquire, quiet};
 
 /// For writes of definitions, which may all wait for one lock. With these and one that listens there are eight.
@@ -58,9 +58,9 @@ pub(crate) fn wrong_parameter(url: &Url) -> Option<String> {
 }
 
 /// Reads the URL. Our name is there for whoever looks at the server's sessions, unless the URL has another.
-pub(super) fn options(url: &Url) -> Result<PgConnectOptions, Fault> {
-    if let Some(fault) = wrong_parameter(url) {
-        return Err(Fault::told(fault));
+pub(super) fn options(url: &Url) -> Result<PgConnectOptions, Failure> {
+    if let Some(failure) = wrong_parameter(url) {
+        return Err(Failure::told(failure));
     }
     let options = PgConnectOptions::from_url(url)?.disable_statement_logging();
     let named = url.query_pairs().any(|(key, _)| key == "application_name");
@@ -68,7 +68,7 @@ pub(super) fn options(url: &Url) -> Result<PgConnectOptions, Fault> {
 }
 
 /// The first connection. If the database is missing it is created.
-pub(super) async fn first(options: &PgConnectOptions) -> Result<PgConnection, Fault> {
+pub(super) async fn first(options: &PgConnectOptions) -> Result<PgConnection, Failure> {
     let deadline = Instant::now() + CONNECT;
     loop {
         let error = match connect(options).await {
@@ -86,28 +86,28 @@ pub(super) async fn first(options: &PgConnectOptions) -> Result<PgConnection, Fa
     }
 }
 
-async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Fault> {
+async fn connect(options: &PgConnectOptions) -> Result<PgConnection, Failure> {
     let connecting = async {
         let mut connection = options.connect().await?;
         sqlx::raw_sql(SETTINGS).execute(&mut connection).await?;
         Ok(connection)
     };
-    timeout(CONNECT, connecting).await.unwrap_or_else(|_| Err(Fault::slow(CONNECT)))
+    timeout(CONNECT, connecting).await.unwrap_or_else(|_| Err(Failure::slow(CONNECT)))
 }
 
-async fn create(options: &PgConnectOptions) -> Result<(), Fault> {
+async fn create(options: &PgConnectOptions) -> Result<(), Failure> {
     let name = options.get_database().unwrap_or(options.get_username());
     let statement = format!("CREATE DATABASE {} ENCODING 'UTF8' TEMPLATE template0", quoted(name));
     let missing = |why: String| {
         let (name, user) = (quoted(name), quoted(options.get_username()));
-        Fault::told(format!(
+        Failure::told(format!(
             "there is no database {name}, and it cannot be created: {why}; run: CREATE DATABASE {name} OWNER {user}"
         ))
     };
     let mut connection =
         connect(&options.clone().database("postgres")).await.map_err(|error| missing(error.to_string()))?;
     let creating = sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut connection);
-    let created = timeout(CONNECT, creating).await.map_err(|_| Fault::slow(CONNECT))?;
+    let created = timeout(CONNECT, creating).await.map_err(|_| Failure::slow(CONNECT))?;
     timeout(CONNECT, connection.close()).await.ok();
     match created {
         Ok(_) => Ok(()),

@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use toolrail_core::StoreError;
 
+use crate::keys::KeyError;
+
 /// What went wrong.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum Failure {
     /// The server or the connection to it said so.
     Sql(sqlx::Error),
     /// The server did not answer in time.
@@ -19,7 +21,7 @@ pub(super) enum Fault {
     Store(StoreError),
 }
 
-impl Fault {
+impl Failure {
     pub(super) fn told(words: impl Into<String>) -> Self {
         Self::Told(words.into())
     }
@@ -57,19 +59,25 @@ impl Fault {
     }
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
         Self::Sql(error)
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<KeyError> for Failure {
+    fn from(error: KeyError) -> Self {
+        Self::Told(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sql(error) => formatter.write_str(&told(error)),
