@@ -1,6 +1,6 @@
 //! A name that no tool or definition has: what is said about it, with the name that was probably meant.
 
-use toolrail_core::{ErrorCode, ToolName, closest, shortened};
+use toolrail_core::{ErrorCode, ToolName, did_you_mean, shortened};
 
 use crate::failure::Failure;
 
@@ -29,15 +29,15 @@ impl Sought {
 pub(crate) fn unknown<'a>(sought: Sought, name: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     let (word, listing) = sought.word_and_listing();
     let message = match similar(name, names) {
-        Some(meant) => format!("there is no {word} named {name:?}; did you mean {meant:?}?"),
+        Some(question) => format!("there is no {word} named {name:?}; {question}"),
         None => format!("there is no {word} named {:?}; {listing} lists them", shortened(name)),
     };
     Failure::new(ErrorCode::NotFound, message)
 }
 
-fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     if name.len() > ToolName::MAX_LENGTH {
         return None;
     }
-    closest(name, names.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
+    did_you_mean(name, names.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
 }

@@ -49,7 +49,9 @@ pub use json::{
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
-pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
+pub use problem::{
+    Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
+};
 pub use published::{publish_revision, published_revision};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};

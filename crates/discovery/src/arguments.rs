@@ -2,7 +2,7 @@
 //! What is not known is refused with what was probably meant.
 
 use serde_json::{Map, Value};
-use toolrail_core::{Call, CallError, closest, shortened};
+use toolrail_core::{Call, CallError, did_you_mean, shortened};
 
 use crate::failure::invalid;
 
@@ -126,10 +126,8 @@ impl Arguments {
             return Ok(());
         };
         let known = || self.asked_for.iter().copied();
-        let hint = match closest(stray, known()) {
-            Some(meant) => format!("did you mean {meant:?}?"),
-            None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
-        };
+        let hint = did_you_mean(stray, known())
+            .unwrap_or_else(|| format!("known here: {}", known().collect::<Vec<_>>().join(", ")));
         let stray = shortened(stray);
         Err(invalid(format!("未知参数: {stray}\nunknown argument {stray:?}; {hint}")))
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use http::StatusCode;
 use serde_json::Map;
-use toolrail_core::{CallError, Outline, Payload, ToolResult, closest};
+use toolrail_core::{CallError, Outline, Payload, ToolResult, did_you_mean_written};
 
 use super::{Ended, Mapped, outline, unusable};
 use crate::engine::{Fault, Program, Syntax, Value, Why};
@@ -101,12 +101,9 @@ impl Template {
         let mut faults = Vec::new();
         let variables: BTreeSet<&str> = self.program.uses().map(|(name, _)| name).collect();
         for name in variables.into_iter().filter(|name| !VARIABLES.contains(name)) {
-            faults.push(match closest(name, VARIABLES) {
-                Some(meant) => format!("{name} is not known in this template; did you mean {meant}?"),
-                None => {
-                    format!("{name} is not known in this template; there are result, args and status")
-                }
-            });
+            let hint = did_you_mean_written(name, VARIABLES, str::to_owned)
+                .unwrap_or_else(|| "there are result, args and status".to_owned());
+            faults.push(format!("{name} is not known in this template; {hint}"));
         }
         for unknown in self.program.unknown() {
             let (sort, name) = (unknown.sort, &unknown.name);

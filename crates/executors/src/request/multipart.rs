@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, ErrorCode, closest};
+use toolrail_core::{CallError, ErrorCode, did_you_mean};
 
 use super::body::decode_value;
 use super::headers::AGENT;
@@ -98,10 +98,8 @@ fn compile_file(
     compiler: &mut Compiler<'_>,
 ) -> Option<FileTemplate> {
     for field in file.keys().filter(|field| !FILE_FIELDS.contains(&field.as_str())) {
-        let hint = closest(field, FILE_FIELDS.iter().copied()).map_or_else(
-            || format!("a file has {}", FILE_FIELDS.join(", ")),
-            |meant| format!("did you mean {meant:?}?"),
-        );
+        let hint = did_you_mean(field, FILE_FIELDS.iter().copied())
+            .unwrap_or_else(|| format!("a file has {}", FILE_FIELDS.join(", ")));
         compiler.problems.error(child(pointer, field), format!("unknown field {field:?} of a file; {hint}"));
     }
     let mut text = |field: &str, place: Place| match file.get(field) {

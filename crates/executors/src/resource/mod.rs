@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolrail_core::{
     Call, CallError, Compiled, Completing, Completion, Definition, Executor, Kind, Made, Offered, Outcome,
-    Payload, Preview, Problems, ToolResult, async_trait, closest,
+    Payload, Preview, Problems, ToolResult, async_trait, did_you_mean,
 };
 
 use crate::offered::{Choices, check_fields, check_one_of, check_used, entry, media_type, publish_http};
@@ -103,10 +103,8 @@ fn choices(settings: &ResourceSettings, address: Option<&Address>, problems: &mu
         choices.add(name, values, &child(COMPLETE, name), problems);
     }
     for name in given.into_iter().flat_map(|given| given.keys()).filter(|name| !variables.contains(name)) {
-        let hint = match closest(name, variables.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean {meant:?}?"),
-            None => format!("it has {}", variables.join(", ")),
-        };
+        let hint = did_you_mean(name, variables.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("it has {}", variables.join(", ")));
         problems
             .error(child(COMPLETE, name), format!("{name:?} is not a variable of \"uriTemplate\"; {hint}"));
     }

@@ -1,7 +1,7 @@
 //! Looks into an expression before it is compiled: which arguments and secrets it names, and whether it uses only what
 //! is there. The expression engine itself would find an unknown filter no sooner than in a call.
 
-use toolrail_core::closest;
+use toolrail_core::{did_you_mean, did_you_mean_written};
 
 /// The filters there are.
 const FILTERS: &[&str] = &[
@@ -189,15 +189,12 @@ fn unknown_root(word: &str, step: Option<&str>) -> String {
             path("args", word)
         );
     };
-    match closest(word, ["args", "secrets", "vars"]) {
-        Some(meant) => format!("{word:?} is unknown; did you mean {{{{{}}}}}?", path(meant, step)),
-        None => format!(
-            "{word:?} is unknown; only args, secrets and vars exist, as in {{{{{}}}}}, {{{{{}}}}} or {{{{{}}}}}",
-            path("args", step),
-            path("secrets", step),
-            path("vars", step)
-        ),
-    }
+    let written = |root: &str| format!("{{{{{}}}}}", path(root, step));
+    let hint = did_you_mean_written(word, ["args", "secrets", "vars"], written).unwrap_or_else(|| {
+        let [args, secrets, vars] = ["args", "secrets", "vars"].map(written);
+        format!("only args, secrets and vars exist, as in {args}, {secrets} or {vars}")
+    });
+    format!("{word:?} is unknown; {hint}")
 }
 
 /// A step after a root as it is written.
@@ -219,10 +216,9 @@ fn known(what: &str, name: &str, names: &[&str]) -> Result<(), String> {
     if names.contains(&name) {
         return Ok(());
     }
-    Err(match closest(name, names.iter().copied()) {
-        Some(meant) => format!("the {what} {name:?} does not exist; did you mean {meant:?}?"),
-        None => format!("the {what} {name:?} does not exist; there are {}", names.join(", ")),
-    })
+    let hint = did_you_mean(name, names.iter().copied())
+        .unwrap_or_else(|| format!("there are {}", names.join(", ")));
+    Err(format!("the {what} {name:?} does not exist; {hint}"))
 }
 
 /// `.name` or `['name']` right after a root.
