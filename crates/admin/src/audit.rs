@@ -17,7 +17,7 @@ use crate::failure::{Failure, json as json_answer};
 /// How many entries are listed unless the request says so.
 const USUAL: u32 = 100;
 /// The most entries that are listed at once.
-const MOST: u32 = 1_000;
+pub const MOST_AUDIT_ENTRIES: u32 = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -92,8 +92,8 @@ pub(crate) async fn list(
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "after, limit, newest"))?;
     let limit = query.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST}")));
+    if !(1..=MOST_AUDIT_ENTRIES).contains(&limit) {
+        return Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST_AUDIT_ENTRIES}")));
     }
     let head = admin.registry.changes().audit_head().await?;
     let tenant = principal.tenant();

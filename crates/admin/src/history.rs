@@ -17,7 +17,7 @@ use crate::path::Path;
 /// How many versions are listed unless the request says so.
 const USUAL: u32 = 50;
 /// The most versions that are listed at once.
-const MOST: u32 = 500;
+pub const MOST_VERSIONS: u32 = 500;
 /// The most places that are named of what a version changed.
 const MOST_PLACES: usize = 20;
 
@@ -83,10 +83,10 @@ impl ShownVersion {
 
 fn limit(query: &PageQuery) -> Result<u32, Failure> {
     let limit = query.limit.unwrap_or(USUAL);
-    if (1..=MOST).contains(&limit) {
+    if (1..=MOST_VERSIONS).contains(&limit) {
         return Ok(limit);
     }
-    Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST}")))
+    Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST_VERSIONS}")))
 }
 
 pub(crate) fn key(principal: &toolrail_core::Principal, name: &str) -> ToolKey {

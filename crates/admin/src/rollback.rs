@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
-use toolrail_core::{Author, Revision};
+use toolrail_core::{Author, Revision, Way};
 use toolrail_registry::{Covers, RollbackOutcome, RolledBack};
 
 use crate::asking::{Asking, with_version};
@@ -14,9 +14,6 @@ use crate::failure::{Failure, json as json_answer};
 use crate::path::Path;
 use crate::sync::{Counts, steps};
 use crate::{Admin, body, unread};
-
-/// How going back is recorded.
-const WAY: &str = "rollback";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -58,9 +55,10 @@ pub(crate) async fn tool(
 
 /// Who asks; the way says where to, unless the request says that it comes by another.
 fn author(asking: &Asking, to: Revision) -> Author {
-    let mut author = asking.author_by(WAY);
-    if author.via == WAY {
-        author.via = format!("{WAY} to {to}");
+    let way = Way::Rollback.word();
+    let mut author = asking.author_by(Way::Rollback);
+    if author.via == way {
+        author.via = format!("{way} to {to}");
     }
     author
 }

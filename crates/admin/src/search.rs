@@ -10,7 +10,7 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use toolrail_core::{ErrorCode, METADATA};
+use toolrail_core::{ErrorCode, METADATA, USUAL_HITS};
 use toolrail_registry::{
     Among, Highlights, Hit, MOST_HITS, Matched, Only, SearchError, SearchMethod, SearchRequest, Tool,
 };
@@ -21,8 +21,6 @@ use crate::body;
 use crate::failure::{Failure, json};
 use crate::seen::seen;
 
-/// How many hits there are unless another number is asked for.
-const DEFAULT_LIMIT: usize = 5;
 /// What may stand in the query string.
 const KNOWN: &str = "q (or query), method, limit, category, tag, group";
 
@@ -139,7 +137,7 @@ impl Asked {
     }
 
     fn limit(&self) -> Result<usize, Failure> {
-        let Some(limit) = self.limit else { return Ok(DEFAULT_LIMIT) };
+        let Some(limit) = self.limit else { return Ok(USUAL_HITS.into()) };
         usize::try_from(limit).map_err(|_| {
             Failure::bad_request(format!("the limit is {limit}; ask for 1 to {MOST_HITS} tools"))
         })

@@ -9,7 +9,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolrail_core::{CallError, Difference, ErrorCode, Problem, Revision};
+use toolrail_core::{CallError, Difference, ErrorCode, Problem, Revision, Way};
 use toolrail_registry::{Applied, Covers, Plan, PlanMode, Refusal, Registration, Step, StepKind, SyncPlan};
 
 use crate::asking::Asking;
@@ -171,7 +171,7 @@ pub(crate) async fn sync(
         let revision = admin.registry.snapshot().revision;
         return Ok(answer(&planned, Ended { revision, written: 0, error: None, dry_run: true }));
     }
-    let author = asking.author_by("sync");
+    let author = asking.author_by(Way::Sync);
     let Applied { written, revision, failure } =
         admin.registry.changes().apply(&planned.plan, &author, &|_| {}).await?;
     let error = failure.map(|failure| broken_off(failure.into(), written, &planned.plan));

@@ -3,11 +3,12 @@
 
 use serde_json::{Map, Value};
 use toolrail_core::{Call, CallError, did_you_mean, shortened};
+use toolrail_registry::MOST_HITS;
 
 use crate::failure::invalid;
 
 /// The most tools that one answer has, as in RegistryTools.
-pub(crate) const MOST_TOOLS: usize = 100;
+pub(crate) const MOST_TOOLS: usize = MOST_HITS;
 
 /// The arguments of one call; each is taken once, so that what is left is not known.
 pub(crate) struct Arguments {

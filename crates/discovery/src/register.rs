@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, RegisteredBy, Severity,
+    Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, RegisteredBy, Severity, Way,
+    author_name,
 };
 use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, Written, is_discovery_tool};
 
@@ -156,12 +157,12 @@ fn told(problem: &Problem) -> String {
 
 /// Who registers, as the client introduced itself. Nobody is asked for a proof yet.
 pub(crate) fn author(caller: &dyn Caller) -> Author {
-    const LONGEST: usize = 64;
     let said = caller.client_info().and_then(|info| info.get("name")).and_then(Value::as_str);
-    let plain = said.unwrap_or_default().chars().filter(|character| !character.is_control());
-    let who: String = plain.take(LONGEST).collect::<String>().trim().to_owned();
-    let who = if who.is_empty() { "anonymous".to_owned() } else { who };
-    Author { who, address: caller.address().map(|address| address.to_string()), via: "mcp".to_owned() }
+    Author {
+        who: author_name(said.unwrap_or_default()),
+        address: caller.address().map(|address| address.to_string()),
+        via: Way::Mcp.word().to_owned(),
+    }
 }
 
 /// What is to be registered.

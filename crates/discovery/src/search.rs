@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, METADATA, Outcome, shortened};
+use toolrail_core::{CallError, ErrorCode, METADATA, Outcome, USUAL_HITS, shortened};
 use toolrail_registry::{
     Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Only, SearchAnswer, SearchError,
     SearchMethod, SearchRequest, Tool as RegistryTool,
@@ -14,9 +14,6 @@ use crate::arguments::{Arguments, MOST_TOOLS};
 use crate::asked::{Asked, good};
 use crate::failure::invalid;
 use crate::{only_looks, takes};
-
-/// How many hits there are unless something else is said.
-const USUAL_HITS: usize = 5;
 
 pub(crate) fn entry(default_method: SearchMethod) -> Value {
     json!({
@@ -109,7 +106,7 @@ impl Wanted {
         let word = arguments.text("search_method")?;
         // The REST face says `method`, so whoever knows that says so here.
         let word = word.or(arguments.text("method")?);
-        let limit = arguments.limit(USUAL_HITS)?;
+        let limit = arguments.limit(USUAL_HITS.into())?;
         arguments.finish()?;
         let method = word.map_or(Ok(asked.registry.finder().default_method()), |word| method_of(&word))?;
         let longest = match method {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use toolrail_admin::MOST_AUDIT_ENTRIES;
 
 use super::target::{Ask, Missing, Target, TargetArgs};
 use super::tools::Form;
@@ -34,7 +35,7 @@ enum AuditCommand {
 #[derive(Args)]
 struct ListArgs {
     /// The most entries to show
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_AUDIT_ENTRIES)))]
     limit: u32,
     /// Only entries after this one
     #[arg(long, value_name = "NUMBER")]

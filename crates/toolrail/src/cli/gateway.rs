@@ -300,3 +300,30 @@ fn names(snapshot: &Snapshot) -> Option<String> {
         count => format!("{}: {}", print::counted(count, "tool"), shown.join(", ")),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+    use toolrail_registry::RegistryLimits;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_defaults_of_the_registry() {
+        let command = GatewayArgs::augment_args(clap::Command::new("gateway"));
+        let help = |id: &str| {
+            let argument = command.get_arguments().find(|argument| argument.get_id() == id);
+            argument.and_then(clap::Arg::get_help).map(ToString::to_string).unwrap_or_default()
+        };
+        let usual = RegistryLimits::default();
+        let (look, poll) = (usual.look.as_millis(), usual.poll.as_millis());
+        let cases = [
+            ("page_size", format!("[default: {}]", usual.page_tools)),
+            ("refresh_window_ms", format!("[default: {}]", usual.window.as_millis())),
+            ("poll_ms", format!("[default: {look}, or {poll} with PostgreSQL]")),
+        ];
+        for (id, expected) in cases {
+            assert!(help(id).ends_with(&expected), "{id}: {:?}", help(id));
+        }
+    }
+}

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::Value;
+use toolrail_admin::MOST_VERSIONS;
 
 use super::target::{Ask, Missing, Target, TargetArgs, path_step};
 use super::tools::Form;
@@ -18,7 +19,7 @@ pub(super) struct HistoryArgs {
     /// The tool; all of them if left out
     tool: Option<String>,
     /// The most versions to show
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VERSIONS)))]
     limit: u32,
     /// Only versions before this one
     #[arg(long, value_name = "VERSION")]

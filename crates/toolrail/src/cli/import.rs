@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolrail_core::Way;
 
 use super::incoming::{Incoming, Origin};
 use super::plan_view::{self, Tense};
@@ -42,7 +43,7 @@ pub(super) async fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
         existing: if args.overwrite { Existing::Replace } else { Existing::Keep },
         others: Others::Keep,
         extent: if args.dry_run { Extent::Plan } else { Extent::Apply },
-        via: "import",
+        via: Way::Import,
     };
     let sent = transfer::send(&target, &incoming.tools, wishes).await;
     target.close().await;

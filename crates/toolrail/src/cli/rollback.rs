@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
+use toolrail_core::Way;
 
 use super::diff::show_differences;
 use super::plan_view::concerns_tenants;
@@ -14,7 +15,7 @@ use super::{Hinted, shell_word};
 use crate::print::{self, Tint, Tone};
 
 /// How a rollback is recorded.
-const VIA: &str = "rollback";
+const VIA: Way = Way::Rollback;
 
 #[derive(Args)]
 #[command(

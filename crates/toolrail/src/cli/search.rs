@@ -2,8 +2,11 @@
 
 use std::process::ExitCode;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use toolrail_core::USUAL_HITS;
+use toolrail_registry::MOST_HITS;
 
 use super::target::{Ask, Missing, Target, TargetArgs};
 use super::tools::Form;
@@ -26,8 +29,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_enum)]
     method: Option<Method>,
     /// The most tools to show
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    limit: u32,
+    #[arg(long, default_value_t = USUAL_HITS.into(), value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_HITS as u64))]
+    limit: usize,
     /// Only tools of this category
     #[arg(long)]
     category: Option<String>,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use toolrail_core::Way;
 
 use super::Hinted;
 use super::incoming::Incoming;
@@ -78,7 +79,7 @@ async fn carry_out(args: &SyncArgs, target: &Target, incoming: &Incoming) -> any
     refuse_nothing(incoming)?;
     let unsent = incoming.unreadable.len() + incoming.doubles.len();
     let others = if args.prune && unsent == 0 { Others::Remove } else { Others::Keep };
-    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: "sync" };
+    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: Way::Sync };
     let mut plan = transfer::send(target, &incoming.tools, wishes).await?;
     plan.add_unsent(incoming);
     if plan.has_refusals() && !args.skip_broken && !args.dry_run {

@@ -11,7 +11,7 @@ use clap::Args;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
-use toolrail_core::Principal;
+use toolrail_core::{Principal, Way};
 use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
@@ -29,7 +29,7 @@ const DEFAULT_DATA: &str = "data";
 /// How long a server may take to answer unless a command says otherwise.
 const USUAL_TIME: Duration = Duration::from_mins(5);
 /// By what way changes come unless a command says otherwise.
-const VIA: &str = "cli";
+const VIA: Way = Way::Cli;
 /// The database file by which a data folder is known.
 const DATABASE: &str = "toolrail.db";
 
@@ -90,7 +90,7 @@ pub(super) struct Ask<'a> {
     /// A member of every good answer to it, by which a gateway is told from any other server.
     pub(super) answer: &'static str,
     /// By what way a change is recorded to come.
-    pub(super) via: &'static str,
+    pub(super) via: Way,
     /// How long the whole of its answer may take.
     pub(super) within: Duration,
 }
@@ -116,7 +116,7 @@ impl<'a> Ask<'a> {
     }
 
     /// The same, recorded as coming by another way.
-    pub(super) fn by(self, via: &'static str) -> Self {
+    pub(super) fn by(self, via: Way) -> Self {
         Self { via, ..self }
     }
 
@@ -128,9 +128,9 @@ impl<'a> Ask<'a> {
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert("toolrail-via", HeaderValue::from_static(self.via));
+        headers.insert(toolrail_admin::VIA_HEADER, HeaderValue::from_static(self.via.word()));
         if let Some(author) = user::name() {
-            headers.insert("toolrail-author", author);
+            headers.insert(toolrail_admin::AUTHOR_HEADER, author);
         }
         headers
     }

@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use toolrail_core::Problem;
+use toolrail_core::{Problem, Way};
 
 use super::incoming::{Arriving, Incoming};
 use super::target::{Ask, Target};
@@ -18,7 +18,7 @@ pub(super) struct Wishes {
     pub(super) others: Others,
     pub(super) extent: Extent,
     /// By what way it is recorded to come.
-    pub(super) via: &'static str,
+    pub(super) via: Way,
 }
 
 /// What becomes of a definition that is there and differs.
