@@ -60,8 +60,9 @@ impl Kind for Feign {
         let written = written_path(settings.path.as_deref().unwrap_or_default(), &mut compiler);
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
         let lacking = proof.as_ref().and_then(Proof::unapplied);
-        let request = written
-            .and_then(|written| Request::compile(&written, &settings.request(service), proof, &mut compiler));
+        let request = written.and_then(|written| {
+            Request::compile(&written, &settings.request("feign", service), proof, &mut compiler)
+        });
         reach::check(bases.as_deref().unwrap_or_default(), &mut compiler);
         compiler.settle_service("/feign/service");
         let needs = compiler.needs();

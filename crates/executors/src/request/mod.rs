@@ -2,6 +2,7 @@
 //! registration; a call only fills values in.
 
 mod auth;
+mod block;
 mod body;
 mod headers;
 mod json_text;
@@ -34,6 +35,7 @@ use path::Path;
 use query::{Parameter, write_parameters};
 
 pub(crate) use auth::{Proof, told_without_token};
+pub(crate) use block::request_block;
 pub(crate) use body::decode_base64;
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};
