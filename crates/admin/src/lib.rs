@@ -1,6 +1,7 @@
 //! The REST face: `/mcp/tools` to list and call, `/admin/…` to register and look after definitions, health. Plain JSON
 //! that curl can speak; it knows no MCP.
 
+mod advice;
 mod asker;
 mod asking;
 mod audit;
@@ -32,6 +33,7 @@ mod unread;
 
 use std::sync::Arc;
 
+pub use advice::{Advice, NextStep};
 pub use asking::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
 pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;

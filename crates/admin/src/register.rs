@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, Expected, Problem, Revision, Severity, repeated_key};
 use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
+use crate::advice::{Advice, NextStep};
 use crate::asking::{Asking, with_version};
 use crate::failure::{ErrorBody, Failure, json as json_answer};
 use crate::{Admin, body, unread};
@@ -164,10 +165,11 @@ pub(crate) async fn batch(
     let (added, updated) = (count(Written::Created), count(Written::Updated));
     let (unchanged, refused) = (count(Written::Unchanged), count(Written::Refused));
     let stopped = refused > 0 && mode == BatchMode::AllOrNothing;
-    let error = CallError::new(ErrorCode::InvalidDefinition, nothing_registered(refused, results.len()));
+    let (message, advice) = nothing_registered(refused, results.len());
+    let error = CallError::new(ErrorCode::InvalidDefinition, message);
     let answer = BatchAnswer {
         ok: !stopped,
-        error: stopped.then(|| (&error).into()),
+        error: stopped.then(|| ErrorBody::from(&error).with(advice.as_ref())),
         added,
         updated,
         unchanged,
@@ -184,19 +186,19 @@ pub(crate) async fn batch(
     Ok(json_answer(status, &answer))
 }
 
-fn nothing_registered(refused: usize, all: usize) -> String {
-    let others = "or send \"mode\": \"each\" to register the others";
-    match (refused, all) {
-        (1, 1) => "the definition has errors, so it was not registered; correct it".to_owned(),
-        (1, all) => {
-            format!("1 of {all} definitions has errors, so none was registered; correct it, {others}")
+/// What is said about a batch that was refused, and what helps unless there is only one definition to correct.
+fn nothing_registered(refused: usize, all: usize) -> (String, Option<Advice>) {
+    let fault = match (refused, all) {
+        (1, 1) => {
+            return ("the definition has errors, so it was not registered; correct it".to_owned(), None);
         }
+        (1, all) => format!("1 of {all} definitions has errors, so none was registered; correct it"),
         (refused, all) => {
-            format!(
-                "{refused} of {all} definitions have errors, so none was registered; correct them, {others}"
-            )
+            format!("{refused} of {all} definitions have errors, so none was registered; correct them")
         }
-    }
+    };
+    let advice = Advice::new(fault, NextStep::SendEach, "to register the others");
+    (advice.to_string(), Some(advice))
 }
 
 struct Batch {

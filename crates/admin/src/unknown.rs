@@ -2,6 +2,7 @@
 
 use toolrail_core::{ErrorCode, ToolName, did_you_mean, shortened};
 
+use crate::advice::{Advice, NextStep};
 use crate::failure::Failure;
 
 /// Comparing is quadratic in the length of names, so only so many are compared.
@@ -17,10 +18,10 @@ pub(crate) enum Sought {
 }
 
 impl Sought {
-    const fn word_and_listing(self) -> (&'static str, &'static str) {
+    const fn word_and_listing(self) -> (&'static str, NextStep) {
         match self {
-            Self::Tool => ("tool", "GET /mcp/tools"),
-            Self::Definition => ("definition", "GET /admin/tools"),
+            Self::Tool => ("tool", NextStep::ListTools),
+            Self::Definition => ("definition", NextStep::ListDefinitions),
         }
     }
 }
@@ -28,11 +29,11 @@ impl Sought {
 /// The answer to a name that is none of `names`.
 pub(crate) fn unknown<'a>(sought: Sought, name: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     let (word, listing) = sought.word_and_listing();
-    let message = match similar(name, names) {
-        Some(question) => format!("there is no {word} named {name:?}; {question}"),
-        None => format!("there is no {word} named {:?}; {listing} lists them", shortened(name)),
-    };
-    Failure::new(ErrorCode::NotFound, message)
+    if let Some(question) = similar(name, names) {
+        return Failure::new(ErrorCode::NotFound, format!("there is no {word} named {name:?}; {question}"));
+    }
+    let fault = format!("there is no {word} named {:?}", shortened(name));
+    Failure::advised(ErrorCode::NotFound, Advice::new(fault, listing, "lists them"))
 }
 
 fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {

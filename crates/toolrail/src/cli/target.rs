@@ -253,11 +253,14 @@ impl Target {
         let text = |field: &str| reply.body["error"][field].as_str().unwrap_or_default();
         let (code, message) = (text("code"), text("message"));
         if code != "NOT_FOUND" {
-            return Err(Hinted::refusal(code, wording::without_modes(message), None));
+            return Err(Hinted::refusal(code, message, None));
         }
-        let (fault, advice) = wording::for_people(message, self);
-        let advice = advice.unwrap_or_else(|| format!("{} shows what there is", self.command("tools list")));
-        Err(Hinted::refusal(code, fault, Some(advice)))
+        let advice = wording::advice_of(&reply.body["error"]);
+        let advised = advice.and_then(|advice| Some((wording::hint(&advice, self)?, advice.fault)));
+        let (hint, fault) = advised.unwrap_or_else(|| {
+            (format!("{} shows what there is", self.command("tools list")), message.to_owned())
+        });
+        Err(Hinted::refusal(code, fault, Some(hint)))
     }
 }
 

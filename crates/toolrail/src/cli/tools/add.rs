@@ -59,8 +59,12 @@ fn place_in_files(body: &mut Value, found: &[Found]) {
             problem["column"] = spot.column.into();
         }
     }
-    if let Some(message) = body["error"]["message"].as_str() {
-        body["error"]["message"] = wording::without_modes(message).into();
+    if let Some(message) = wording::of_batch(&body["error"]) {
+        body["error"]["message"] = message.into();
+    }
+    // The message says it already, in words of the command line.
+    if let Some(Value::Object(error)) = body.get_mut("error") {
+        error.shift_remove("advice");
     }
 }
 
