@@ -16,7 +16,7 @@ use crate::offered::{Choices, check_fields, check_one_of, check_used, entry, med
 use crate::runtime::Runtime;
 use crate::template::{Compiler, child};
 use address::Address;
-use content::Content;
+use content::ResourceContent;
 use settings::ResourceSettings;
 
 /// The kind `resource`.
@@ -52,14 +52,14 @@ impl Kind for Resource {
         let choices = choices(&settings, address.as_ref(), problems);
         let mut compiler = Compiler::of(definition, problems, &self.runtime).declaring(variables);
         let source = (definition, &self.runtime);
-        let content = Content::compile(&settings, address.as_ref(), source, &mut compiler);
+        let content = ResourceContent::compile(&settings, address.as_ref(), source, &mut compiler);
         let (needs, used) = (compiler.needs(), compiler.arguments);
         if address.is_some() {
             check_used(&used, variables, "the variables of \"uriTemplate\"", problems);
         }
         let (address, content) = (address?, content?);
         let entry = list_entry(&address, &settings, content.size(), definition).into();
-        let executor = Arc::new(Reader { content, mime: settings.mime_type, choices });
+        let executor = Arc::new(ResourceReader { content, mime: settings.mime_type, choices });
         let made = match address {
             Address::Uri(key) => Made::Resource(Offered { key, entry, executor }),
             Address::Template(key, _) => Made::Template(Offered { key, entry, executor }),
@@ -132,14 +132,14 @@ fn list_entry(
     Value::Object(entry)
 }
 
-struct Reader {
-    content: Content,
+struct ResourceReader {
+    content: ResourceContent,
     mime: Option<String>,
     choices: Choices,
 }
 
 #[async_trait]
-impl Executor for Reader {
+impl Executor for ResourceReader {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
         let reading = self.content.read(call).await?;
         let result = reading.into_result(call.tool, self.mime.as_deref());
