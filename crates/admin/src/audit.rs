@@ -11,8 +11,8 @@ use toolrail_core::{AuditEntry, AuditHead, Revision};
 use toolrail_registry::{AuditReport, Contradiction, Noted};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::requester::Requester;
 
 /// How many entries are listed unless the request says so.
 const USUAL: u32 = 100;
@@ -21,7 +21,7 @@ pub const MOST_AUDIT_ENTRIES: u32 = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListQuery {
+pub(crate) struct AuditQuery {
     #[serde(default)]
     after: i64,
     limit: Option<u32>,
@@ -87,8 +87,8 @@ impl From<AuditEntry> for ShownEntry {
 /// Oldest first; a request of a tenant sees its own. `next` goes into `after`.
 pub(crate) async fn list(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
-    query: Result<Query<ListQuery>, QueryRejection>,
+    Requester(principal): Requester,
+    query: Result<Query<AuditQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "after, limit, newest"))?;
     let limit = query.limit.unwrap_or(USUAL);

@@ -16,8 +16,8 @@ use toolrail_core::{
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
 use crate::advice::{Advice, NextStep};
-use crate::asker::Asker;
 use crate::failure::{Failure, json_bytes};
+use crate::requester::Requester;
 use crate::unknown::{Sought, unknown};
 use crate::{Admin, body};
 
@@ -34,7 +34,7 @@ struct CallRequest<'a> {
 
 pub(crate) async fn call(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     foreign_page: Option<Extension<ForeignPage>>,
     address: Option<Extension<PeerAddress>>,
     request: Body,

@@ -17,7 +17,7 @@ pub const AUTHOR: HeaderName = HeaderName::from_static("toolrail-author");
 pub const VIA: HeaderName = HeaderName::from_static("toolrail-via");
 
 /// A request for a change.
-pub(crate) struct Asking {
+pub(crate) struct ChangeRequest {
     /// Whose definitions are meant; the shared ones if absent.
     pub(crate) tenant: Option<String>,
     /// Who asks.
@@ -28,7 +28,7 @@ pub(crate) struct Asking {
     says_way: bool,
 }
 
-impl FromRequestParts<Admin> for Asking {
+impl FromRequestParts<Admin> for ChangeRequest {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, admin: &Admin) -> Result<Self, Failure> {
@@ -46,7 +46,7 @@ impl FromRequestParts<Admin> for Asking {
     }
 }
 
-impl Asking {
+impl ChangeRequest {
     /// The definition of that name, under the condition of the request.
     pub(crate) fn which(&self, name: &str) -> Which {
         Which { tenant: self.tenant.clone(), name: name.to_owned(), expected: self.expected }

@@ -2,11 +2,10 @@
 //! that curl can speak; it knows no MCP.
 
 mod advice;
-mod asker;
-mod asking;
 mod audit;
 mod body;
 mod call;
+mod change_request;
 mod conflict;
 mod definitions;
 mod export;
@@ -21,6 +20,7 @@ mod path;
 mod preview;
 mod refresh;
 mod register;
+mod requester;
 mod requests;
 mod rollback;
 mod search;
@@ -34,10 +34,10 @@ mod unread;
 use std::sync::Arc;
 
 pub use advice::{Advice, NextStep};
-pub use asking::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
 pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
 use axum::routing::get;
+pub use change_request::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
 pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};

@@ -16,7 +16,7 @@ use toolrail_store::StoreUrl;
 use super::{Hinted, served};
 use crate::assemble::Assembly;
 use crate::config::{ConfigFile, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
-use crate::memory::Memory;
+use crate::memory::MemoryLimit;
 use crate::{identity, print};
 
 /// The most tool names printed at the start.
@@ -65,7 +65,7 @@ pub(super) struct GatewayArgs {
     /// The most bytes in flight: requests, answers and what waits for slow clients [default: a quarter of the memory, at most
     /// 512MB]
     #[arg(long, env = "TOOLRAIL_MEMORY", value_name = "SIZE")]
-    memory: Option<Memory>,
+    memory: Option<MemoryLimit>,
     /// How often the store is looked at for changes by others, in milliseconds [default: 100, or 1000 with PostgreSQL]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,

@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::Value;
 use toolrail_admin::MOST_VERSIONS;
 
-use super::target::{Ask, Missing, Target, TargetArgs, path_step};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
+use super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 /// How many of the changed places are named in a table.
@@ -46,10 +46,10 @@ async fn show(target: &Target, args: &HistoryArgs) -> anyhow::Result<ExitCode> {
     if let Some(before) = args.before {
         path = format!("{path}&before={before}");
     }
-    let body = target.expect(&Ask::get(&path, "versions")).await?;
-    match Form::of(args.json) {
-        Form::Json => print::json(&body),
-        Form::People => for_people(&body, args, target),
+    let body = target.expect(&RestRequest::get(&path, "versions")).await?;
+    match OutputForm::of(args.json) {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => for_people(&body, args, target),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use toolrail_core::USUAL_HITS;
 use toolrail_registry::MOST_HITS;
 
-use super::target::{Ask, Missing, Target, TargetArgs};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs};
+use super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 /// The most characters of a description where there is no terminal to fit into.
@@ -72,11 +72,11 @@ async fn search(target: &Target, args: &SearchArgs) -> anyhow::Result<ExitCode> 
         "query": args.query.join(" "), "method": method, "limit": args.limit,
         "category": args.category, "tag": args.tag, "group": args.group,
     });
-    let body = target.expect(&Ask::post("/mcp/search", &asked, "results")).await?;
+    let body = target.expect(&RestRequest::post("/mcp/search", &asked, "results")).await?;
     let results = body["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    match Form::of(args.json) {
-        Form::Json => print::json(&body),
-        Form::People => {
+    match OutputForm::of(args.json) {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => {
             show(results, args);
             for note in body["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 print::note(format!("note: {note}"));

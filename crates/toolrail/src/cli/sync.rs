@@ -11,7 +11,7 @@ use super::Hinted;
 use super::incoming::Incoming;
 use super::plan_view::{self, Tense};
 use super::target::{Missing, Target, TargetArgs};
-use super::transfer::{self, Existing, Extent, Others, Transferred, Wishes};
+use super::transfer::{self, Existing, Extent, Transferred, UnsentDefinitions, Wishes};
 use crate::print;
 
 #[derive(Args)]
@@ -78,7 +78,7 @@ pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
 async fn carry_out(args: &SyncArgs, target: &Target, incoming: &Incoming) -> anyhow::Result<Transferred> {
     refuse_nothing(incoming)?;
     let unsent = incoming.unreadable.len() + incoming.doubles.len();
-    let others = if args.prune && unsent == 0 { Others::Remove } else { Others::Keep };
+    let others = if args.prune && unsent == 0 { UnsentDefinitions::Remove } else { UnsentDefinitions::Keep };
     let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: Way::Sync };
     let mut plan = transfer::send(target, &incoming.tools, wishes).await?;
     plan.add_unsent(incoming);

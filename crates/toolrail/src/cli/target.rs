@@ -60,12 +60,12 @@ pub(super) struct TargetArgs {
 
 /// A server or a store, on whose behalf it is used, and the flags by which the user named it.
 pub(super) struct Target {
-    place: Place,
+    place: TargetPlace,
     principal: Principal,
     flags: String,
 }
 
-enum Place {
+enum TargetPlace {
     Server(Remote),
     /// `name` is what people are told.
     Store {
@@ -83,7 +83,7 @@ pub(super) enum Missing {
 }
 
 /// A request to the REST face.
-pub(super) struct Ask<'a> {
+pub(super) struct RestRequest<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
     pub(super) body: Option<&'a Value>,
@@ -101,7 +101,7 @@ pub(super) struct Reply {
     pub(super) body: Value,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RestRequest<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
         Self { method: Method::GET, path, body: None, answer, via: VIA, within: USUAL_TIME }
     }
@@ -145,20 +145,20 @@ impl Target {
         let principal = tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default();
         let said_nothing = args.url.is_none() && args.data.is_none() && store.is_none();
         let (place, mut flags) = match (named, store, &args.data) {
-            (Some(named), _, _) => (Place::Server(Remote::new(&named.url)?), named.flags),
+            (Some(named), _, _) => (TargetPlace::Server(Remote::new(&named.url)?), named.flags),
             // Not repeated: it may hold a password.
             (None, Some(store), _) => {
-                (Place::of_store(store, args, missing).await?, " --store URL".to_owned())
+                (TargetPlace::of_store(store, args, missing).await?, " --store URL".to_owned())
             }
             (None, None, Some(folder)) => {
                 let flags = format!(" --data {}", shell_word(&folder.to_string_lossy()));
-                (Place::of_folder(folder, args, missing).await?, flags)
+                (TargetPlace::of_folder(folder, args, missing).await?, flags)
             }
-            (None, None, None) => (Place::nearby(args).await?, String::new()),
+            (None, None, None) => (TargetPlace::nearby(args).await?, String::new()),
         };
         let place = match place {
-            Place::Server(remote) => Place::Server(remote.for_tenant(principal.tenant())?),
-            store @ Place::Store { .. } => store,
+            TargetPlace::Server(remote) => TargetPlace::Server(remote.for_tenant(principal.tenant())?),
+            store @ TargetPlace::Store { .. } => store,
         };
         if let Some(tenant) = principal.tenant() {
             flags = format!("{flags} --tenant {tenant}");
@@ -183,21 +183,21 @@ impl Target {
     /// Leaves the store tidy.
     pub(super) async fn close(self) {
         match self.place {
-            Place::Server(_) => {}
-            Place::Store { assembly, .. } => assembly.close().await,
+            TargetPlace::Server(_) => {}
+            TargetPlace::Store { assembly, .. } => assembly.close().await,
         }
     }
 
     /// Sends a request and reads the answer, good or bad.
-    pub(super) async fn ask(&self, ask: &Ask<'_>) -> anyhow::Result<Reply> {
+    pub(super) async fn ask(&self, ask: &RestRequest<'_>) -> anyhow::Result<Reply> {
         let body = ask.body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
         let method = ask.method.clone();
         let (status, bytes) = match &self.place {
-            Place::Server(remote) => {
+            TargetPlace::Server(remote) => {
                 let answer = remote.send(method, ask.path, ask.headers(), body);
                 tokio::time::timeout(ask.within, answer).await.unwrap_or_else(|_| Err(self.late(ask)))?
             }
-            Place::Store { routes, .. } => {
+            TargetPlace::Store { routes, .. } => {
                 let request = http::Request::builder().method(method).uri(ask.path);
                 let mut request = request.extension(self.principal.clone()).body(Body::from(body))?;
                 *request.headers_mut() = ask.headers();
@@ -228,7 +228,7 @@ impl Target {
         Ok(Reply { status, body })
     }
 
-    fn late(&self, ask: &Ask<'_>) -> anyhow::Error {
+    fn late(&self, ask: &RestRequest<'_>) -> anyhow::Error {
         Hinted::error(
             format!(
                 "{self} did not answer {} {} in full within {} seconds",
@@ -241,7 +241,7 @@ impl Target {
     }
 
     /// Sends a request that must succeed.
-    pub(super) async fn expect(&self, ask: &Ask<'_>) -> anyhow::Result<Value> {
+    pub(super) async fn expect(&self, ask: &RestRequest<'_>) -> anyhow::Result<Value> {
         self.accepted(self.ask(ask).await?)
     }
 
@@ -264,7 +264,7 @@ impl Target {
     }
 }
 
-impl Place {
+impl TargetPlace {
     async fn of_folder(folder: &Path, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
         if let Some((server, _)) = Self::live_server(folder).await {
             return Ok(Self::Server(server));
@@ -350,8 +350,8 @@ impl Place {
 impl std::fmt::Display for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.place {
-            Place::Server(remote) => write!(formatter, "server {}", remote.shown()),
-            Place::Store { name, .. } => formatter.write_str(name),
+            TargetPlace::Server(remote) => write!(formatter, "server {}", remote.shown()),
+            TargetPlace::Store { name, .. } => formatter.write_str(name),
         }
     }
 }

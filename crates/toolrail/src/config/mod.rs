@@ -32,7 +32,7 @@ pub(crate) use secrets::{ListedSecret, SecretsFile};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
 pub(crate) use variables::assignment;
 
-use crate::memory::Memory;
+use crate::memory::MemoryLimit;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
@@ -82,7 +82,7 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_origins: Option<Vec<String>>,
     /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
     /// that there is, but no more than 512 MB, when left out.
-    pub(crate) memory: Option<Memory>,
+    pub(crate) memory: Option<MemoryLimit>,
     /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
     /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
     pub(crate) poll_ms: Option<u64>,
@@ -131,7 +131,7 @@ pub(crate) struct Settings {
     pub(crate) allow_agent_secrets: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryLimit,
     pub(crate) limits: RegistryLimits,
     pub(crate) history: Retention,
     pub(crate) on_broken: OnBroken,
@@ -331,7 +331,7 @@ impl ConfigFile {
             allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
-            memory: self.memory.unwrap_or_else(Memory::usual),
+            memory: self.memory.unwrap_or_else(MemoryLimit::usual),
             history: Retention { versions: self.history_versions, days: self.history_days },
             on_broken: self.on_broken.unwrap_or_default(),
             limits,
