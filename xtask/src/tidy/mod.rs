@@ -7,6 +7,7 @@ mod layout;
 mod levels;
 mod links;
 mod sources;
+mod type_names;
 
 use std::fmt;
 use std::fs;
@@ -52,6 +53,7 @@ pub(crate) fn run() -> Result<()> {
     faults.extend(cited_tests::check(&files)?);
     faults.extend(changelog::check(&files));
     faults.extend(layout::check(&files));
+    faults.extend(type_names::check(&files)?);
     for fault in &faults {
         println!("{fault}");
     }
