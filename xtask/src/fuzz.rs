@@ -10,7 +10,7 @@ use crate::workspace::{Workspace, cargo, run as run_command};
 /// The properties, and how many cases of each make one round: input to the server, what a call may take, and schemas
 /// against jsonschema.
 const TARGETS: &[(&str, &[&str])] = &[
-    ("3000", &["toolrail", "--test", "it", "fuzz::"]),
+    ("3000", &["toolrail", "--test", "it", "bounds::fuzz::"]),
     ("500", &["toolrail", "--test", "costs"]),
     ("500", &["toolrail-core", "--lib", "schema::oracle_tests::"]),
 ];

@@ -11,17 +11,17 @@ use toolrail_core::{AuditEntry, AuditHead, Revision};
 use toolrail_registry::{AuditReport, Contradiction, Noted};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::requester::Requester;
 
 /// How many entries are listed unless the request says so.
 const USUAL: u32 = 100;
 /// The most entries that are listed at once.
-const MOST: u32 = 1_000;
+pub const MOST_AUDIT_ENTRIES: u32 = 1_000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct ListQuery {
+pub(crate) struct AuditQuery {
     #[serde(default)]
     after: i64,
     limit: Option<u32>,
@@ -87,13 +87,13 @@ impl From<AuditEntry> for ShownEntry {
 /// Oldest first; a request of a tenant sees its own. `next` goes into `after`.
 pub(crate) async fn list(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
-    query: Result<Query<ListQuery>, QueryRejection>,
+    Requester(principal): Requester,
+    query: Result<Query<AuditQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "after, limit, newest"))?;
     let limit = query.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST}")));
+    if !(1..=MOST_AUDIT_ENTRIES).contains(&limit) {
+        return Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST_AUDIT_ENTRIES}")));
     }
     let head = admin.registry.changes().audit_head().await?;
     let tenant = principal.tenant();

@@ -15,8 +15,9 @@ use toolrail_core::{
 };
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
-use crate::asker::Asker;
+use crate::advice::{Advice, NextStep};
 use crate::failure::{Failure, json_bytes};
+use crate::requester::Requester;
 use crate::unknown::{Sought, unknown};
 use crate::{Admin, body};
 
@@ -33,7 +34,7 @@ struct CallRequest<'a> {
 
 pub(crate) async fn call(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     foreign_page: Option<Extension<ForeignPage>>,
     address: Option<Extension<PeerAddress>>,
     request: Body,
@@ -84,31 +85,27 @@ impl Caller for RestCaller {
 
 /// Why no tool can be called under that name, with the name that was probably meant.
 fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
-    let message = match snapshot.entry(name).map(|entry| &**entry) {
+    let advice = match snapshot.entry(name).map(|entry| &**entry) {
         Some(Entry { name, item: Some(item), .. }) if !matches!(item, Item::Tool(_)) => {
-            format!("{name:?} is {}, not a tool; GET /mcp/tools lists the tools", item.word())
+            let fault = format!("{name:?} is {}, not a tool", item.word());
+            Advice::new(fault, NextStep::ListTools, "lists the tools")
         }
-        Some(entry) if entry.item.is_some() => {
-            let header = entry.tenant.as_deref().map(|tenant| format!(" with Toolrail-Tenant: {tenant}"));
-            format!(
-                "the tool {:?} is switched off; POST /admin/tools/{}/enable{} switches it on",
-                entry.name,
-                entry.name,
-                header.unwrap_or_default()
-            )
-        }
-        Some(entry) => {
-            format!(
-                "the definition of {:?} has errors; GET /admin/tools/{} shows them",
-                entry.name, entry.name
-            )
+        Some(Entry { name, item, tenant, .. }) => {
+            let (name, tenant) = (name.to_string(), tenant.as_deref().map(str::to_owned));
+            if item.is_some() {
+                let fault = format!("the tool {name:?} is switched off");
+                Advice::new(fault, NextStep::EnableTool { name, tenant }, "switches it on")
+            } else {
+                let fault = format!("the definition of {name:?} has errors");
+                Advice::new(fault, NextStep::ShowDefinition { name }, "shows them")
+            }
         }
         None => {
             let names = snapshot.tools().iter().map(|tool| tool.name.as_str());
             return unknown(Sought::Tool, name, names);
         }
     };
-    Failure::new(ErrorCode::NotFound, message)
+    Failure::advised(ErrorCode::NotFound, advice)
 }
 
 fn answer(result: ToolResult) -> Result<Response, Failure> {

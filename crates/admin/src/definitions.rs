@@ -13,10 +13,10 @@ use toolrail_core::{Problem, Revision, Severity, rfc3339};
 use toolrail_registry::{Done, Entry, Item, Registry, Snapshot, SourceId, UpstreamStatus, WriteError};
 
 use crate::Admin;
-use crate::asker::Asker;
-use crate::asking::{Asking, with_version};
+use crate::change_request::{ChangeRequest, with_version};
 use crate::failure::{Failure, json as json_answer};
 use crate::path::Path;
+use crate::requester::Requester;
 use crate::unknown::{Sought, unknown};
 use crate::unread;
 
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(300);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct ListQuery {
+pub(crate) struct DefinitionsQuery {
     state: Option<String>,
     /// Those of every tenant, too.
     #[serde(default)]
@@ -163,8 +163,8 @@ impl Beside {
 
 pub(crate) async fn list(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
-    query: Result<Query<ListQuery>, QueryRejection>,
+    Requester(principal): Requester,
+    query: Result<Query<DefinitionsQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let known = "state=live|disabled|broken, allTenants=true|false";
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, known))?;
@@ -189,7 +189,7 @@ pub(crate) async fn list(
 
 pub(crate) async fn show(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
     let snapshot = admin.registry.catalogue(principal.tenant());
@@ -200,16 +200,16 @@ pub(crate) async fn show(
 
 pub(crate) async fn remove(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     Path(name): Path<String>,
     query: Result<Query<RemoveQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "purge=true|false"))?;
     if !query.purge {
-        return switch(&admin, &asking, &name, false).await;
+        return switch(&admin, &change, &name, false).await;
     }
-    let purged = admin.registry.changes().purge(&asking.which(&name), &asking.author).await;
-    let Done { name, revision, .. } = purged.map_err(|error| told(&admin, &asking, error))?;
+    let purged = admin.registry.changes().purge(&change.which(&name), &change.author).await;
+    let Done { name, revision, .. } = purged.map_err(|error| told(&admin, &change, error))?;
     let mut body = json!({"ok": true, "name": name, "state": "purged", "revision": revision});
     unread::add_note(&mut body, &admin.registry.snapshot(), revision);
     Ok(json_answer(StatusCode::OK, &body))
@@ -217,24 +217,29 @@ pub(crate) async fn remove(
 
 pub(crate) async fn enable(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    switch(&admin, &asking, &name, true).await
+    switch(&admin, &change, &name, true).await
 }
 
 pub(crate) async fn disable(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    switch(&admin, &asking, &name, false).await
+    switch(&admin, &change, &name, false).await
 }
 
-async fn switch(admin: &Admin, asking: &Asking, name: &str, enabled: bool) -> Result<Response, Failure> {
-    let switched = admin.registry.changes().set_enabled(&asking.which(name), enabled, &asking.author).await;
-    let Done { name, revision, version } = switched.map_err(|error| told(admin, asking, error))?;
-    let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
+async fn switch(
+    admin: &Admin,
+    change: &ChangeRequest,
+    name: &str,
+    enabled: bool,
+) -> Result<Response, Failure> {
+    let switched = admin.registry.changes().set_enabled(&change.which(name), enabled, &change.author).await;
+    let Done { name, revision, version } = switched.map_err(|error| told(admin, change, error))?;
+    let snapshot = admin.registry.catalogue(change.tenant.as_deref());
     let state = match unread::state_after(&snapshot, snapshot.entry(&name), revision) {
         // That much is so here, read or not.
         unread::WRITTEN if !enabled => "disabled",
@@ -247,11 +252,11 @@ async fn switch(admin: &Admin, asking: &Asking, name: &str, enabled: bool) -> Re
 }
 
 /// Why a change was not made; an unknown name comes with the one that was probably meant.
-pub(crate) fn told(admin: &Admin, asking: &Asking, error: WriteError) -> Failure {
+pub(crate) fn told(admin: &Admin, change: &ChangeRequest, error: WriteError) -> Failure {
     let WriteError::NotFound(name) = &error else {
         return error.into();
     };
-    let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
+    let snapshot = admin.registry.catalogue(change.tenant.as_deref());
     found(&snapshot, name).err().unwrap_or_else(|| error.into())
 }
 

@@ -10,8 +10,8 @@ use toolrail_core::{Revision, Row};
 use toolrail_registry::stored_form;
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::requester::Requester;
 
 #[derive(Serialize)]
 struct Export {
@@ -30,7 +30,10 @@ struct Exported {
 }
 
 /// All definitions; those of the tenant only, if the request is for one.
-pub(crate) async fn export(State(admin): State<Admin>, Asker(principal): Asker) -> Result<Response, Failure> {
+pub(crate) async fn export(
+    State(admin): State<Admin>,
+    Requester(principal): Requester,
+) -> Result<Response, Failure> {
     let (revision, rows) = admin.registry.changes().rows().await?;
     let meant = |row: &Row| principal.tenant().is_none() || row.tenant.as_deref() == principal.tenant();
     let tools =

@@ -1,5 +1,5 @@
-//! Answers that say no: `{ok: false, error: {code, message}}` with the status of the code, and the problems of a
-//! definition where there are any.
+//! Answers that say no: `{ok: false, error: {code, message, advice}}` with the status of the code, and the problems of a
+//! definition where there are any. The advice is there if the message has some.
 
 use std::fmt;
 
@@ -10,6 +10,7 @@ use serde::Serialize;
 use toolrail_core::{CallError, ErrorCode, Problem, Severity, StoreError};
 use toolrail_registry::WriteError;
 
+use crate::advice::Advice;
 use crate::conflict::ConflictBody;
 
 /// Why a request was not carried out.
@@ -18,6 +19,8 @@ pub(crate) struct Failure {
     pub(crate) error: CallError,
     pub(crate) status: StatusCode,
     pub(crate) problems: Vec<Problem>,
+    /// What the message advises.
+    pub(crate) advice: Option<Box<Advice>>,
     /// Both sides, where somebody else was faster.
     pub(crate) conflict: Option<Box<ConflictBody>>,
 }
@@ -25,6 +28,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self::from(CallError::new(code, message))
+    }
+
+    /// The fault and what to do about it.
+    pub(crate) fn advised(code: ErrorCode, advice: Advice) -> Self {
+        Self { advice: Some(Box::new(advice.clone())), ..Self::new(code, advice.to_string()) }
     }
 
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
@@ -83,13 +91,14 @@ impl fmt::Display for Failure {
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let status = StatusCode::from_u16(error.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Self { error, status, problems: Vec::new(), conflict: None }
+        Self { error, status, problems: Vec::new(), advice: None, conflict: None }
     }
 }
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let message = error.to_string();
+        let advice = Advice::of(&error).map(Box::new);
         let code = match error {
             WriteError::Refused(problems) => return Self::bad_definition(problems, ""),
             WriteError::Conflict(conflict) => {
@@ -111,7 +120,7 @@ impl From<WriteError> for Failure {
                 if is_unknown { ErrorCode::OutcomeUnknown } else { ErrorCode::StoreUnavailable }
             }
         };
-        Self::new(code, message)
+        Self { advice, ..Self::new(code, message) }
     }
 }
 
@@ -130,11 +139,20 @@ struct FailureBody<'a> {
 pub(crate) struct ErrorBody<'a> {
     code: ErrorCode,
     message: &'a str,
+    /// What the message advises, in parts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<&'a Advice>,
+}
+
+impl<'a> ErrorBody<'a> {
+    pub(crate) fn with(self, advice: Option<&'a Advice>) -> Self {
+        Self { advice, ..self }
+    }
 }
 
 impl<'a> From<&'a CallError> for ErrorBody<'a> {
     fn from(error: &'a CallError) -> Self {
-        Self { code: error.code, message: &error.message }
+        Self { code: error.code, message: &error.message, advice: None }
     }
 }
 
@@ -142,7 +160,7 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let body = FailureBody {
             ok: false,
-            error: (&self.error).into(),
+            error: ErrorBody::from(&self.error).with(self.advice.as_deref()),
             problems: &self.problems,
             conflict: self.conflict.as_deref(),
         };

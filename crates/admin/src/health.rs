@@ -10,14 +10,14 @@ use toolrail_core::{Principal, Problem, Severity};
 use toolrail_registry::{Snapshot, SourceId, SourceStatus, UpstreamStatus, WriteFailure};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::json as json_answer;
+use crate::requester::Requester;
 
 pub(crate) async fn healthz(State(admin): State<Admin>) -> Response {
     json_answer(StatusCode::OK, &json!({"status": "ok", "version": admin.version}))
 }
 
-pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+pub(crate) async fn readyz(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
     let seen = Seen::by(&admin, &principal);
     let snapshot = &seen.snapshot;
     let writes = admin.registry.write_failure();
@@ -45,7 +45,7 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Asker(principal): Asker) 
 }
 
 /// Those that a tenant can see, or all.
-pub(crate) async fn problems(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+pub(crate) async fn problems(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
     let snapshot = admin.registry.catalogue(principal.tenant());
     let unwritten = admin.registry.write_failure().map(|failure| unwritten(&snapshot, &failure));
     let unkept = admin.registry.journal_failure().map(|failure| unkept(&failure));

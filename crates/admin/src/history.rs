@@ -10,14 +10,14 @@ use toolrail_core::{HistoryQuery, Revision, ToolKey, ToolName, Version, VersionK
 use toolrail_registry::{Comparison, WriteError, document_of, stored_form};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
 use crate::path::Path;
+use crate::requester::Requester;
 
 /// How many versions are listed unless the request says so.
 const USUAL: u32 = 50;
 /// The most versions that are listed at once.
-const MOST: u32 = 500;
+pub const MOST_VERSIONS: u32 = 500;
 /// The most places that are named of what a version changed.
 const MOST_PLACES: usize = 20;
 
@@ -83,10 +83,10 @@ impl ShownVersion {
 
 fn limit(query: &PageQuery) -> Result<u32, Failure> {
     let limit = query.limit.unwrap_or(USUAL);
-    if (1..=MOST).contains(&limit) {
+    if (1..=MOST_VERSIONS).contains(&limit) {
         return Ok(limit);
     }
-    Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST}")))
+    Err(Failure::bad_request(format!("limit={limit} is not between 1 and {MOST_VERSIONS}")))
 }
 
 pub(crate) fn key(principal: &toolrail_core::Principal, name: &str) -> ToolKey {
@@ -95,7 +95,7 @@ pub(crate) fn key(principal: &toolrail_core::Principal, name: &str) -> ToolKey {
 
 pub(crate) async fn all(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "before, limit"))?;
@@ -122,7 +122,7 @@ fn next_page(versions: &[Version], limit: u32) -> Option<Revision> {
 
 pub(crate) async fn of_tool(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     Path(name): Path<String>,
     query: Result<Query<PageQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
@@ -165,7 +165,7 @@ fn places(versions: &[Version]) -> Vec<Vec<String>> {
 
 pub(crate) async fn one(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     Path((name, version)): Path<(String, String)>,
 ) -> Result<Response, Failure> {
     let number = version.parse().map_err(|_| {
@@ -177,7 +177,7 @@ pub(crate) async fn one(
 
 pub(crate) async fn diff(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     Path(name): Path<String>,
     query: Result<Query<DiffQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {

@@ -7,11 +7,11 @@ use serde_json::json;
 use toolrail_core::ErrorCode;
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::requester::Requester;
 use crate::table::ROUTES;
 
-pub(crate) async fn index(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+pub(crate) async fn index(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
     let mut body = json!({
         "name": "toolrail",
         "version": admin.version,

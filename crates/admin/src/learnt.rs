@@ -9,8 +9,8 @@ use serde_json::json;
 use toolrail_core::{ErrorCode, Forget, ToolKey, ToolName};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
+use crate::requester::Requester;
 
 /// The most tools of one answer.
 const MOST: usize = 1_000;
@@ -41,7 +41,7 @@ struct Past {
 /// What was learnt from those who ask like this: the calls of a tenant, or of those without one.
 pub(crate) async fn show(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     query: Result<Query<LearntQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(query) = query.map_err(|error| Failure::bad_query(&error, "tool=NAME"))?;
@@ -73,7 +73,7 @@ fn nothing_learnt(what: &Forget) -> String {
 /// Forgets it, here and on every replica.
 pub(crate) async fn forget(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     query: Result<Query<LearntQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let known = "tool=NAME, allTenants=true|false";

@@ -1,11 +1,11 @@
 //! The REST face: `/mcp/tools` to list and call, `/admin/…` to register and look after definitions, health. Plain JSON
 //! that curl can speak; it knows no MCP.
 
-mod asker;
-mod asking;
+mod advice;
 mod audit;
 mod body;
 mod call;
+mod change_request;
 mod conflict;
 mod definitions;
 mod export;
@@ -20,6 +20,7 @@ mod path;
 mod preview;
 mod refresh;
 mod register;
+mod requester;
 mod requests;
 mod rollback;
 mod search;
@@ -32,11 +33,16 @@ mod unread;
 
 use std::sync::Arc;
 
+pub use advice::{Advice, NextStep};
+pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
 use axum::routing::get;
+pub use change_request::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
+pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
+use toolrail_core::Way;
 use toolrail_registry::Registry;
 
 /// Makes the page that Prometheus reads.
@@ -50,7 +56,7 @@ pub struct Admin {
     /// The version of the program, for people.
     pub(crate) version: &'static str,
     /// By what way changes are recorded to come, unless the request says so.
-    pub(crate) writer: &'static str,
+    pub(crate) writer: Way,
     pub(crate) metrics: Option<MetricsPage>,
     pub(crate) refreshing: Arc<Refreshing>,
 }
@@ -58,7 +64,7 @@ pub struct Admin {
 impl Admin {
     /// The tools of that registry; `version` is that of the program, and `writer` the way by
     /// which changes are recorded to come, unless the request says so.
-    pub fn new(registry: Arc<Registry>, version: &'static str, writer: &'static str) -> Self {
+    pub fn new(registry: Arc<Registry>, version: &'static str, writer: Way) -> Self {
         Self { registry, version, writer, metrics: None, refreshing: Arc::default() }
     }
 

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use toolrail_registry::{Era, List, Snapshot, Tool};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::{Failure, json_bytes};
+use crate::requester::Requester;
 use crate::seen::seen;
 
 /// What to narrow the list by; everything given must hold.
@@ -28,7 +28,7 @@ pub(crate) struct Filter {
 
 pub(crate) async fn list(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(filter) = filter.map_err(|error| Failure::bad_query(&error, "q, category, tag, group"))?;

@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::asker::Asker;
 use crate::definitions::found;
 use crate::failure::{self, Failure};
 use crate::path::Path;
+use crate::requester::Requester;
 use crate::{Admin, body};
 
 #[derive(Default, Deserialize)]
@@ -23,7 +23,7 @@ struct PreviewRequest<'a> {
 
 pub(crate) async fn preview(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     Path(name): Path<String>,
     request: Body,
 ) -> Result<Response, Failure> {

@@ -16,9 +16,9 @@ use tokio::time::Instant;
 use toolrail_core::ErrorCode;
 use toolrail_registry::{Entry, Registry, Snapshot, SourceId};
 
-use crate::asker::Asker;
 use crate::failure::{Failure, json as json_answer};
 use crate::health::{Seen, merge};
+use crate::requester::Requester;
 use crate::{Admin, body};
 
 /// The most bytes of a message.
@@ -35,7 +35,7 @@ pub(crate) struct RefreshQuery {
 
 pub(crate) async fn refresh(
     State(admin): State<Admin>,
-    Asker(principal): Asker,
+    Requester(principal): Requester,
     query: Result<Query<RefreshQuery>, QueryRejection>,
     request: Body,
 ) -> Result<Response, Failure> {

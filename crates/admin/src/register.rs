@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use toolrail_core::{CallError, ErrorCode, Expected, Problem, Revision, Severity, repeated_key};
 use toolrail_registry::{BatchMode, Registered, Registration, Registry, Snapshot, SourceId, Written};
 
-use crate::asking::{Asking, with_version};
+use crate::advice::{Advice, NextStep};
+use crate::change_request::{ChangeRequest, with_version};
 use crate::failure::{ErrorBody, Failure, json as json_answer};
 use crate::{Admin, body, unread};
 
@@ -18,7 +19,7 @@ const MOST_ITEMS: usize = 10_000;
 
 pub(crate) async fn one(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
@@ -31,12 +32,12 @@ pub(crate) async fn one(
     let before = admin.registry.snapshot();
     let mut registration =
         Registration::from_request(body, "").map_err(|problems| Failure::bad_definition(problems, ""))?;
-    settle(&mut registration, &asking)?;
+    settle(&mut registration, &change)?;
     let base = registration.base.clone();
     let (mut results, revision) = admin
         .registry
         .changes()
-        .register(vec![registration], BatchMode::AllOrNothing, &asking.author)
+        .register(vec![registration], BatchMode::AllOrNothing, &change.author)
         .await?;
     let Some(Registered { name, tenant, written, problems }) = results.pop() else {
         return Err(Failure::new(ErrorCode::Internal, "the registry gave no result"));
@@ -68,9 +69,9 @@ pub(crate) async fn one(
 }
 
 /// Fills in what the request says beside its body, with which that must agree.
-fn settle(registration: &mut Registration, asking: &Asking) -> Result<(), Failure> {
-    settle_tenant(registration, asking)?;
-    match (registration.expected, asking.expected) {
+fn settle(registration: &mut Registration, change: &ChangeRequest) -> Result<(), Failure> {
+    settle_tenant(registration, change)?;
+    match (registration.expected, change.expected) {
         (_, Expected::Anything) => {}
         (Expected::Anything, expected) => registration.expected = expected,
         (inside, outside) if inside == outside => {}
@@ -84,8 +85,8 @@ fn settle(registration: &mut Registration, asking: &Asking) -> Result<(), Failur
 }
 
 /// A request for one tenant cannot write to another's.
-pub(crate) fn settle_tenant(registration: &mut Registration, asking: &Asking) -> Result<(), Failure> {
-    match (&registration.tenant, &asking.tenant) {
+pub(crate) fn settle_tenant(registration: &mut Registration, change: &ChangeRequest) -> Result<(), Failure> {
+    match (&registration.tenant, &change.tenant) {
         (Some(inside), Some(outside)) if inside != outside => Err(Failure::bad_request(format!(
             "the definition is of the tenant {inside:?} but the request is for {outside:?}; make them the same"
         ))),
@@ -149,25 +150,26 @@ struct ItemAnswer {
 
 pub(crate) async fn batch(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     request: Body,
 ) -> Result<Response, Failure> {
-    asking.unconditional()?;
+    change.unconditional()?;
     let bytes = body::read(request, body::BATCH).await?;
     let Batch { items, mode, base } = Batch::from_request(body::parse(&bytes)?)?;
     body::refuse_repeated_keys(&bytes)?;
     let _held = bytes.into_held();
     let before = admin.registry.snapshot();
-    let (results, revision) = register_all(&admin, &asking, Items { items, base }, mode).await?;
+    let (results, revision) = register_all(&admin, &change, Items { items, base }, mode).await?;
     let after = admin.registry.snapshot();
     let count = |wanted: Written| results.iter().filter(|result| result.written == wanted).count();
     let (added, updated) = (count(Written::Created), count(Written::Updated));
     let (unchanged, refused) = (count(Written::Unchanged), count(Written::Refused));
     let stopped = refused > 0 && mode == BatchMode::AllOrNothing;
-    let error = CallError::new(ErrorCode::InvalidDefinition, nothing_registered(refused, results.len()));
+    let (message, advice) = nothing_registered(refused, results.len());
+    let error = CallError::new(ErrorCode::InvalidDefinition, message);
     let answer = BatchAnswer {
         ok: !stopped,
-        error: stopped.then(|| (&error).into()),
+        error: stopped.then(|| ErrorBody::from(&error).with(advice.as_ref())),
         added,
         updated,
         unchanged,
@@ -184,19 +186,19 @@ pub(crate) async fn batch(
     Ok(json_answer(status, &answer))
 }
 
-fn nothing_registered(refused: usize, all: usize) -> String {
-    let others = "or send \"mode\": \"each\" to register the others";
-    match (refused, all) {
-        (1, 1) => "the definition has errors, so it was not registered; correct it".to_owned(),
-        (1, all) => {
-            format!("1 of {all} definitions has errors, so none was registered; correct it, {others}")
+/// What is said about a batch that was refused, and what helps unless there is only one definition to correct.
+fn nothing_registered(refused: usize, all: usize) -> (String, Option<Advice>) {
+    let fault = match (refused, all) {
+        (1, 1) => {
+            return ("the definition has errors, so it was not registered; correct it".to_owned(), None);
         }
+        (1, all) => format!("1 of {all} definitions has errors, so none was registered; correct it"),
         (refused, all) => {
-            format!(
-                "{refused} of {all} definitions have errors, so none was registered; correct them, {others}"
-            )
+            format!("{refused} of {all} definitions have errors, so none was registered; correct them")
         }
-    }
+    };
+    let advice = Advice::new(fault, NextStep::SendEach, "to register the others");
+    (advice.to_string(), Some(advice))
 }
 
 struct Batch {
@@ -258,7 +260,7 @@ struct Items {
 
 async fn register_all(
     admin: &Admin,
-    asking: &Asking,
+    change: &ChangeRequest,
     Items { items, base }: Items,
     mode: BatchMode,
 ) -> Result<(Vec<Registered>, i64), Failure> {
@@ -272,9 +274,9 @@ async fn register_all(
         })
     });
     let mut registrations: Vec<Registration> = registrations.collect();
-    registrations.iter_mut().try_for_each(|registration| settle_tenant(registration, asking))?;
+    registrations.iter_mut().try_for_each(|registration| settle_tenant(registration, change))?;
     let (mut results, revision) =
-        admin.registry.changes().register(registrations, mode, &asking.author).await?;
+        admin.registry.changes().register(registrations, mode, &change.author).await?;
     for (index, problems) in misshapen {
         results[index].problems = problems;
     }

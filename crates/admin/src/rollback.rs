@@ -6,17 +6,14 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
-use toolrail_core::{Author, Revision};
+use toolrail_core::{Author, Revision, Way};
 use toolrail_registry::{Covers, RollbackOutcome, RolledBack};
 
-use crate::asking::{Asking, with_version};
+use crate::change_request::{ChangeRequest, with_version};
 use crate::failure::{Failure, json as json_answer};
 use crate::path::Path;
 use crate::sync::{Counts, steps};
 use crate::{Admin, body, unread};
-
-/// How going back is recorded.
-const WAY: &str = "rollback";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,16 +31,16 @@ struct AllRequest {
 
 pub(crate) async fn tool(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     Path(name): Path<String>,
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
     let ToolRequest { to } = body::parse_object(&bytes)?;
-    let author = author(&asking, to);
+    let author = author(&change, to);
     let RolledBack { done, from, outcome, warnings } =
-        admin.registry.changes().roll_back(&asking.which(&name), to, &author).await?;
-    let snapshot = admin.registry.catalogue(asking.tenant.as_deref());
+        admin.registry.changes().roll_back(&change.which(&name), to, &author).await?;
+    let snapshot = admin.registry.catalogue(change.tenant.as_deref());
     let state = match done.version {
         None => "purged",
         Some(_) => unread::state_after(&snapshot, snapshot.entry(&done.name), done.revision),
@@ -57,10 +54,11 @@ pub(crate) async fn tool(
 }
 
 /// Who asks; the way says where to, unless the request says that it comes by another.
-fn author(asking: &Asking, to: Revision) -> Author {
-    let mut author = asking.author_by(WAY);
-    if author.via == WAY {
-        author.via = format!("{WAY} to {to}");
+fn author(change: &ChangeRequest, to: Revision) -> Author {
+    let way = Way::Rollback.word();
+    let mut author = change.author_by(Way::Rollback);
+    if author.via == way {
+        author.via = format!("{way} to {to}");
     }
     author
 }
@@ -76,20 +74,20 @@ fn word(outcome: RollbackOutcome) -> &'static str {
 /// All definitions; of the tenant only, if the request is for one.
 pub(crate) async fn all(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     request: Body,
 ) -> Result<Response, Failure> {
-    asking.unconditional()?;
+    change.unconditional()?;
     let bytes = body::read(request, body::ORDINARY).await?;
     let AllRequest { to_revision, dry_run } = body::parse_object(&bytes)?;
-    let covers = asking.tenant.as_deref().map_or(Covers::All, |tenant| Covers::one(Some(tenant)));
+    let covers = change.tenant.as_deref().map_or(Covers::All, |tenant| Covers::one(Some(tenant)));
     let (plan, revision) = if dry_run {
         (
             admin.registry.changes().plan_rollback(to_revision, &covers).await?,
             admin.registry.snapshot().revision,
         )
     } else {
-        admin.registry.changes().roll_back_all(to_revision, &covers, &author(&asking, to_revision)).await?
+        admin.registry.changes().roll_back_all(to_revision, &covers, &author(&change, to_revision)).await?
     };
     let body = json!({
         "ok": true, "dryRun": dry_run, "toRevision": to_revision, "revision": revision,

@@ -10,26 +10,24 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use toolrail_core::{ErrorCode, METADATA};
+use toolrail_core::{ErrorCode, METADATA, USUAL_HITS};
 use toolrail_registry::{
     Among, Highlights, Hit, MOST_HITS, Matched, Only, SearchError, SearchMethod, SearchRequest, Tool,
 };
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::body;
 use crate::failure::{Failure, json};
+use crate::requester::Requester;
 use crate::seen::seen;
 
-/// How many hits there are unless another number is asked for.
-const DEFAULT_LIMIT: usize = 5;
 /// What may stand in the query string.
 const KNOWN: &str = "q (or query), method, limit, category, tag, group";
 
 /// What to look for.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct SearchQuery {
     /// What the tool should do, in words; with the method `regex` a pattern.
     #[serde(alias = "q")]
     query: Option<String>,
@@ -46,7 +44,7 @@ pub(crate) struct Asked {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct SearchResponse<'a> {
     query: &'a str,
     method: &'static str,
     /// How many results there are; how many would fit without a limit is not known.
@@ -88,25 +86,29 @@ struct Reason<'a> {
 /// `GET /mcp/search`.
 pub(crate) async fn by_query(
     State(admin): State<Admin>,
-    asker: Asker,
-    asked: Result<Query<Asked>, QueryRejection>,
+    requester: Requester,
+    asked: Result<Query<SearchQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(asked) = asked.map_err(|error| Failure::bad_query(&error, KNOWN))?;
-    search(&admin, asker, &asked).await
+    search(&admin, requester, &asked).await
 }
 
 /// `POST /mcp/search`.
 pub(crate) async fn by_body(
     State(admin): State<Admin>,
-    asker: Asker,
+    requester: Requester,
     body: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(body, body::ORDINARY).await?;
-    let asked: Asked = body::parse_object(&bytes)?;
-    search(&admin, asker, &asked).await
+    let asked: SearchQuery = body::parse_object(&bytes)?;
+    search(&admin, requester, &asked).await
 }
 
-async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result<Response, Failure> {
+async fn search(
+    admin: &Admin,
+    Requester(principal): Requester,
+    asked: &SearchQuery,
+) -> Result<Response, Failure> {
     let started = Instant::now();
     let query = asked.query.as_deref().unwrap_or_default();
     let method = asked.method()?.unwrap_or(admin.registry.finder().default_method());
@@ -126,11 +128,11 @@ async fn search(admin: &Admin, Asker(principal): Asker, asked: &Asked) -> Result
     let highlights = Highlights::new(method, query);
     let results: Vec<Found<'_>> = answer.hits.iter().map(|hit| Found::of(hit, method, &highlights)).collect();
     let count = results.len();
-    let body = Answer { query, method: method.word(), count, results, notes: answer.notes, took_us };
+    let body = SearchResponse { query, method: method.word(), count, results, notes: answer.notes, took_us };
     Ok(json(StatusCode::OK, &body))
 }
 
-impl Asked {
+impl SearchQuery {
     fn method(&self) -> Result<Option<SearchMethod>, Failure> {
         let Some(word) = &self.method else { return Ok(None) };
         word.parse()
@@ -139,7 +141,7 @@ impl Asked {
     }
 
     fn limit(&self) -> Result<usize, Failure> {
-        let Some(limit) = self.limit else { return Ok(DEFAULT_LIMIT) };
+        let Some(limit) = self.limit else { return Ok(USUAL_HITS.into()) };
         usize::try_from(limit).map_err(|_| {
             Failure::bad_request(format!("the limit is {limit}; ask for 1 to {MOST_HITS} tools"))
         })

@@ -7,11 +7,11 @@ use serde::Serialize;
 use toolrail_registry::{ContextCost, Statistics};
 
 use crate::Admin;
-use crate::asker::Asker;
 use crate::failure::json;
+use crate::requester::Requester;
 
 #[derive(Serialize)]
-struct Answer {
+struct StatsResponse {
     #[serde(flatten)]
     statistics: Statistics,
     context: ContextCost,
@@ -19,12 +19,12 @@ struct Answer {
     estimate: &'static str,
 }
 
-pub(crate) async fn stats(State(admin): State<Admin>, Asker(principal): Asker) -> Response {
+pub(crate) async fn stats(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
     admin.registry.usage().ready_uses().await;
     let snapshot = admin.registry.catalogue(principal.tenant());
     let statistics = Statistics::of(&snapshot, admin.registry.usage());
     // What a client at `/mcp` is shown.
     let seen = admin.registry.catalogue_at(principal.tenant(), admin.registry.endpoints().main());
-    let answer = Answer { statistics, context: seen.context_cost(), estimate: ContextCost::ESTIMATE };
+    let answer = StatsResponse { statistics, context: seen.context_cost(), estimate: ContextCost::ESTIMATE };
     json(StatusCode::OK, &answer)
 }

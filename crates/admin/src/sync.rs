@@ -9,10 +9,10 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolrail_core::{CallError, Difference, ErrorCode, Problem, Revision};
+use toolrail_core::{CallError, Difference, ErrorCode, Problem, Revision, Way};
 use toolrail_registry::{Applied, Covers, Plan, PlanMode, Refusal, Registration, Step, StepKind, SyncPlan};
 
-use crate::asking::Asking;
+use crate::change_request::ChangeRequest;
 use crate::failure::{ErrorBody, Failure, json as json_answer};
 use crate::register::settle_tenant;
 use crate::{Admin, body};
@@ -147,16 +147,16 @@ struct SyncAnswer<'a> {
 
 pub(crate) async fn sync(
     State(admin): State<Admin>,
-    asking: Asking,
+    change: ChangeRequest,
     request: Body,
 ) -> Result<Response, Failure> {
-    asking.unconditional()?;
+    change.unconditional()?;
     let bytes = body::read(request, LARGEST).await?;
     let request: SyncRequest = body::parse_object(&bytes)?;
     body::refuse_repeated_keys(&bytes)?;
     let _held = bytes.into_held();
-    let wishes = Wishes::of(&request, &asking)?;
-    let sent = registrations(request.tools, &asking)?;
+    let wishes = Wishes::of(&request, &change)?;
+    let sent = registrations(request.tools, &change)?;
     let planned = admin.registry.changes().plan_sync(sent, wishes.covers, wishes.plan).await?;
     if !planned.refused.is_empty() && request.mode == Mode::All {
         let message = refusal(planned.refused.len());
@@ -171,7 +171,7 @@ pub(crate) async fn sync(
         let revision = admin.registry.snapshot().revision;
         return Ok(answer(&planned, Ended { revision, written: 0, error: None, dry_run: true }));
     }
-    let author = asking.author_by("sync");
+    let author = change.author_by(Way::Sync);
     let Applied { written, revision, failure } =
         admin.registry.changes().apply(&planned.plan, &author, &|_| {}).await?;
     let error = failure.map(|failure| broken_off(failure.into(), written, &planned.plan));
@@ -185,7 +185,7 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn of(request: &SyncRequest, asking: &Asking) -> Result<Self, Failure> {
+    fn of(request: &SyncRequest, change: &ChangeRequest) -> Result<Self, Failure> {
         if request.tools.len() > MOST_ITEMS {
             let message =
                 format!("a list has at most {MOST_ITEMS} definitions, this one has {}", request.tools.len());
@@ -200,7 +200,7 @@ impl Wishes {
                 return Err(Failure::bad_request(message));
             }
         };
-        let covers = match (request.all_tenants, asking.tenant.as_deref()) {
+        let covers = match (request.all_tenants, change.tenant.as_deref()) {
             (false, Some(tenant)) => Covers::one(Some(tenant)),
             // Those that occur in the list, the shared ones if it has any.
             (false, None) => Covers::Only(BTreeSet::new()),
@@ -217,11 +217,11 @@ impl Wishes {
 
 type Sent = Vec<Result<Registration, Vec<Problem>>>;
 
-fn registrations(items: Vec<Value>, asking: &Asking) -> Result<Sent, Failure> {
+fn registrations(items: Vec<Value>, change: &ChangeRequest) -> Result<Sent, Failure> {
     let read =
         |(index, item): (usize, Value)| match Registration::from_request(item, &format!("/tools/{index}")) {
             Ok(mut registration) => {
-                settle_tenant(&mut registration, asking)?;
+                settle_tenant(&mut registration, change)?;
                 Ok(Ok(registration))
             }
             Err(problems) => Ok(Err(problems)),

@@ -46,7 +46,7 @@ const fn route(
 }
 
 impl Route {
-    const fn asking(self, query: &'static str) -> Self {
+    const fn change(self, query: &'static str) -> Self {
         Self { query, ..self }
     }
 
@@ -74,17 +74,17 @@ pub(crate) const ROUTES: &[Route] = &[
     route(ADMIN, ("GET", "/admin/tools"), "List the definitions, live or not", || get(definitions::list)),
     route(ADMIN, ("GET", "/admin/tools/{name}"), "Show a definition with its problems", || get(definitions::show)),
     route(ADMIN, ("POST", "/admin/tools/{name}/preview"), "Show the request that a call would send, secrets masked", || post(preview::preview)).sending(r#"{"arguments":{}}"#),
-    route(TOOLS, ("GET", "/mcp/tools"), "List the tools that can be called", || get(list::list)).asking("q=health"),
+    route(TOOLS, ("GET", "/mcp/tools"), "List the tools that can be called", || get(list::list)).change("q=health"),
     route(TOOLS, ("POST", "/mcp/tools/call"), "Call a tool", || post(call::call)).sending(r#"{"tool":"example.health","arguments":{}}"#),
-    route(TOOLS, ("GET", "/mcp/search"), "Find tools by what they should do", || get(search::by_query)).asking("q=is+the+gateway+well&limit=3"),
+    route(TOOLS, ("GET", "/mcp/search"), "Find tools by what they should do", || get(search::by_query)).change("q=is+the+gateway+well&limit=3"),
     route(TOOLS, ("POST", "/mcp/search"), "The same, with a body", || post(search::by_body)).sending(r#"{"query":"is the gateway well","limit":3}"#),
     route(ADMIN, ("POST", "/admin/tools/{name}/disable"), "Switch a tool off", || post(definitions::disable)),
     route(ADMIN, ("POST", "/admin/tools/{name}/enable"), "Switch a tool on", || post(definitions::enable)),
-    route(ADMIN, ("GET", "/admin/tools/{name}/history"), "The versions of a definition", || get(history::of_tool)).asking("limit=10"),
+    route(ADMIN, ("GET", "/admin/tools/{name}/history"), "The versions of a definition", || get(history::of_tool)).change("limit=10"),
     route(ADMIN, ("GET", "/admin/tools/{name}/history/{version}"), "One version of a definition", || get(history::one)),
     route(ADMIN, ("GET", "/admin/tools/{name}/diff"), "How two versions of a definition differ", || get(history::diff)),
     route(ADMIN, ("POST", "/admin/tools/{name}/rollback"), "Go back to a version of a definition", || post(rollback::tool)).sending(r#"{"to":{version}}"#),
-    route(ADMIN, ("GET", "/admin/history"), "The changes of all definitions", || get(history::all)).asking("limit=10"),
+    route(ADMIN, ("GET", "/admin/history"), "The changes of all definitions", || get(history::all)).change("limit=10"),
     route(ADMIN, ("POST", "/admin/rollback"), "Go back with all definitions, here only as a plan", || post(rollback::all)).sending(r#"{"toRevision":{version},"dryRun":true}"#),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)),
@@ -94,7 +94,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route(ADMIN, ("GET", "/admin/stats"), "How many tools there are and which are used", || get(stats::stats)),
     route(ADMIN, ("GET", "/admin/problems"), "Everything that is wrong with definitions", || get(health::problems)),
     route(ADMIN, ("GET", "/admin/learnt"), "What was learnt from the use of tools", || get(learnt::show)),
-    route(ADMIN, ("DELETE", "/admin/learnt"), "Forget what was learnt about a tool", || delete(learnt::forget)).asking("tool=example.health"),
+    route(ADMIN, ("DELETE", "/admin/learnt"), "Forget what was learnt about a tool", || delete(learnt::forget)).change("tool=example.health"),
     route(ADMIN, ("GET", "/admin/postman.json"), "These requests as a Postman collection", || get(requests::postman)),
     route(ADMIN, ("GET", "/admin/curl.sh"), "These requests as a curl script", || get(requests::curl)),
     route(ADMIN, ("DELETE", "/admin/tools/{name}"), "Take a tool off line; with purge=true, remove it for good", || delete(definitions::remove)),

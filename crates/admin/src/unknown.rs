@@ -1,7 +1,8 @@
 //! A name that no tool or definition has: what is said about it, with the name that was probably meant.
 
-use toolrail_core::{ErrorCode, ToolName, closest, shortened};
+use toolrail_core::{ErrorCode, ToolName, did_you_mean, shortened};
 
+use crate::advice::{Advice, NextStep};
 use crate::failure::Failure;
 
 /// Comparing is quadratic in the length of names, so only so many are compared.
@@ -17,10 +18,10 @@ pub(crate) enum Sought {
 }
 
 impl Sought {
-    const fn word_and_listing(self) -> (&'static str, &'static str) {
+    const fn word_and_listing(self) -> (&'static str, NextStep) {
         match self {
-            Self::Tool => ("tool", "GET /mcp/tools"),
-            Self::Definition => ("definition", "GET /admin/tools"),
+            Self::Tool => ("tool", NextStep::ListTools),
+            Self::Definition => ("definition", NextStep::ListDefinitions),
         }
     }
 }
@@ -28,16 +29,16 @@ impl Sought {
 /// The answer to a name that is none of `names`.
 pub(crate) fn unknown<'a>(sought: Sought, name: &str, names: impl Iterator<Item = &'a str>) -> Failure {
     let (word, listing) = sought.word_and_listing();
-    let message = match similar(name, names) {
-        Some(meant) => format!("there is no {word} named {name:?}; did you mean {meant:?}?"),
-        None => format!("there is no {word} named {:?}; {listing} lists them", shortened(name)),
-    };
-    Failure::new(ErrorCode::NotFound, message)
+    if let Some(question) = similar(name, names) {
+        return Failure::new(ErrorCode::NotFound, format!("there is no {word} named {name:?}; {question}"));
+    }
+    let fault = format!("there is no {word} named {:?}", shortened(name));
+    Failure::advised(ErrorCode::NotFound, Advice::new(fault, listing, "lists them"))
 }
 
-fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+fn similar<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     if name.len() > ToolName::MAX_LENGTH {
         return None;
     }
-    closest(name, names.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
+    did_you_mean(name, names.filter(|known| known.len().abs_diff(name.len()) <= 4).take(MOST_COMPARED))
 }

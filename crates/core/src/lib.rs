@@ -5,12 +5,14 @@ mod account;
 mod block;
 mod budget;
 mod caller;
+mod change_origin;
 mod clock;
 mod definition;
 mod difference;
 mod embedder;
 mod error;
 mod executor;
+mod finding;
 mod json;
 mod kind;
 mod name;
@@ -31,6 +33,7 @@ pub use caller::{
     Caller, ForeignPage, HOP_HEADER, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions,
     Refusal, Resumed, Unanswered, missing_capability,
 };
+pub use change_origin::{Way, author_name};
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
     Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, OAuth2, Policy, RegisteredBy,
@@ -43,13 +46,16 @@ pub use executor::{
     Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
     ValueOrigin, WrongTenant,
 };
+pub use finding::USUAL_HITS;
 pub use json::{
     Json, NotJson, Outline, Part, Root, Sort, TooManyValues, repeated_key, tree_size, write_json_string,
 };
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
-pub use problem::{Problem, Problems, Severity, Spot, closest, shortened};
+pub use problem::{
+    Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
+};
 pub use published::{publish_revision, published_revision};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};

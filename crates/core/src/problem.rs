@@ -154,6 +154,20 @@ pub fn shortened(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The question `did you mean "url"?` about a word that is none of those known, if one of them is close enough to suggest.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    did_you_mean_written(word, known, |meant| format!("{meant:?}"))
+}
+
+/// The same question where the word is written in another way than in quotes, such as `args.city`.
+pub fn did_you_mean_written<'a>(
+    word: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    written: impl FnOnce(&'a str) -> String,
+) -> Option<String> {
+    closest(word, known).map(|meant| format!("did you mean {}?", written(meant)))
+}
+
 /// The candidate a user most likely meant by `word`, if any is close enough to suggest.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = Wanted::new(word)?;
@@ -252,6 +266,10 @@ mod tests {
         assert_eq!(closest("timeout_ms", fields), Some("timeoutMs"));
         assert_eq!(closest("header", fields), Some("headers"));
         assert_eq!(closest("colour", fields), None);
+        assert_eq!(did_you_mean("urll", fields).as_deref(), Some("did you mean \"url\"?"));
+        let written = |meant: &str| format!("args.{meant}");
+        assert_eq!(did_you_mean_written("urll", fields, written).as_deref(), Some("did you mean args.url?"));
+        assert_eq!(did_you_mean("colour", fields), None);
     }
 
     #[test]

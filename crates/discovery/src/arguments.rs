@@ -2,12 +2,13 @@
 //! What is not known is refused with what was probably meant.
 
 use serde_json::{Map, Value};
-use toolrail_core::{Call, CallError, closest, shortened};
+use toolrail_core::{Call, CallError, did_you_mean, shortened};
+use toolrail_registry::MOST_HITS;
 
 use crate::failure::invalid;
 
 /// The most tools that one answer has, as in RegistryTools.
-pub(crate) const MOST_TOOLS: usize = 100;
+pub(crate) const MOST_TOOLS: usize = MOST_HITS;
 
 /// The arguments of one call; each is taken once, so that what is left is not known.
 pub(crate) struct Arguments {
@@ -126,10 +127,8 @@ impl Arguments {
             return Ok(());
         };
         let known = || self.asked_for.iter().copied();
-        let hint = match closest(stray, known()) {
-            Some(meant) => format!("did you mean {meant:?}?"),
-            None => format!("known here: {}", known().collect::<Vec<_>>().join(", ")),
-        };
+        let hint = did_you_mean(stray, known())
+            .unwrap_or_else(|| format!("known here: {}", known().collect::<Vec<_>>().join(", ")));
         let stray = shortened(stray);
         Err(invalid(format!("未知参数: {stray}\nunknown argument {stray:?}; {hint}")))
     }

@@ -5,7 +5,7 @@ use toolrail_core::{METADATA, Outcome, shortened};
 use toolrail_registry::Snapshot;
 
 use crate::arguments::{Arguments, MOST_TOOLS};
-use crate::asked::{Asked, good};
+use crate::discovery_call::{DiscoveryCall, good};
 use crate::{only_looks, takes};
 
 /// How many tools are listed unless something else is said.
@@ -31,7 +31,7 @@ pub(crate) fn entry() -> Value {
     })
 }
 
-pub(crate) fn run(asked: &Asked<'_>) -> Outcome {
+pub(crate) fn run(asked: &DiscoveryCall<'_>) -> Outcome {
     let mut arguments = Arguments::of(asked.call)?;
     let category = arguments.needed("category", "类别名称不能为空")?;
     let limit = arguments.limit(USUAL_TOOLS)?;

@@ -5,7 +5,7 @@ use toolrail_core::{METADATA, Outcome};
 use toolrail_registry::{Registry, Snapshot, Tool};
 
 use crate::arguments::Arguments;
-use crate::asked::{Asked, good};
+use crate::discovery_call::{DiscoveryCall, good};
 use crate::failure::unknown;
 use crate::{only_looks, takes};
 
@@ -24,7 +24,7 @@ pub(crate) fn entry() -> Value {
     })
 }
 
-pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
+pub(crate) async fn run(asked: DiscoveryCall<'_>) -> Outcome {
     let mut arguments = Arguments::of(asked.call)?;
     // `call_tool` says `name`, so models do here.
     let name = match arguments.text("name")? {

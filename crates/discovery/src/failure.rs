@@ -4,7 +4,7 @@
 use toolrail_core::{CallError, ErrorCode, StoreError, shortened};
 use toolrail_registry::WriteError;
 
-use crate::asked::Asked;
+use crate::discovery_call::DiscoveryCall;
 
 /// The arguments are wrong.
 pub(crate) fn invalid(message: impl Into<String>) -> CallError {
@@ -12,7 +12,7 @@ pub(crate) fn invalid(message: impl Into<String>) -> CallError {
 }
 
 /// There is no such tool, or it cannot be used.
-pub(crate) async fn unknown(asked: &Asked<'_>, name: &str) -> CallError {
+pub(crate) async fn unknown(asked: &DiscoveryCall<'_>, name: &str) -> CallError {
     if let Some(why) = asked.snapshot.why_unusable(name) {
         return CallError::new(ErrorCode::NotFound, format!("工具不可用: {}\n{why}", shortened(name)));
     }

@@ -2,10 +2,10 @@
 //! They are tools like others, but belong to the gateway: no definition has them, and no search finds them.
 
 mod arguments;
-mod asked;
 mod call;
 mod categories;
 mod definition;
+mod discovery_call;
 mod failure;
 mod language;
 mod register;
@@ -25,7 +25,7 @@ use toolrail_core::{
 };
 use toolrail_registry::{Registry, SearchMethod};
 
-use asked::Asked;
+use discovery_call::DiscoveryCall;
 pub use language::Language;
 
 /// One discovery tool.
@@ -33,7 +33,7 @@ struct Tool {
     /// Its entry in `tools/list`, where that is the method of searches that name none.
     entry: fn(SearchMethod) -> Value,
     /// Carries it out.
-    run: for<'a> fn(Asked<'a>) -> Running<'a>,
+    run: for<'a> fn(DiscoveryCall<'a>) -> Running<'a>,
 }
 
 type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -68,13 +68,13 @@ pub fn offer(registry: &Weak<Registry>, default_method: SearchMethod, language: 
 struct Discovery {
     registry: Weak<Registry>,
     language: Language,
-    run: for<'a> fn(Asked<'a>) -> Running<'a>,
+    run: for<'a> fn(DiscoveryCall<'a>) -> Running<'a>,
 }
 
 #[async_trait]
 impl Executor for Discovery {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        let ended = (self.run)(Asked::new(&self.registry, call)?).await;
+        let ended = (self.run)(DiscoveryCall::new(&self.registry, call)?).await;
         ended.map_err(|error| CallError { message: self.language.first(error.message), ..error })
     }
 

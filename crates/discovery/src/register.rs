@@ -3,12 +3,13 @@
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, RegisteredBy, Severity,
+    Author, CallError, Caller, ErrorCode, Expected, METADATA, Outcome, Problem, RegisteredBy, Severity, Way,
+    author_name,
 };
 use toolrail_registry::{BatchMode, Registered, Registration, Tool, WriteError, Written, is_discovery_tool};
 
 use crate::arguments::Arguments;
-use crate::asked::{Asked, good};
+use crate::discovery_call::{DiscoveryCall, good};
 use crate::failure::{exists, invalid, may_not_change, not_for_agents, not_of_group, not_written};
 use crate::takes;
 
@@ -54,7 +55,7 @@ pub(crate) fn entry() -> Value {
     })
 }
 
-pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
+pub(crate) async fn run(asked: DiscoveryCall<'_>) -> Outcome {
     if !asked.call.caller.may_change() {
         return Err(may_not_change("register_tool"));
     }
@@ -93,7 +94,7 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
 }
 
 /// The group at which it is registered, if that would not have it. What is seen in a group is all that can be changed there.
-fn group_without<'a>(asked: &'a Asked<'_>, document: &Value) -> Option<&'a str> {
+fn group_without<'a>(asked: &'a DiscoveryCall<'_>, document: &Value) -> Option<&'a str> {
     let endpoint = asked.snapshot.endpoint()?;
     let (group, choice) = (endpoint.group.as_deref()?, endpoint.choice.as_ref()?);
     let text = |field: &str| document.get(field).and_then(Value::as_str);
@@ -102,7 +103,7 @@ fn group_without<'a>(asked: &'a Asked<'_>, document: &Value) -> Option<&'a str> 
     (!fits).then_some(group)
 }
 
-fn registered(asked: &Asked<'_>, name: &str, problems: &[Problem]) -> Value {
+fn registered(asked: &DiscoveryCall<'_>, name: &str, problems: &[Problem]) -> Value {
     let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
     let entry = catalogue.entry(name);
     let tool = entry.and_then(|entry| entry.tool());
@@ -156,12 +157,12 @@ fn told(problem: &Problem) -> String {
 
 /// Who registers, as the client introduced itself. Nobody is asked for a proof yet.
 pub(crate) fn author(caller: &dyn Caller) -> Author {
-    const LONGEST: usize = 64;
     let said = caller.client_info().and_then(|info| info.get("name")).and_then(Value::as_str);
-    let plain = said.unwrap_or_default().chars().filter(|character| !character.is_control());
-    let who: String = plain.take(LONGEST).collect::<String>().trim().to_owned();
-    let who = if who.is_empty() { "anonymous".to_owned() } else { who };
-    Author { who, address: caller.address().map(|address| address.to_string()), via: "mcp".to_owned() }
+    Author {
+        who: author_name(said.unwrap_or_default()),
+        address: caller.address().map(|address| address.to_string()),
+        via: Way::Mcp.word().to_owned(),
+    }
 }
 
 /// What is to be registered.

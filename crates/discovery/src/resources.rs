@@ -10,8 +10,8 @@ use toolrail_core::{
 };
 use toolrail_registry::{Registry, Statistics};
 
-use crate::asked::{Asked, catalogue, good};
 use crate::definition::described;
+use crate::discovery_call::{DiscoveryCall, catalogue, good};
 use crate::failure::unknown;
 
 /// The most names that complete the beginning of one.
@@ -58,7 +58,7 @@ struct Reading {
 #[async_trait]
 impl Executor for Reading {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
-        let asked = Asked::new(&self.registry, call)?;
+        let asked = DiscoveryCall::new(&self.registry, call)?;
         match self.content {
             Content::Statistics => {
                 asked.registry.usage().ready_uses().await;
@@ -95,7 +95,7 @@ impl Executor for Reading {
     }
 }
 
-fn statistics(asked: &Asked<'_>) -> Value {
+fn statistics(asked: &DiscoveryCall<'_>) -> Value {
     let mut answer = json!(Statistics::of(&asked.snapshot, asked.registry.usage()));
     // What is listed is a matter of the endpoint, pinned tools for one.
     let endpoint = asked.snapshot.endpoint().unwrap_or(asked.registry.endpoints().main());

@@ -4,19 +4,16 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use toolrail_core::{CallError, ErrorCode, METADATA, Outcome, shortened};
+use toolrail_core::{CallError, ErrorCode, METADATA, Outcome, USUAL_HITS, shortened};
 use toolrail_registry::{
     Among, Hit, MOST_PATTERN_CHARACTERS, MOST_QUERY_CHARACTERS, Only, SearchAnswer, SearchError,
     SearchMethod, SearchRequest, Tool as RegistryTool,
 };
 
 use crate::arguments::{Arguments, MOST_TOOLS};
-use crate::asked::{Asked, good};
+use crate::discovery_call::{DiscoveryCall, good};
 use crate::failure::invalid;
 use crate::{only_looks, takes};
-
-/// How many hits there are unless something else is said.
-const USUAL_HITS: usize = 5;
 
 pub(crate) fn entry(default_method: SearchMethod) -> Value {
     json!({
@@ -64,16 +61,16 @@ fn schema(query: &str, default_method: SearchMethod) -> Value {
 }
 
 /// `search_tools`
-pub(crate) async fn among_all(asked: Asked<'_>) -> Outcome {
+pub(crate) async fn among_all(asked: DiscoveryCall<'_>) -> Outcome {
     find(&asked, Among::All).await
 }
 
 /// `search_hot_tools`
-pub(crate) async fn among_hot(asked: Asked<'_>) -> Outcome {
+pub(crate) async fn among_hot(asked: DiscoveryCall<'_>) -> Outcome {
     find(&asked, Among::InUse).await
 }
 
-async fn find(asked: &Asked<'_>, among: Among) -> Outcome {
+async fn find(asked: &DiscoveryCall<'_>, among: Among) -> Outcome {
     let Wanted { query, method, limit } = Wanted::read(asked)?;
     let conversation = asked.call.caller.conversation();
     let tenant = asked.call.principal.tenant();
@@ -103,13 +100,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(asked: &Asked<'_>) -> Result<Self, CallError> {
+    fn read(asked: &DiscoveryCall<'_>) -> Result<Self, CallError> {
         let mut arguments = Arguments::of(asked.call)?;
         let query = arguments.needed("query", "查询不能为空")?;
         let word = arguments.text("search_method")?;
         // The REST face says `method`, so whoever knows that says so here.
         let word = word.or(arguments.text("method")?);
-        let limit = arguments.limit(USUAL_HITS)?;
+        let limit = arguments.limit(USUAL_HITS.into())?;
         arguments.finish()?;
         let method = word.map_or(Ok(asked.registry.finder().default_method()), |word| method_of(&word))?;
         let longest = match method {
@@ -144,7 +141,7 @@ fn not_searched(error: &SearchError, method: SearchMethod) -> CallError {
     CallError::new(code, format!("{chinese}\n{error}"))
 }
 
-fn nothing_found(asked: &Asked<'_>, among: Among) -> String {
+fn nothing_found(asked: &DiscoveryCall<'_>, among: Among) -> String {
     match among {
         Among::InUse => {
             "nothing fits among the tools in frequent use; search_tools looks among all".to_owned()

@@ -6,7 +6,7 @@ use toolrail_core::{CallError, ErrorCode, Expected, Outcome, RegisteredBy};
 use toolrail_registry::{DISCOVERY, Done, Which, WriteError};
 
 use crate::arguments::Arguments;
-use crate::asked::{Asked, good};
+use crate::discovery_call::{DiscoveryCall, good};
 use crate::failure::{may_not_change, not_written, of_operator, unknown};
 use crate::register::author;
 use crate::takes;
@@ -27,7 +27,7 @@ pub(crate) fn entry() -> Value {
     })
 }
 
-pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
+pub(crate) async fn run(asked: DiscoveryCall<'_>) -> Outcome {
     if !asked.call.caller.may_change() {
         return Err(may_not_change("unregister_tool"));
     }
@@ -57,7 +57,7 @@ pub(crate) async fn run(asked: Asked<'_>) -> Outcome {
 }
 
 /// Removes it, if an agent registered it.
-async fn remove(asked: &Asked<'_>, name: &str) -> Result<Option<Done>, WriteError> {
+async fn remove(asked: &DiscoveryCall<'_>, name: &str) -> Result<Option<Done>, WriteError> {
     let mut which = Which { tenant: asked.tenant(), name: name.to_owned(), expected: Expected::Anything };
     let row = asked.registry.changes().stored(&which).await?;
     if !is_of_agent(&row.config_json) {

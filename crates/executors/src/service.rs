@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolrail_core::{Auth, Problem, closest};
+use toolrail_core::{Auth, Problem, did_you_mean};
 
 /// Where services stand in the configuration, as a JSON pointer.
 pub(crate) const PLACE: &str = "/services/";
@@ -63,8 +63,8 @@ impl Services {
     pub(crate) fn find(&self, name: &str) -> Result<&Shared, String> {
         self.0.get(name).ok_or_else(|| {
             let known = || self.0.keys().map(String::as_str);
-            let hint = match closest(name, known()) {
-                Some(meant) => format!("did you mean {meant:?}?"),
+            let hint = match did_you_mean(name, known()) {
+                Some(question) => question,
                 None if self.0.is_empty() => "add it under `services` in the configuration".to_owned(),
                 None => format!(
                     "known are {}; add it under `services` in the configuration",

@@ -11,7 +11,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use super::watched::Activity;
 
 /// A body, and what is to be told when it ends.
-pub(super) struct Answered<B> {
+pub(super) struct WatchedBody<B> {
     body: B,
     _open: Option<OpenStream>,
 }
@@ -25,7 +25,7 @@ impl Drop for OpenStream {
     }
 }
 
-impl<B> Answered<B> {
+impl<B> WatchedBody<B> {
     /// Notes the end of the request: now, or when its stream of events has ended.
     pub(super) fn new(response: Response<B>, activity: Arc<Activity>) -> Response<Self> {
         let kind = response.headers().get(header::CONTENT_TYPE);
@@ -35,7 +35,7 @@ impl<B> Answered<B> {
     }
 }
 
-impl<B: Body + Unpin> Body for Answered<B> {
+impl<B: Body + Unpin> Body for WatchedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

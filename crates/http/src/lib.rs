@@ -39,14 +39,14 @@ use toolrail_core::{ForeignPage, HOP_HEADER, PeerAddress, Principal, Share};
 use toolrail_mcp::Server;
 use tower::Service;
 
-use answered::Answered;
+use answered::WatchedBody;
 use cors::Page;
 pub use guard::Guard;
 use guard::{Refusal, Shape};
 use listen::Listen;
 pub use listen::Socket;
 pub use plane::Plane;
-use revision::Named;
+use revision::RevisionHeader;
 pub use starting::answer_while;
 pub use tenant::{TENANT, Tenants};
 use watched::{Activity, Watched};
@@ -165,7 +165,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
             async move {
                 activity.begin();
                 let answer = served.answer(request, &guest).await;
-                Ok::<_, Infallible>(Answered::new(answer, activity))
+                Ok::<_, Infallible>(WatchedBody::new(answer, activity))
             }
         });
         let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
@@ -270,7 +270,7 @@ type AnyBody = Either<toolrail_mcp::Body, Body>;
 
 impl Guarded {
     async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
-        let revision = Named::before(&request);
+        let revision = RevisionHeader::before(&request);
         let mut response = self.admit(request, guest).await;
         revision.name(response.headers_mut());
         response

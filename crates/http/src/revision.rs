@@ -9,12 +9,12 @@ use toolrail_core::{Revision, published_revision};
 const REVISION: HeaderName = HeaderName::from_static("toolrail-revision");
 
 /// The revision that an answer may name.
-pub(super) struct Named {
+pub(super) struct RevisionHeader {
     before: Option<Revision>,
     changes: bool,
 }
 
-impl Named {
+impl RevisionHeader {
     /// Looks before anything is done with a request. What answers it takes this revision or a later one; a call that takes
     /// long must not claim one that came meanwhile.
     pub(super) fn before<B>(request: &Request<B>) -> Self {

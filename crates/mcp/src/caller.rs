@@ -13,15 +13,15 @@ use toolrail_core::{
 };
 use toolrail_protocol::revision::V2025_11_25;
 
-use crate::asks::is_answer;
 use crate::conversation;
 use crate::dialect::Dialect;
 use crate::envelope::{Params, Request};
 use crate::live::Live;
 use crate::outbox::notification;
 use crate::peer::Peer;
+use crate::questions::is_answer;
 use crate::server::Server;
-use crate::state::{self, Belonging, State};
+use crate::state::{self, Belonging, RequestState};
 use crate::tasks::elsewhere;
 
 /// The longest id of a task at a server, with the name of the definition before it.
@@ -97,16 +97,16 @@ impl<'a> RequestCaller<'a> {
         Belonging { principal: self.peer.principal, digest }
     }
 
-    fn opened_state(&self) -> Result<State, CallError> {
+    fn opened_state(&self) -> Result<RequestState, CallError> {
         match self.request_state() {
-            None => Ok(State::default()),
+            None => Ok(RequestState::default()),
             Some(text) => state::open(&self.server.signer, text, &self.belonging()),
         }
     }
 
     /// Answers that came with the request, or what is still to be asked.
     fn ask_by_result(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        let State { mut answers, .. } = self.opened_state().map_err(Unanswered::Never)?;
+        let RequestState { mut answers, .. } = self.opened_state().map_err(Unanswered::Never)?;
         answers.extend(self.used.lock().unwrap_or_else(PoisonError::into_inner).clone());
         let brought: Map<String, Value> = match self.params().input_responses {
             None => Map::new(),
@@ -135,7 +135,7 @@ impl<'a> RequestCaller<'a> {
             return Ok(answers);
         }
         let state = (!answers.is_empty() || questions.remember.is_some()).then(|| {
-            let state = State { answers, remembered: questions.remember.clone() };
+            let state = RequestState { answers, remembered: questions.remember.clone() };
             state::seal(&self.server.signer, state, &self.belonging())
         });
         Err(Unanswered::Later(InputRequired { requests: missing, state: state.flatten() }))
@@ -159,7 +159,7 @@ impl<'a> RequestCaller<'a> {
         let failed = |message: String| Unanswered::Never(CallError::new(ErrorCode::UpstreamInvalid, message));
         let method = &question.method;
         let too_many = || failed("too many questions to this client wait for an answer".to_owned());
-        let asked = live.asks.expect(self.server.asker(live)).ok_or_else(too_many)?;
+        let asked = live.questions.expect(self.server.asker(live)).ok_or_else(too_many)?;
         // Only a session that has an id can be answered by way of another replica.
         let _held = live.key().map(|_| self.server.relay.hold());
         let mut message = Vec::from(&b"{\"jsonrpc\":\"2.0\",\"id\":"[..]);
@@ -307,7 +307,7 @@ impl Caller for RequestCaller<'_> {
         remember: Option<Value>,
     ) -> Result<InputRequired, CallError> {
         let sealed = |remembered| {
-            let state = State { remembered: Some(remembered), ..State::default() };
+            let state = RequestState { remembered: Some(remembered), ..RequestState::default() };
             state::seal(&self.server.signer, state, &self.belonging()).ok_or_else(unsealed)
         };
         Ok(InputRequired { requests, state: remember.map(sealed).transpose()? })

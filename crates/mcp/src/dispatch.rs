@@ -18,21 +18,21 @@ use crate::live::Live;
 use crate::methods::{self, Context, Handle, Method};
 use crate::peer::Peer;
 use crate::relay::Report;
-use crate::reply::{Answer, Code, Fault, Reply, Said};
+use crate::reply::{Answer, Code, Fault, MessageOutcome, Reply};
 use crate::server::Server;
 
 impl Server {
     /// Answers one message, or a batch of them.
-    pub(crate) async fn answer(&self, bytes: &[u8], peer: &Peer<'_>) -> Said {
+    pub(crate) async fn answer(&self, bytes: &[u8], peer: &Peer<'_>) -> MessageOutcome {
         if envelope::is_batch(bytes) && batch::is_allowed(peer) {
             return self.answer_batch(bytes, peer).await;
         }
         self.answer_one(bytes, peer).await
     }
 
-    pub(crate) async fn answer_one(&self, bytes: &[u8], peer: &Peer<'_>) -> Said {
+    pub(crate) async fn answer_one(&self, bytes: &[u8], peer: &Peer<'_>) -> MessageOutcome {
         match envelope::parse(bytes) {
-            Err((id, fault)) => Said::Answer(Answer::write(id, Err(fault))),
+            Err((id, fault)) => MessageOutcome::Answer(Answer::write(id, Err(fault))),
             Ok(Message::Request(request)) => self.answer_request(&request, peer).await,
             Ok(Message::Notification(notification)) => {
                 if let Some(live) = &peer.session.live {
@@ -45,15 +45,15 @@ impl Server {
                     // It has ended, or another replica runs it.
                     self.relay.newsroom.tell(&Report::cancelled(session, id.get()));
                 }
-                Said::Nothing
+                MessageOutcome::Nothing
             }
             Ok(Message::Response(response)) => {
-                let Some(live) = &peer.session.live else { return Said::Nothing };
+                let Some(live) = &peer.session.live else { return MessageOutcome::Nothing };
                 let id = response.id.and_then(|id| serde_json::from_str::<String>(id.get()).ok());
-                let Some(id) = id else { return Said::Unexpected };
-                let expected = live.asks.answer_named(&id, response.result)
+                let Some(id) = id else { return MessageOutcome::Unexpected };
+                let expected = live.questions.answer_named(&id, response.result)
                     || self.pass_on(live, &id, response.result).await;
-                if expected { Said::Nothing } else { Said::Unexpected }
+                if expected { MessageOutcome::Nothing } else { MessageOutcome::Unexpected }
             }
         }
     }
@@ -72,9 +72,9 @@ impl Server {
     }
 
     /// Answers one request.
-    pub(crate) async fn answer_request(&self, request: &Request<'_>, peer: &Peer<'_>) -> Said {
+    pub(crate) async fn answer_request(&self, request: &Request<'_>, peer: &Peer<'_>) -> MessageOutcome {
         let reply = self.reply(request, peer).await;
-        Said::Answer(Answer::write(Some(request.id), reply))
+        MessageOutcome::Answer(Answer::write(Some(request.id), reply))
     }
 
     async fn reply(&self, request: &Request<'_>, peer: &Peer<'_>) -> Reply {

@@ -106,13 +106,13 @@ impl Wanted {
 }
 
 /// On whose behalf changes are followed, and where.
-pub(crate) struct View {
+pub(crate) struct FollowedView {
     pub(crate) registry: Arc<Registry>,
     pub(crate) principal: Principal,
     pub(crate) endpoint: Arc<Endpoint>,
 }
 
-impl View {
+impl FollowedView {
     fn snapshot(&self) -> Arc<Snapshot> {
         self.registry.catalogue_at(self.principal.tenant(), &self.endpoint)
     }
@@ -138,7 +138,7 @@ struct Marks {
 
 /// Follows changes.
 pub(crate) struct Follower {
-    view: View,
+    view: FollowedView,
     /// Of the lists that were told last; none of those of which any is to be told.
     marks: Marks,
     pub(crate) wanted: Wanted,
@@ -153,7 +153,7 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// Follows from now on.
-    pub(crate) fn new(view: View, wanted: Wanted) -> Self {
+    pub(crate) fn new(view: FollowedView, wanted: Wanted) -> Self {
         let feed = view.registry.feed();
         let lists = feed.lists();
         let seen = *lists.borrow();

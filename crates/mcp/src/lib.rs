@@ -1,7 +1,6 @@
 //! The MCP server on raw JSON: envelope, method table, dialects and transports. Transports know bytes and connections,
 //! never a method; methods know no transport.
 
-mod asks;
 mod batch;
 mod caller;
 mod capabilities;
@@ -21,6 +20,7 @@ mod mailboxes;
 mod methods;
 mod outbox;
 mod peer;
+mod questions;
 mod relay;
 mod replicas;
 mod reply;
@@ -39,6 +39,6 @@ mod transport;
 pub use introduction::ServerInfo;
 pub use server::Server;
 pub use transport::{
-    Body, BridgeError, ENDPOINT, Incoming, Remote, Reply, TAKEN, bridge, is_endpoint, routes, serve_stream,
-    speaks_mcp,
+    Body, BridgeError, ENDPOINT, Incoming, Remote, RemoteReply, TAKEN, bridge, is_endpoint, routes,
+    serve_stream, speaks_mcp,
 };

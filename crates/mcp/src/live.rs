@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use toolrail_core::{Kept, LogLevel};
 
-use crate::asks::Asks;
+use crate::questions::PendingQuestions;
 use crate::resume::Streams;
 use crate::stamp::now;
 use crate::task_names::TaskNames;
@@ -32,7 +32,7 @@ pub(crate) struct Live {
     /// What tells a connection from others of this process; 0 for a session with an id.
     pub(crate) number: u64,
     /// Questions that wait for an answer.
-    pub(crate) asks: Asks,
+    pub(crate) questions: PendingQuestions,
     /// Streams the client may come back to.
     pub(crate) streams: Streams,
     /// Tasks of 2025-11-25 that the client has at upstream servers.
@@ -82,14 +82,14 @@ impl Live {
     }
 
     /// Notes a call, so that it can be cancelled; forgotten when what comes back is dropped.
-    pub(crate) fn begin(self: &Arc<Self>, id: &str, handle: AbortHandle) -> Begun {
+    pub(crate) fn begin(self: &Arc<Self>, id: &str, handle: AbortHandle) -> RunningCall {
         let mut calls = lock(&self.calls);
         // A client that uses an id twice at once can cancel the first of the two only.
         let id = (!calls.contains_key(id)).then(|| id.to_owned());
         if let Some(id) = &id {
             calls.insert(id.clone(), handle);
         }
-        Begun { live: Arc::clone(self), id }
+        RunningCall { live: Arc::clone(self), id }
     }
 
     /// Cancels the call of that id; false if it is not under way here.
@@ -171,19 +171,19 @@ impl Live {
         /// How long a session's state is kept when nothing happens.
         const IDLE_SECONDS: u64 = 15 * 60;
         now.saturating_sub(self.used.load(Ordering::Relaxed)) < IDLE_SECONDS
-            || self.asks.any()
+            || self.questions.any()
             || self.streams.any_open()
             || !lock(&self.calls).is_empty()
     }
 }
 
 /// A call under way.
-pub(crate) struct Begun {
+pub(crate) struct RunningCall {
     live: Arc<Live>,
     id: Option<String>,
 }
 
-impl Drop for Begun {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         if let Some(id) = &self.id {
             lock(&self.live.calls).remove(id);

@@ -15,14 +15,14 @@ pub(crate) struct Mailboxes {
 }
 
 /// One message, and who sent it.
-pub(crate) type Letter = (Bytes, Sender);
+pub(crate) type MailboxMessage = (Bytes, Sender);
 
 /// The way to one connection, and how many bytes are on it.
 #[derive(Clone)]
 pub(crate) struct Slot {
     /// Whose connection it is.
     pub(crate) principal: Principal,
-    pub(crate) sender: mpsc::Sender<Letter>,
+    pub(crate) sender: mpsc::Sender<MailboxMessage>,
     pub(crate) waiting: Arc<AtomicUsize>,
 }
 

@@ -34,7 +34,7 @@ struct Waiting {
 }
 
 /// What comes out.
-pub(crate) enum Sent {
+pub(crate) enum OutboxItem {
     /// A message.
     Message(Bytes),
     /// The wish to close the stream, so that the client comes back later.
@@ -79,13 +79,13 @@ impl Outbox {
     }
 
     /// The next message.
-    pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Sent> {
+    pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<OutboxItem> {
         let mut waiting = self.lock();
         if let Some(message) = waiting.take() {
-            return Poll::Ready(Sent::Message(message));
+            return Poll::Ready(OutboxItem::Message(message));
         }
         if std::mem::take(&mut waiting.hang_up) {
-            return Poll::Ready(Sent::HangUp);
+            return Poll::Ready(OutboxItem::HangUp);
         }
         waiting.remember(context);
         Poll::Pending

@@ -2,25 +2,25 @@
 
 use serde_json::value::RawValue;
 
-use crate::asks::{self, Asker};
 use crate::dialect::Dialect;
 use crate::finish::Finish;
 use crate::live::Live;
-use crate::relay::{Exchange, Inbox, Letter};
+use crate::questions::{self, QuestionOrigin};
+use crate::relay::{Inbox, Letter, NewsExchange};
 use crate::server::Server;
 
 impl Server {
     /// This replica, as it asks that session something.
-    pub(crate) fn asker<'a>(&'a self, live: &'a Live) -> Asker<'a> {
+    pub(crate) fn asker<'a>(&'a self, live: &'a Live) -> QuestionOrigin<'a> {
         let session = live.key().unwrap_or_default();
-        Asker { signer: &self.signer, replica: self.replica(), session }
+        QuestionOrigin { signer: &self.signer, replica: self.replica(), session }
     }
 
     /// Passes a client's answer to the replica that asked; false if none but this one did, or it was passed on before.
     pub(crate) async fn pass_on(&self, live: &Live, id: &str, answer: Result<&RawValue, &RawValue>) -> bool {
         let Some(session) = live.key() else { return false };
         let asked_by =
-            asks::replica_of(&self.signer, id, session).filter(|asked_by| *asked_by != self.replica());
+            questions::replica_of(&self.signer, id, session).filter(|asked_by| *asked_by != self.replica());
         let Some(asked_by) = asked_by else { return false };
         self.relay.pass_on(asked_by, (session, id), answer).await
     }
@@ -46,8 +46,8 @@ impl Server {
         }
     }
 
-    fn news(&self) -> Exchange<'_> {
-        Exchange { registry: &self.registry, newsroom: &self.relay.newsroom, sessions: &self.sessions }
+    fn news(&self) -> NewsExchange<'_> {
+        NewsExchange { registry: &self.registry, newsroom: &self.relay.newsroom, sessions: &self.sessions }
     }
 
     async fn read(&self, letter: Letter) {
@@ -55,7 +55,7 @@ impl Server {
             Letter::Answer { session, id, answer } => {
                 let answer = answer.as_deref().map_err(|error| &**error);
                 if let Some(live) = self.sessions.find(&session) {
-                    live.asks.answer_named(&id, answer);
+                    live.questions.answer_named(&id, answer);
                 }
             }
             Letter::Errand { from, number, task, principal, errand } => {

@@ -348,7 +348,7 @@ impl Body for Pieces {
 }
 
 /// What becomes of a message.
-pub(crate) enum Said {
+pub(crate) enum MessageOutcome {
     /// It is answered.
     Answer(Answer),
     /// It wants no answer.

@@ -36,7 +36,7 @@ impl Streams {
             all.1.remove(oldest);
         }
         all.0 += 1;
-        let stream = Arc::new(Stream { number: all.0, kept: Mutex::new(Kept::for_share(share)) });
+        let stream = Arc::new(Stream { number: all.0, kept: Mutex::new(KeptEvents::for_share(share)) });
         all.1.push_back(Arc::clone(&stream));
         Some(stream)
     }
@@ -66,10 +66,10 @@ impl Streams {
 pub(crate) struct Stream {
     /// Its number within the session.
     pub(crate) number: u64,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptEvents>,
 }
 
-struct Kept {
+struct KeptEvents {
     events: VecDeque<(u64, Bytes)>,
     /// What the events take up. Where there is no room, only the newest is kept.
     held: Held,
@@ -81,7 +81,7 @@ struct Kept {
     readers: Vec<Waker>,
 }
 
-impl Kept {
+impl KeptEvents {
     fn for_share(share: &Share) -> Self {
         Self {
             events: VecDeque::new(),
@@ -156,12 +156,12 @@ impl Stream {
         Poll::Pending
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, KeptEvents> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn wake(mut kept: MutexGuard<'_, Kept>) {
+fn wake(mut kept: MutexGuard<'_, KeptEvents>) {
     let readers = std::mem::take(&mut kept.readers);
     drop(kept);
     readers.into_iter().for_each(Waker::wake);

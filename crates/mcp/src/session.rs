@@ -28,7 +28,7 @@ pub(crate) struct Owner<'a> {
 
 /// What a session id says.
 #[derive(Serialize, Deserialize)]
-struct Told {
+struct SessionIdContent {
     /// The revision.
     #[serde(rename = "r")]
     revision: String,
@@ -51,7 +51,7 @@ struct Told {
 
 /// The id of a session that has just been settled; nothing if none was.
 pub(crate) fn issue(signer: &Signer, session: &Session, owner: Owner<'_>) -> Option<String> {
-    let told = Told {
+    let told = SessionIdContent {
         revision: (*session.revision.get()?).to_owned(),
         capabilities: session.capabilities.get().map_or(json!({}), shortened),
         client_info: session.client_info.get().and_then(named),
@@ -64,7 +64,7 @@ pub(crate) fn issue(signer: &Signer, session: &Session, owner: Owner<'_>) -> Opt
 
 /// What was settled under a session id, if we issued it to that owner not too long ago.
 pub(crate) fn recognise(signer: &Signer, id: &str, owner: Owner<'_>) -> Option<Session> {
-    let told: Told = serde_json::from_slice(&signer.open(PURPOSE, id)?).ok()?;
+    let told: SessionIdContent = serde_json::from_slice(&signer.open(PURPOSE, id)?).ok()?;
     let is_theirs = told.principal == tag(owner.principal) && told.group.as_deref() == owner.group;
     if !is_theirs || now().saturating_sub(told.begun) > LIFETIME.as_secs() {
         return None;

@@ -17,7 +17,7 @@ const LIFETIME_SECONDS: u64 = 60 * 60;
 
 /// What is remembered.
 #[derive(Default, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct RequestState {
     /// Answers of earlier rounds.
     #[serde(rename = "a")]
     pub(crate) answers: Map<String, Value>,
@@ -29,7 +29,7 @@ pub(crate) struct State {
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     #[serde(flatten)]
-    state: State,
+    state: RequestState,
     #[serde(rename = "p")]
     principal: String,
     #[serde(rename = "d")]
@@ -66,7 +66,7 @@ fn sorted(value: &Value) -> Value {
 }
 
 /// Seals a state.
-pub(crate) fn seal(signer: &Signer, state: State, belonging: &Belonging<'_>) -> Option<String> {
+pub(crate) fn seal(signer: &Signer, state: RequestState, belonging: &Belonging<'_>) -> Option<String> {
     let sealed = Sealed {
         state,
         principal: tag(belonging.principal).to_owned(),
@@ -77,7 +77,11 @@ pub(crate) fn seal(signer: &Signer, state: State, belonging: &Belonging<'_>) -> 
 }
 
 /// Opens a state that came back.
-pub(crate) fn open(signer: &Signer, text: &str, belonging: &Belonging<'_>) -> Result<State, CallError> {
+pub(crate) fn open(
+    signer: &Signer,
+    text: &str,
+    belonging: &Belonging<'_>,
+) -> Result<RequestState, CallError> {
     let refused = |why: &str| {
         CallError::invalid_params(format!("requestState {why}; make the request again without it"))
     };
@@ -107,7 +111,7 @@ mod tests {
     #[test]
     fn a_state_comes_back_for_the_same_request_only() {
         let signer = Signer::new(&[3; 32]);
-        let state = State { remembered: Some(json!(5)), ..State::default() };
+        let state = RequestState { remembered: Some(json!(5)), ..RequestState::default() };
         let sealed = seal(&signer, state, &belonging("{\"a\":1,\"b\":[2]}")).unwrap();
         let opened = open(&signer, &sealed, &belonging("{ \"b\": [2], \"a\": 1 }")).unwrap();
         assert_eq!(opened.remembered, Some(json!(5)));

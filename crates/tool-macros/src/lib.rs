@@ -5,6 +5,8 @@ mod description;
 mod method;
 mod options;
 mod parameter;
+#[cfg(test)]
+mod tests;
 
 use proc_macro::TokenStream;
 use quote::quote;

@@ -11,12 +11,12 @@ use crate::{Context, ToolError};
 
 /// Several questions to be asked at once.
 #[must_use = "nothing is asked before `ask`"]
-pub struct Asking<'c, 'a> {
+pub struct QuestionSet<'c, 'a> {
     context: &'c Context<'a>,
     questions: Questions,
 }
 
-impl<'c, 'a> Asking<'c, 'a> {
+impl<'c, 'a> QuestionSet<'c, 'a> {
     pub(crate) fn new(context: &'c Context<'a>) -> Self {
         Self { context, questions: Questions::default() }
     }
@@ -123,6 +123,16 @@ impl Answers {
 }
 
 /// What a user did with a form.
+///
+/// ```
+/// use toolrail_tool::serde_json::{from_value, json};
+/// use toolrail_tool::{Action, Elicited};
+///
+/// let form: Elicited = from_value(json!({"action": "decline"}))?;
+/// assert_eq!(form.action, Action::Decline);
+/// assert!(form.accepted::<Vec<String>>().is_ok_and(|content| content.is_none()));
+/// # Ok::<(), toolrail_tool::serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Elicited {
     /// What the user did.
@@ -178,6 +188,14 @@ pub(crate) fn form_of<T: JsonSchema>() -> Value {
 }
 
 /// What a model said (`CreateMessageResult`).
+///
+/// ```
+/// use toolrail_tool::Sampled;
+/// use toolrail_tool::serde_json::json;
+///
+/// let said = Sampled(json!({"role": "assistant", "content": {"type": "text", "text": "Yes."}}));
+/// assert_eq!(said.text(), "Yes.");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampled(pub Value);
 

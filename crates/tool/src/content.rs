@@ -7,6 +7,16 @@ use serde_json::{Value, json};
 use toolrail_core::Block;
 
 /// One content block of a result or a message.
+///
+/// ```
+/// use toolrail_tool::{Content, tool};
+///
+/// /// Draws a dot.
+/// #[tool]
+/// async fn dot() -> Vec<Content> {
+///     vec![Content::text("Here it is:"), Content::image(vec![0x89, b'P', b'N', b'G'], "image/png")]
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Text.
@@ -41,6 +51,14 @@ pub enum Content {
 }
 
 /// The contents of a resource.
+///
+/// ```
+/// use toolrail_tool::{Content, ResourceContents};
+///
+/// let note = ResourceContents::text("notes://today", "text/plain", "Buy milk.");
+/// let block: Content = note.into();
+/// assert!(matches!(block, Content::Resource(_)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResourceContents {
     uri: String,

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolrail_core::{Call, LogLevel, Progress};
 
-use crate::ask::{self, Asking, Elicited, Root, Sampled};
+use crate::ask::{self, Elicited, QuestionSet, Root, Sampled};
 use crate::memory::Memory;
 use crate::{Offering, ToolError, ToolOutput, nested};
 
@@ -17,6 +17,20 @@ use crate::{Offering, ToolError, ToolOutput, nested};
 ///
 /// A call that is cancelled, by the client or by a time limit, is dropped at its next `.await`; nothing has to be done
 /// for that. Work that was handed to another thread can look at [`Context::cancellation`].
+///
+/// ```
+/// use toolrail_tool::{Context, ToolError, tool};
+///
+/// /// Copies files.
+/// #[tool]
+/// async fn copy(files: Vec<String>, ctx: &Context) -> Result<String, ToolError> {
+///     for (done, file) in (1_u32..).zip(&files) {
+///         std::fs::copy(file, format!("{file}.copy"))?;
+///         ctx.progress_with(done.into(), files.len() as f64, file);
+///     }
+///     Ok(format!("{} files copied", files.len()))
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Context<'a> {
     pub(crate) call: Call<'a>,
@@ -26,6 +40,18 @@ pub struct Context<'a> {
 }
 
 /// Tells work in other threads that nobody waits for it any more.
+///
+/// ```
+/// use toolrail_tool::{Context, tool};
+///
+/// /// Counts for a long time.
+/// #[tool]
+/// async fn count(to: u64, ctx: &Context) -> u64 {
+///     let cancellation = ctx.cancellation();
+///     let counting = std::thread::spawn(move || (0..to).take_while(|_| !cancellation.is_cancelled()).count());
+///     counting.join().unwrap_or_default() as u64
+/// }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation(Arc<AtomicBool>);
 
@@ -140,6 +166,19 @@ impl<'a> Context<'a> {
     /// by making the request again, and the tool then runs again from its start with the answers at hand. `key` names the
     /// question: it must be the same in every run, and asked once more it gives the same answer. In a call that runs as a
     /// task, what is asked before anything else is waited for is asked by the request, and the task begins afterwards.
+    ///
+    /// ```
+    /// use toolrail_tool::serde_json::json;
+    /// use toolrail_tool::{Context, ToolError, tool};
+    ///
+    /// /// Removes a file if the user agrees.
+    /// #[tool]
+    /// async fn remove(file: String, ctx: &Context) -> Result<String, ToolError> {
+    ///     let schema = json!({"type": "object", "properties": {"sure": {"type": "boolean"}}});
+    ///     let form = ctx.elicit("sure", &format!("Remove {file}?"), schema).await?;
+    ///     Ok(format!("the user chose to {}", form.action.word()))
+    /// }
+    /// ```
     pub async fn elicit(&self, key: &str, message: &str, schema: Value) -> Result<Elicited, ToolError> {
         self.questions().elicit(key, message, schema).ask().await?.elicited(key)
     }
@@ -153,6 +192,19 @@ impl<'a> Context<'a> {
     }
 
     /// Asks the client's model (`CreateMessageRequest.params`); see [`Context::elicit`] for `key` and errors.
+    ///
+    /// ```
+    /// use toolrail_tool::serde_json::json;
+    /// use toolrail_tool::{Context, ToolError, tool};
+    ///
+    /// /// Sums up a text with the client's own model.
+    /// #[tool]
+    /// async fn sum_up(text: String, ctx: &Context) -> Result<String, ToolError> {
+    ///     let message = json!({"role": "user", "content": {"type": "text", "text": format!("Sum up: {text}")}});
+    ///     let said = ctx.sample("summary", json!({"messages": [message], "maxTokens": 200})).await?;
+    ///     Ok(said.text())
+    /// }
+    /// ```
     pub async fn sample(&self, key: &str, params: Value) -> Result<Sampled, ToolError> {
         self.questions().sample(key, params).ask().await?.sampled(key)
     }
@@ -163,8 +215,22 @@ impl<'a> Context<'a> {
     }
 
     /// Several questions to be asked at once.
-    pub fn questions(&self) -> Asking<'_, 'a> {
-        Asking::new(self)
+    ///
+    /// ```
+    /// use toolrail_tool::serde_json::json;
+    /// use toolrail_tool::{Context, ToolError, tool};
+    ///
+    /// /// Greets the user in one of the folders of the client.
+    /// #[tool]
+    /// async fn greet(ctx: &Context) -> Result<String, ToolError> {
+    ///     let form = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    ///     let answers = ctx.questions().elicit("name", "Who are you?", form).roots("folders").ask().await?;
+    ///     let name = answers.elicited("name")?.content.get("name").cloned().unwrap_or_default();
+    ///     Ok(format!("Hello, {name}, in one of {} folders", answers.roots("folders")?.len()))
+    /// }
+    /// ```
+    pub fn questions(&self) -> QuestionSet<'_, 'a> {
+        QuestionSet::new(self)
     }
 
     /// What was to be remembered with the questions that interrupted the run before this one; an error if the client
@@ -180,6 +246,18 @@ impl<'a> Context<'a> {
     }
 
     /// Calls another tool of this gateway, of whatever kind, like a client would. A tool that fails is an error.
+    ///
+    /// ```
+    /// use toolrail_tool::serde_json::json;
+    /// use toolrail_tool::{Context, ToolError, tool};
+    ///
+    /// /// Tells what to wear, by the weather that another tool knows.
+    /// #[tool]
+    /// async fn wear(city: String, ctx: &Context) -> Result<&'static str, ToolError> {
+    ///     let weather = ctx.call("weather.current", json!({"city": city})).await?;
+    ///     Ok(if weather.text().contains("rain") { "a coat" } else { "what you like" })
+    /// }
+    /// ```
     pub async fn call(&self, tool: &str, arguments: impl Serialize + Send) -> Result<ToolOutput, ToolError> {
         let arguments = serde_json::value::to_raw_value(&arguments)
             .map_err(|error| ToolError::failed(format!("the arguments for {tool} are no JSON: {error}")))?;

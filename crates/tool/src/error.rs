@@ -9,11 +9,26 @@ use toolrail_core::{
 
 /// A call that has no result. Anything that can be displayed becomes a failure of the tool by `?`, which the model reads;
 /// like `anyhow::Error`, it can therefore not be displayed itself.
+///
+/// ```
+/// use toolrail_tool::{ToolError, tool};
+///
+/// /// Divides.
+/// #[tool]
+/// async fn divide(a: i64, b: i64) -> Result<i64, ToolError> {
+///     if b == 0 {
+///         return Err(ToolError::failed("nothing can be divided by 0; give another b"));
+///     }
+///     Ok(a.checked_div(b).ok_or("the result is too large")?)
+/// }
+///
+/// assert_eq!(ToolError::failed("no").message(), "no");
+/// ```
 #[derive(Debug)]
-pub struct ToolError(Kind);
+pub struct ToolError(ErrorKind);
 
 #[derive(Debug)]
-enum Kind {
+enum ErrorKind {
     Failed(String),
     Call(CallError),
     InputRequired(InputRequired),
@@ -22,75 +37,75 @@ enum Kind {
 impl ToolError {
     /// The tool failed; the model gets that text (`isError`).
     pub fn failed(message: impl Into<String>) -> Self {
-        Self(Kind::Failed(message.into()))
+        Self(ErrorKind::Failed(message.into()))
     }
 
     /// The request itself is at fault: the client gets a JSON-RPC error, which models usually do not see.
     pub fn rpc(code: i64, message: impl Into<String>, data: Option<Value>) -> Self {
         let message = message.into();
         let rpc = RpcError { code, message: message.clone(), data };
-        Self(Kind::Call(CallError::new(ErrorCode::InvalidRequest, message).with_rpc(rpc)))
+        Self(ErrorKind::Call(CallError::new(ErrorCode::InvalidRequest, message).with_rpc(rpc)))
     }
 
     /// The parameters of the request are wrong (−32602).
     pub fn invalid_params(message: impl Into<String>) -> Self {
-        Self(Kind::Call(CallError::invalid_params(message)))
+        Self(ErrorKind::Call(CallError::invalid_params(message)))
     }
 
     /// The client must have declared that capability (−32021), such as `sampling`.
     pub fn missing_capability(name: &str) -> Self {
-        Self(Kind::Call(toolrail_core::missing_capability(name)))
+        Self(ErrorKind::Call(toolrail_core::missing_capability(name)))
     }
 
     /// What happened, for people.
     pub fn message(&self) -> &str {
         match &self.0 {
-            Kind::Failed(message) => message,
-            Kind::Call(error) => &error.message,
-            Kind::InputRequired(_) => "the client must answer first",
+            ErrorKind::Failed(message) => message,
+            ErrorKind::Call(error) => &error.message,
+            ErrorKind::InputRequired(_) => "the client must answer first",
         }
     }
 
     /// Whether it only means that the client must answer first; such an error must be passed on.
     pub fn is_input_required(&self) -> bool {
-        matches!(self.0, Kind::InputRequired(_))
+        matches!(self.0, ErrorKind::InputRequired(_))
     }
 
     pub(crate) fn of_call(error: CallError) -> Self {
-        Self(Kind::Call(error))
+        Self(ErrorKind::Call(error))
     }
 
     pub(crate) fn input_required(input: InputRequired) -> Self {
-        Self(Kind::InputRequired(input))
+        Self(ErrorKind::InputRequired(input))
     }
 
     /// How the call of a tool ends.
     pub(crate) fn into_outcome(self) -> Outcome {
         match self.0 {
-            Kind::Failed(message) => {
+            ErrorKind::Failed(message) => {
                 Ok(ToolResult { is_error: true, payload: Payload::Text(message), notes: Vec::new() })
             }
-            Kind::Call(error) => Err(error),
-            Kind::InputRequired(input) => Ok(ToolResult::good(Payload::InputRequired(input))),
+            ErrorKind::Call(error) => Err(error),
+            ErrorKind::InputRequired(input) => Ok(ToolResult::good(Payload::InputRequired(input))),
         }
     }
 
     /// The same for prompts and resources, whose results cannot say that they failed: a failure is −32603.
     pub(crate) fn into_plain_outcome(self) -> Outcome {
         match self.0 {
-            Kind::Failed(message) => {
+            ErrorKind::Failed(message) => {
                 let rpc = RpcError { code: -32603, message: message.clone(), data: None };
                 Err(CallError::new(ErrorCode::Internal, message).with_rpc(rpc))
             }
-            Kind::Call(_) | Kind::InputRequired(_) => self.into_outcome(),
+            ErrorKind::Call(_) | ErrorKind::InputRequired(_) => self.into_outcome(),
         }
     }
 
     pub(crate) fn into_unanswered(self) -> Unanswered {
         match self.0 {
-            Kind::Failed(message) => Unanswered::Never(CallError::new(ErrorCode::Internal, message)),
-            Kind::Call(error) => Unanswered::Never(error),
-            Kind::InputRequired(input) => Unanswered::Later(input),
+            ErrorKind::Failed(message) => Unanswered::Never(CallError::new(ErrorCode::Internal, message)),
+            ErrorKind::Call(error) => Unanswered::Never(error),
+            ErrorKind::InputRequired(input) => Unanswered::Later(input),
         }
     }
 }

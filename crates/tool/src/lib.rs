@@ -36,7 +36,7 @@ mod result;
 mod schema;
 mod tool;
 
-pub use ask::{Action, Answers, Asking, Elicited, Root, Sampled};
+pub use ask::{Action, Answers, Elicited, QuestionSet, Root, Sampled};
 pub use content::{Content, ResourceContents};
 pub use context::{Cancellation, Context};
 pub use error::ToolError;
@@ -67,3 +67,66 @@ pub mod __private {
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/native-tools.md")]
 struct Guide;
+
+/// What cannot be a tool does not compile. This compiles, and each of the others differs from it in one thing; what the
+/// compiler says is tested in `toolrail-tool-macros`.
+///
+/// ```
+/// /// Adds one.
+/// #[toolrail_tool::tool(name = "add.one")]
+/// async fn add_one(number: i64) -> i64 {
+///     number + 1
+/// }
+/// ```
+///
+/// A name that clients cannot carry:
+///
+/// ```compile_fail
+/// /// Adds one.
+/// #[toolrail_tool::tool(name = "add one")]
+/// async fn add_one(number: i64) -> i64 {
+///     number + 1
+/// }
+/// ```
+///
+/// An option that does not exist:
+///
+/// ```compile_fail
+/// /// Adds one.
+/// #[toolrail_tool::tool(names = "add.one")]
+/// async fn add_one(number: i64) -> i64 {
+///     number + 1
+/// }
+/// ```
+///
+/// An argument that cannot be read from JSON:
+///
+/// ```compile_fail
+/// /// Adds one.
+/// #[toolrail_tool::tool(name = "add.one")]
+/// async fn add_one(number: std::thread::JoinHandle<i64>) -> i64 {
+///     number.join().unwrap_or_default() + 1
+/// }
+/// ```
+///
+/// A result that a client cannot be given:
+///
+/// ```compile_fail
+/// /// Adds one.
+/// #[toolrail_tool::tool(name = "add.one")]
+/// async fn add_one(number: i64) -> std::thread::JoinHandle<i64> {
+///     std::thread::spawn(move || number + 1)
+/// }
+/// ```
+///
+/// A type parameter:
+///
+/// ```compile_fail
+/// /// Adds one.
+/// #[toolrail_tool::tool(name = "add.one")]
+/// async fn add_one<T: Into<i64>>(number: T) -> i64 {
+///     number.into() + 1
+/// }
+/// ```
+#[cfg(doctest)]
+struct Refusals;

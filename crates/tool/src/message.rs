@@ -5,6 +5,14 @@ use serde_json::{Value, json};
 use crate::{Content, ToolError};
 
 /// One message of a prompt.
+///
+/// ```
+/// use toolrail_tool::{Message, Role};
+///
+/// let asked = Message::user("What is the capital of France?");
+/// let answered = Message::assistant("Paris.");
+/// assert!(asked.role == Role::User && answered.role == Role::Assistant);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     /// Who says it.
@@ -43,6 +51,17 @@ impl Message {
 }
 
 /// The whole result of a prompt.
+///
+/// ```
+/// use toolrail_tool::{Message, Prompt, PromptOutput};
+///
+/// let prompt = Prompt::new("review", |_| Box::pin(async {
+///     PromptOutput {
+///         description: Some("Reviews code.".into()),
+///         messages: vec![Message::user("Review this code.")],
+///     }
+/// }));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptOutput {
     /// What the prompt is about.
@@ -62,6 +81,15 @@ impl PromptOutput {
 }
 
 /// What a prompt's function may return: a text of the user, messages, a whole [`PromptOutput`], or a `Result` of one.
+///
+/// ```
+/// use toolrail_tool::{Message, Prompt, ToolError};
+///
+/// let text = Prompt::new("short", |_| Box::pin(async { "Be brief." }));
+/// let messages = Prompt::new("long", |_| Box::pin(async {
+///     Ok::<_, ToolError>(vec![Message::user("Take your time."), Message::assistant("I will.")])
+/// }));
+/// ```
 pub trait IntoPromptResult {
     /// The result, or how the request ends without one.
     fn into_prompt_result(self) -> Result<PromptOutput, ToolError>;

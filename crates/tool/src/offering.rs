@@ -8,6 +8,17 @@ use toolrail_core::{Changed, Offer, Offered, Tools, Upstream};
 use crate::{Prompt, Resource, ResourceTemplate, Tool};
 
 /// What native tools, prompts and resources are offered; a handle that can be cloned.
+///
+/// ```
+/// use toolrail_tool::{Offering, Tool};
+///
+/// let offering = Offering::new();
+/// let greet = || Tool::new("greet", |_| Box::pin(async { "Hello!" })).description("Greets.");
+/// assert!(offering.add(greet()).is_ok());
+/// assert!(offering.add(greet()).is_err(), "there is one of that name");
+/// assert!(offering.set(greet()).is_ok(), "which it takes the place of");
+/// assert!(offering.remove_tool("greet"));
+/// ```
 #[derive(Clone)]
 pub struct Offering(Arc<Inner>);
 
@@ -29,17 +40,56 @@ struct Now {
 }
 
 /// Why something is not offered.
+///
+/// ```
+/// use toolrail_tool::{Offering, Tool};
+///
+/// let nameless = Tool::new("", |_| Box::pin(async { "Hello!" }));
+/// let refused = Offering::new().add(nameless).unwrap_err();
+/// assert!(!refused.to_string().is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Refused(pub(crate) String);
 
 /// Tools that are the methods of one value; `#[tools]` implements it.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use toolrail_tool::{Offering, tool, tools};
+///
+/// struct Counter(AtomicU64);
+///
+/// #[tools]
+/// impl Counter {
+///     /// Counts one up.
+///     #[tool]
+///     async fn count(&self) -> u64 {
+///         self.0.fetch_add(1, Ordering::Relaxed) + 1
+///     }
+/// }
+///
+/// Offering::new().register(Counter(AtomicU64::new(0)));
+/// ```
 pub trait ToolSet: Send + Sync + 'static {
     /// The tools.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 }
 
 /// Everything that is annotated in this binary, as the gateway takes it.
+///
+/// ```
+/// use toolrail_tool::tool;
+///
+/// /// Says hello.
+/// #[tool]
+/// async fn hello() -> &'static str {
+///     "Hello!"
+/// }
+///
+/// let offer = toolrail_tool::native().offer();
+/// assert!(offer.tools.iter().any(|tool| tool.name.as_str() == "hello"));
+/// ```
 pub fn native() -> Arc<dyn Upstream> {
     Arc::new(Offering::global().clone())
 }
@@ -133,18 +183,20 @@ impl Offering {
         let mut now = self.lock();
         let mut offer = copy_of(&now.offer);
         match item.0 {
-            Kind::Tool(tool) => {
+            ItemKind::Tool(tool) => {
                 let tool = tool.offered(weak)?;
                 let folded = tool.name.folded();
                 let place = offer.tools.iter().position(|other| other.name.folded() == folded);
                 check(place, taken, "tool", tool.name.as_str())?;
                 put_at(&mut offer.tools, tool, place);
             }
-            Kind::Prompt(prompt) => put_offered(&mut offer.prompts, "prompt", prompt.offered(weak), taken)?,
-            Kind::Resource(resource) => {
+            ItemKind::Prompt(prompt) => {
+                put_offered(&mut offer.prompts, "prompt", prompt.offered(weak), taken)?
+            }
+            ItemKind::Resource(resource) => {
                 put_offered(&mut offer.resources, "resource", resource.offered(weak), taken)?;
             }
-            Kind::Template(template) => {
+            ItemKind::Template(template) => {
                 put_offered(&mut offer.templates, "template", template.offered(weak), taken)?;
             }
         }
@@ -203,9 +255,20 @@ impl Upstream for Offering {
 }
 
 /// Something that can be offered: a [`Tool`], [`Prompt`], [`Resource`] or [`ResourceTemplate`].
-pub struct Item(Kind);
+///
+/// ```
+/// use toolrail_tool::{Item, Offering, Prompt, Resource};
+///
+/// let prompt = Prompt::new("short", |_| Box::pin(async { "Be brief." }));
+/// let resource = Resource::new("notes://today", "today", |_| Box::pin(async { "Buy milk." }));
+/// let offering = Offering::new();
+/// for item in [Item::from(prompt), Item::from(resource)] {
+///     assert!(offering.add(item).is_ok());
+/// }
+/// ```
+pub struct Item(ItemKind);
 
-enum Kind {
+enum ItemKind {
     Tool(Tool),
     Prompt(Prompt),
     Resource(Resource),
@@ -214,25 +277,25 @@ enum Kind {
 
 impl From<Tool> for Item {
     fn from(tool: Tool) -> Self {
-        Self(Kind::Tool(tool))
+        Self(ItemKind::Tool(tool))
     }
 }
 
 impl From<Prompt> for Item {
     fn from(prompt: Prompt) -> Self {
-        Self(Kind::Prompt(prompt))
+        Self(ItemKind::Prompt(prompt))
     }
 }
 
 impl From<Resource> for Item {
     fn from(resource: Resource) -> Self {
-        Self(Kind::Resource(resource))
+        Self(ItemKind::Resource(resource))
     }
 }
 
 impl From<ResourceTemplate> for Item {
     fn from(template: ResourceTemplate) -> Self {
-        Self(Kind::Template(template))
+        Self(ItemKind::Template(template))
     }
 }
 

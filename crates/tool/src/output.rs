@@ -7,6 +7,16 @@ use toolrail_core::{Json, Payload, ToolResult};
 use crate::{Content, ToolError};
 
 /// The whole result of a tool.
+///
+/// ```
+/// use toolrail_tool::serde_json::json;
+/// use toolrail_tool::{Content, ToolOutput};
+///
+/// let output = ToolOutput::structured(json!({"sum": 3}));
+/// assert_eq!(output.parse::<toolrail_tool::serde_json::Value>().ok(), Some(json!({"sum": 3})));
+/// let output = ToolOutput::content([Content::text("one"), Content::text("two")]);
+/// assert_eq!(output.text(), "one\ntwo");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolOutput {
     /// The content blocks. If there are none, structured content is repeated as text.

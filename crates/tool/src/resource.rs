@@ -52,6 +52,15 @@ struct Parts {
 }
 
 /// What a resource's function may return: text, bytes, whole [`ResourceContents`], several of them, or a `Result` of one.
+///
+/// ```
+/// use toolrail_tool::{Resource, ToolError};
+///
+/// let text = Resource::new("notes://today", "today", |_| Box::pin(async { "Buy milk." }));
+/// let bytes = Resource::new("file:///etc/hostname", "host name", |_| Box::pin(async {
+///     Ok::<_, ToolError>(std::fs::read("/etc/hostname")?)
+/// }));
+/// ```
 pub trait IntoContents {
     /// The contents of that URI, or how the request ends without them.
     fn into_contents(self, uri: &str, mime: Option<&str>) -> Result<Vec<ResourceContents>, ToolError>;

@@ -11,6 +11,14 @@ use crate::{Content, ResourceContents, ToolError, ToolOutput};
 
 /// What a tool's function may return: text, numbers, content, [`Json`] of anything that serialises, a whole
 /// [`ToolOutput`], nothing, or a `Result` of one of these.
+///
+/// ```
+/// use toolrail_tool::{IntoToolResult, ToolError};
+///
+/// assert_eq!("Hello!".into_tool_result().map(|output| output.text()).ok().as_deref(), Some("Hello!"));
+/// let failed: Result<i64, ToolError> = Err(ToolError::failed("no"));
+/// assert!(failed.into_tool_result().is_err());
+/// ```
 pub trait IntoToolResult {
     /// The schema of the structured content it promises, if it promises any.
     fn output_schema() -> Option<Value> {
@@ -22,6 +30,26 @@ pub trait IntoToolResult {
 }
 
 /// Structured content: the client gets the value, its text, and the schema of its type.
+///
+/// ```
+/// use toolrail_tool::schemars::JsonSchema;
+/// use toolrail_tool::serde::Serialize;
+/// use toolrail_tool::{Json, tool};
+///
+/// #[derive(Serialize, JsonSchema)]
+/// #[serde(crate = "toolrail_tool::serde")]
+/// #[schemars(crate = "toolrail_tool::schemars")]
+/// struct Sum {
+///     /// What both make together.
+///     sum: i64,
+/// }
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// async fn add(a: i64, b: i64) -> Json<Sum> {
+///     Json(Sum { sum: a + b })
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Json<T>(pub T);
 

@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use toolrail_admin::{Admin, MetricsPage};
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
-    Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, async_trait,
+    Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Services};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
-    Compiler, FileSource, FixedSource, Learning, Registry, RegistryLimits, Resolved, Source, SourceId,
-    StoreSource, Unresolved,
+    Compiler, FileSource, FixedSource, Learning, Registry, Resolved, Source, SourceId, StoreSource,
+    Unresolved,
 };
 use toolrail_tool::Offering;
 
@@ -105,7 +105,7 @@ async fn put_together(
         compiler = compiler.permitting(Permission::UseSecrets);
     }
     let bar = LoadingBar::new();
-    let mut builder = Registry::builder(compiler, Arc::clone(&store), sources, limits(settings))
+    let mut builder = Registry::builder(compiler, Arc::clone(&store), sources, settings.limits)
         .with_endpoints(settings.endpoints.clone())
         .with_learning(if settings.search.learn { Learning::On } else { Learning::Off })
         .with_default_method(settings.search.default_method)
@@ -228,22 +228,11 @@ pub(crate) async fn mcp_server(assembly: &Assembly) -> anyhow::Result<Arc<Server
 /// Every route: MCP and REST.
 pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>, metrics: Option<&Metrics>) -> Router {
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
-    let admin = Admin::new(Arc::clone(registry), identity::version(), "admin-api").with_metrics(page);
+    let admin = Admin::new(Arc::clone(registry), identity::version(), Way::AdminApi).with_metrics(page);
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
 /// The REST face of a registry for the command line.
 pub(crate) fn rest_routes(registry: &Arc<Registry>) -> Router {
-    toolrail_admin::routes(Admin::new(Arc::clone(registry), identity::version(), "cli"))
-}
-
-fn limits(settings: &Settings) -> RegistryLimits {
-    let defaults = RegistryLimits::default();
-    RegistryLimits {
-        page_tools: settings.page_size.unwrap_or(defaults.page_tools),
-        look: settings.look,
-        poll: settings.poll,
-        window: settings.refresh_window,
-        ..defaults
-    }
+    toolrail_admin::routes(Admin::new(Arc::clone(registry), identity::version(), Way::Cli))
 }

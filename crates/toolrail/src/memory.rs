@@ -15,9 +15,9 @@ const LEAST: u64 = 8 * MIB;
 
 /// A number of bytes, such as `256MB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Memory(pub(crate) usize);
+pub(crate) struct MemoryLimit(pub(crate) usize);
 
-impl Memory {
+impl MemoryLimit {
     /// A quarter of what this process may use, but no more than 512 MB.
     pub(crate) fn usual() -> Self {
         let quarter = usable().map_or(MOST, |bytes| bytes / 4);
@@ -25,7 +25,7 @@ impl Memory {
     }
 }
 
-impl FromStr for Memory {
+impl FromStr for MemoryLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -45,13 +45,13 @@ impl FromStr for Memory {
     }
 }
 
-impl fmt::Display for Memory {
+impl fmt::Display for MemoryLimit {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} bytes", self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Memory {
+impl<'de> Deserialize<'de> for MemoryLimit {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = match Value::deserialize(from)? {
             Value::String(text) => text,
@@ -103,10 +103,10 @@ mod tests {
         for (text, bytes) in
             [("256MB", 256 * MIB), ("2 GiB", 2048 * MIB), ("16777216", 16 * MIB), ("9000k", 9000 * 1024)]
         {
-            assert_eq!(text.parse::<Memory>().map(|memory| memory.0 as u64), Ok(bytes), "{text}");
+            assert_eq!(text.parse::<MemoryLimit>().map(|memory| memory.0 as u64), Ok(bytes), "{text}");
         }
         for text in ["", "MB", "1MB", "-5GB", "1.5GB", "256 apples", "99999999999GB"] {
-            assert!(text.parse::<Memory>().unwrap_err().contains("256MB"), "{text}");
+            assert!(text.parse::<MemoryLimit>().unwrap_err().contains("256MB"), "{text}");
         }
     }
 
@@ -122,6 +122,6 @@ mod tests {
         std::fs::write(root.path().join("memory/x/memory.limit_in_bytes"), "77").unwrap();
         assert_eq!(limits_of("4:cpu:/x\n5:memory:/x\n", root.path()).min(), Some(77));
         assert_eq!(total_of("MemTotal:       24681816 kB\nMemFree: 1 kB\n"), Some(24_681_816 * 1024));
-        assert!((LEAST..=MOST).contains(&(Memory::usual().0 as u64)));
+        assert!((LEAST..=MOST).contains(&(MemoryLimit::usual().0 as u64)));
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct Target {
 }
 
 /// What one window of load gave.
-pub(super) struct Measure {
+pub(super) struct LoadMeasure {
     pub(super) calls: u64,
     pub(super) errors: u64,
     pub(super) calls_per_second: f64,
@@ -42,7 +42,7 @@ pub(super) async fn measure(
     connections: usize,
     window: Duration,
     process: &Process,
-) -> Result<Measure> {
+) -> Result<LoadMeasure> {
     let opened = open_all(target, connections).await?;
     let (opened, _) = drive(opened, window / 8).await?;
     let cpu_before = process.cpu()?;
@@ -53,7 +53,7 @@ pub(super) async fn measure(
     tally.latencies.sort_unstable();
     let calls = tally.latencies.len() as u64;
     ensure!(calls > 0, "no call to {} was answered in {window:?}", target.address);
-    Ok(Measure {
+    Ok(LoadMeasure {
         calls,
         errors: tally.errors,
         calls_per_second: as_float(calls) / elapsed.as_secs_f64(),
@@ -98,7 +98,7 @@ impl Connection {
         Ok(&self.buffer[answer.head_length..answer.end])
     }
 
-    async fn bounded_exchange(&mut self, request: &Bytes) -> Result<Answer> {
+    async fn bounded_exchange(&mut self, request: &Bytes) -> Result<LoadAnswer> {
         let answer = tokio::time::timeout(ANSWER_DEADLINE, self.exchange(request)).await;
         answer.with_context(|| format!("no answer within {ANSWER_DEADLINE:?}"))?
     }
@@ -123,7 +123,7 @@ impl Connection {
         Ok(answer.is_ok && length.abs_diff(self.body_length) <= LENGTH_TOLERANCE)
     }
 
-    async fn exchange(&mut self, request: &Bytes) -> Result<Answer> {
+    async fn exchange(&mut self, request: &Bytes) -> Result<LoadAnswer> {
         self.stream.write_all(request).await.context("cannot send")?;
         self.buffer.clear();
         let mut framing = None;
@@ -148,7 +148,7 @@ impl Connection {
 }
 
 /// Where an answer lies in the buffer.
-struct Answer {
+struct LoadAnswer {
     is_ok: bool,
     head_length: usize,
     end: usize,
@@ -184,13 +184,13 @@ impl Framing {
         Ok(Some(Self { is_ok: head.starts_with("HTTP/1.1 200"), head_length: end + 4, body }))
     }
 
-    fn whole_answer(&self, buffer: &[u8]) -> Option<Answer> {
+    fn whole_answer(&self, buffer: &[u8]) -> Option<LoadAnswer> {
         let is_whole = match self.body {
             Body::Length(length) => buffer.len() >= self.head_length + length,
             // The answers are JSON, in which a line of its own with a zero cannot stand.
             Body::Chunked => buffer[self.head_length - 2..].ends_with(b"\r\n0\r\n\r\n"),
         };
-        is_whole.then_some(Answer { is_ok: self.is_ok, head_length: self.head_length, end: buffer.len() })
+        is_whole.then_some(LoadAnswer { is_ok: self.is_ok, head_length: self.head_length, end: buffer.len() })
     }
 }
 

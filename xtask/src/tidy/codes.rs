@@ -6,9 +6,8 @@ use std::path::Path;
 use anyhow::Result;
 use regex::Regex;
 
-use super::{Fault, TextFile};
+use super::{Fault, REQUIREMENTS, TextFile, begin_of_tests};
 
-const INDEX: &str = "docs/requirements.md";
 /// What was written about earlier releases stays as it was.
 const CHANGELOG: &str = "CHANGELOG.md";
 
@@ -33,7 +32,8 @@ pub(super) fn check(files: &[TextFile]) -> Result<Vec<Fault>> {
     let patterns = Patterns::new()?;
     let explained = explained(files)?;
     let mut faults = Vec::new();
-    let may_have_any = |file: &&TextFile| [INDEX, CHANGELOG].iter().any(|path| file.path == Path::new(path));
+    let may_have_any =
+        |file: &&TextFile| [REQUIREMENTS, CHANGELOG].iter().any(|path| file.path == Path::new(path));
     for file in files.iter().filter(|file| !may_have_any(file)) {
         let begin_of_tests = begin_of_tests(file);
         for (index, line) in file.text.lines().enumerate() {
@@ -76,7 +76,7 @@ impl Patterns {
         let missing: Vec<&str> = codes.difference(explained).map(String::as_str).collect();
         (!missing.is_empty()).then(|| {
             let missing = missing.join(", ");
-            format!("{missing} is not explained: add a row to {INDEX}, with what is asked and the tests that show it")
+            format!("{missing} is not explained: add a row to {REQUIREMENTS}, with what is asked and the tests that show it")
         })
     }
 
@@ -100,24 +100,8 @@ impl Patterns {
 
 fn explained(files: &[TextFile]) -> Result<BTreeSet<String>> {
     let row = Regex::new(INDEX_ROW)?;
-    let text = files.iter().find(|file| file.path == Path::new(INDEX)).map_or("", |file| &file.text);
+    let text = files.iter().find(|file| file.path == Path::new(REQUIREMENTS)).map_or("", |file| &file.text);
     Ok(row.captures_iter(text).map(|found| found["code"].to_owned()).collect())
-}
-
-/// How many lines come before the tests: none in a file of tests, all where there are none.
-fn begin_of_tests(file: &TextFile) -> usize {
-    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
-    let in_folder = file.path.components().any(|part| part.as_os_str() == "tests");
-    if in_folder || name == "tests.rs" || name.ends_with("_tests.rs") {
-        return 0;
-    }
-    let lines: Vec<&str> = file.text.lines().collect();
-    let begins = |index: &usize| {
-        let is_test = lines[*index].starts_with("#[cfg(") && lines[*index].contains("test");
-        let item = lines[*index..].iter().find(|line| !line.starts_with("#["));
-        is_test && item.is_some_and(|item| item.starts_with("mod ") && item.ends_with('{'))
-    };
-    (0..lines.len()).find(begins).unwrap_or(lines.len())
 }
 
 /// What of a line is for people: all of a document, the comment in anything else.
@@ -152,7 +136,7 @@ mod tests {
             rows.iter().map(|row| format!("| {} | A. | `a::b` |", written(row))).collect();
         let index = rows.join("\n");
         let file = |path: &str, text: String| TextFile { path: path.into(), text };
-        let files = [file(INDEX, index), file(path, written(text))];
+        let files = [file(REQUIREMENTS, index), file(path, written(text))];
         check(&files).unwrap().iter().map(Fault::to_string).collect()
     }
 

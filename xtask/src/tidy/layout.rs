@@ -16,11 +16,10 @@ pub(super) fn check(files: &[TextFile]) -> Vec<Fault> {
     let mut folders: BTreeMap<&Path, usize> = BTreeMap::new();
     let mut crates: BTreeMap<&Path, Vec<(Vec<&str>, &TextFile)>> = BTreeMap::new();
     for file in files {
-        let Some((root, module)) = source(&file.path) else {
-            continue;
-        };
-        *folders.entry(file.path.parent().unwrap_or(root)).or_default() += 1;
-        if !is_test(&module) {
+        if let Some(folder) = folder(&file.path) {
+            *folders.entry(folder).or_default() += 1;
+        }
+        if let Some((root, module)) = source(&file.path).filter(|(_, module)| !is_test(module)) {
             crates.entry(root).or_default().push((module, file));
         }
     }
@@ -30,6 +29,13 @@ pub(super) fn check(files: &[TextFile]) -> Vec<Fault> {
         fault(folder, text)
     });
     crowded.chain(crates.values().flat_map(|modules| circles(modules))).collect()
+}
+
+/// The folder that a source file lies in, also one of tests.
+fn folder(path: &Path) -> Option<&Path> {
+    let is_source = path.iter().any(|part| part == "src" || part == "tests")
+        && path.extension().is_some_and(|extension| extension == "rs");
+    path.parent().filter(|_| is_source)
 }
 
 /// The folder `src` that a source file is in, and its module from there; the root has none.
@@ -221,10 +227,14 @@ mod tests {
 
     #[test]
     fn a_folder_with_too_many_files_is_told() {
-        let names: Vec<String> = (0..=MOST_FILES).map(|n| format!("crates/a/src/flat/f{n}.rs")).collect();
-        let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
-        assert_eq!(faults_of(&files[1..]), Vec::<String>::new());
-        let faults = faults_of(&files);
-        assert!(faults[0].starts_with("crates/a/src/flat:1: 31 source files"), "{faults:?}");
+        for folder in ["crates/a/src/flat", "crates/a/tests/it"] {
+            let names: Vec<String> = (0..=MOST_FILES).map(|n| format!("{folder}/f{n}.rs")).collect();
+            let mut files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+            let faults = faults_of(&files);
+            assert_eq!(faults.len(), 1, "{faults:?}");
+            assert!(faults[0].starts_with(&format!("{folder}:1: 31 source files")), "{faults:?}");
+            files[0].0 = "crates/a/tests/it/folder/one.rs";
+            assert_eq!(faults_of(&files), Vec::<String>::new());
+        }
     }
 }

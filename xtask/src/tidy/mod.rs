@@ -1,11 +1,13 @@
 //! `cargo xtask tidy`: the house rules that the compiler and clippy do not know.
 
 mod changelog;
+mod cited_tests;
 mod codes;
 mod layout;
 mod levels;
 mod links;
 mod sources;
+mod type_names;
 
 use std::fmt;
 use std::fs;
@@ -15,6 +17,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::workspace::Workspace;
+
+/// The index of requirements, and of the tests that show them.
+const REQUIREMENTS: &str = "docs/requirements.md";
 
 /// One thing to mend, and how.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,8 +50,10 @@ pub(crate) fn run() -> Result<()> {
         faults.extend(links::check(file, &workspace.root));
     }
     faults.extend(codes::check(&files)?);
+    faults.extend(cited_tests::check(&files)?);
     faults.extend(changelog::check(&files));
     faults.extend(layout::check(&files));
+    faults.extend(type_names::check(&files)?);
     for fault in &faults {
         println!("{fault}");
     }
@@ -77,4 +84,20 @@ fn read_files(workspace: &Workspace) -> Result<Vec<TextFile>> {
             Some(TextFile { path, text })
         })
         .collect())
+}
+
+/// How many lines come before the tests: none in a file of tests, all where there are none.
+fn begin_of_tests(file: &TextFile) -> usize {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+    let in_folder = file.path.components().any(|part| part.as_os_str() == "tests");
+    if in_folder || name == "tests.rs" || name.ends_with("_tests.rs") {
+        return 0;
+    }
+    let lines: Vec<&str> = file.text.lines().collect();
+    let begins = |index: &usize| {
+        let is_test = lines[*index].starts_with("#[cfg(") && lines[*index].contains("test");
+        let item = lines[*index..].iter().find(|line| !line.starts_with("#["));
+        is_test && item.is_some_and(|item| item.starts_with("mod ") && item.ends_with('{'))
+    };
+    (0..lines.len()).find(begins).unwrap_or(lines.len())
 }

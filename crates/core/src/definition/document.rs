@@ -105,13 +105,53 @@ pub struct Annotations {
     pub open_world_hint: Option<bool>,
 }
 
+/// The ways in which a tool can prove itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AuthType {
+    None,
+    ApiKey,
+    Basic,
+    Bearer,
+    OAuth2,
+}
+
+impl AuthType {
+    pub(super) const ALL: [Self; 5] = [Self::None, Self::ApiKey, Self::Basic, Self::Bearer, Self::OAuth2];
+
+    /// How it is written in a definition.
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ApiKey => "apiKey",
+            Self::Basic => "basic",
+            Self::Bearer => "bearer",
+            Self::OAuth2 => "oauth2",
+        }
+    }
+
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.word() == word)
+    }
+
+    /// The fields that go with it, as they are written.
+    pub(super) const fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::None => &[],
+            Self::ApiKey => &["in", "name", "value"],
+            Self::Basic => &["username", "password"],
+            Self::Bearer => &["token"],
+            Self::OAuth2 => &["tokenUrl", "clientId", "clientSecret", "scopes", "audience", "grant"],
+        }
+    }
+}
+
 /// How the tool proves itself to the upstream.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AuthDocument {
     /// `none`, `apiKey`, `basic`, `bearer` or `oauth2`.
     #[serde(rename = "type", default)]
-    #[schemars(required, extend("enum" = ["none", "apiKey", "basic", "bearer", "oauth2"]))]
+    #[schemars(required, extend("enum" = AuthType::ALL.map(AuthType::word)))]
     pub kind: Option<String>,
     /// With `apiKey`: where the key goes; a header when left out.
     #[serde(rename = "in", default)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::document::{AuthDocument, MappingDocument};
+use super::document::{AuthDocument, AuthType, MappingDocument};
 use super::split_form::{self, Spelling};
 use super::{ApiKeyPlace, Auth, OAuth2, ResponseMapping};
 use crate::Problems;
@@ -29,7 +29,13 @@ pub(super) fn read_auth(value: &Value, place: &str, problems: &mut Problems) -> 
 /// How it proves itself, from the form in which that is written at `base`.
 pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problems) -> Option<Auth> {
     let kind = document.kind.clone()?;
-    refuse_other_auth(&document, &kind, base, problems);
+    let auth_type = AuthType::parse(&kind);
+    refuse_other_auth(&document, auth_type, base, problems);
+    let Some(auth_type) = auth_type else {
+        let known = AuthType::ALL.map(AuthType::word).join(", ");
+        problems.error(format!("{base}/type"), format!("{kind:?} is not one of {known}"));
+        return None;
+    };
     let AuthDocument { place, name, value, username, password, token, .. } = document;
     let AuthDocument { token_url, client_id, client_secret, scopes, audience, grant, .. } = document;
     let mut needed = |field: &str, given: Option<String>| {
@@ -41,19 +47,19 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
         }
         given
     };
-    match kind.as_str() {
-        "none" => Some(Auth::None),
-        "apiKey" => Some(Auth::ApiKey {
+    match auth_type {
+        AuthType::None => Some(Auth::None),
+        AuthType::ApiKey => Some(Auth::ApiKey {
             place: place.unwrap_or(ApiKeyPlace::Header),
             name: name.unwrap_or_else(|| "X-API-Key".into()),
             value: needed("value", value)?,
         }),
-        "basic" => {
+        AuthType::Basic => {
             let (username, password) = (needed("username", username), needed("password", password));
             Some(Auth::Basic { username: username?, password: password? })
         }
-        "bearer" => Some(Auth::Bearer { token: needed("token", token)? }),
-        "oauth2" => {
+        AuthType::Bearer => Some(Auth::Bearer { token: needed("token", token)? }),
+        AuthType::OAuth2 => {
             problems.warning(
                 base,
                 "\"oauth2\" is understood but not applied yet: requests go out without a token, so an upstream that wants one refuses them; until then give a token with \"bearer\"",
@@ -68,11 +74,6 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
                 grant,
             })))
         }
-        other => {
-            let known = ["none", "apiKey", "basic", "bearer", "oauth2"];
-            problems.error(format!("{base}/type"), format!("{other:?} is not one of {}", known.join(", ")));
-            None
-        }
     }
 }
 
@@ -86,15 +87,14 @@ fn scopes_of(written: Option<&Value>) -> Vec<String> {
 }
 
 /// Notes fields that belong to another way than the one that was chosen.
-fn refuse_other_auth(document: &AuthDocument, kind: &str, base: &str, problems: &mut Problems) {
-    const OAUTH2: &[&str] = &["tokenUrl", "clientId", "clientSecret", "scopes", "audience", "grant"];
-    let fits = |field: &str| match kind {
-        "apiKey" => matches!(field, "in" | "name" | "value"),
-        "basic" => matches!(field, "username" | "password"),
-        "bearer" => field == "token",
-        "oauth2" => OAUTH2.contains(&field),
-        _ => false,
-    };
+fn refuse_other_auth(
+    document: &AuthDocument,
+    auth_type: Option<AuthType>,
+    base: &str,
+    problems: &mut Problems,
+) {
+    let fits = |field: &&str| auth_type.is_some_and(|chosen| chosen.fields().contains(field));
+    let kind = document.kind.as_deref().unwrap_or_default();
     let present = [
         ("in", document.place.is_some()),
         ("name", document.name.is_some()),

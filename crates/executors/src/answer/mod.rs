@@ -26,26 +26,26 @@ const MOST_VALUES: usize = 3_000_000;
 
 /// What a tool makes of its upstream's answers, compiled.
 #[derive(Debug)]
-pub struct Answer {
+pub struct AnswerMapping {
     mapping: Arc<Mapping>,
 }
 
 #[derive(Debug)]
 enum Mapping {
     Passthrough,
-    Path(path::Path),
-    Template(Box<template::Template>),
+    Path(path::JsonPath),
+    Template(Box<template::ResponseTemplate>),
 }
 
-impl Answer {
+impl AnswerMapping {
     /// Compiles the mapping; faults are noted under `/responseMapping`. Nothing is returned only if an error was noted.
     pub fn compile(mapping: &ResponseMapping, problems: &mut Problems) -> Option<Self> {
         let compiled = match mapping {
             ResponseMapping::Passthrough => Ok(Mapping::Passthrough),
-            ResponseMapping::JsonPath { path } => path::Path::compile(path)
+            ResponseMapping::JsonPath { path } => path::JsonPath::compile(path)
                 .map(Mapping::Path)
                 .map_err(|fault| vec![("/responseMapping/path", fault)]),
-            ResponseMapping::Template { template } => template::Template::compile(template)
+            ResponseMapping::Template { template } => template::ResponseTemplate::compile(template)
                 .map(|template| Mapping::Template(Box::new(template)))
                 .map_err(|faults| faults.into_iter().map(|fault| (TEMPLATE, fault)).collect()),
         };
@@ -85,13 +85,13 @@ impl Answer {
             return self
                 .mapping
                 .outcome(incoming, arguments, &mut Meter::new(Allowance::SMALL))
-                .or_else(Ended::into);
+                .or_else(MappingFailure::into);
         }
         if !passes && incoming.body.len() <= MOST_INLINE {
             let mapped = self.mapping.outcome(incoming.clone(), arguments, &mut Meter::new(Allowance::SMALL));
             // What takes longer than may be taken here starts over where it may.
-            if !matches!(mapped, Err(Ended::Spent(_))) {
-                return mapped.or_else(Ended::into);
+            if !matches!(mapped, Err(MappingFailure::Spent(_))) {
+                return mapped.or_else(MappingFailure::into);
             }
         }
         let (mapping, arguments) = (Arc::clone(&self.mapping), arguments.clone());
@@ -102,30 +102,30 @@ impl Answer {
             mapping.outcome(incoming, &arguments, &mut Meter::stopped_by(Allowance::LARGE, stop))
         });
         match mapped.await {
-            Ok(mapped) => mapped.or_else(Ended::into),
+            Ok(mapped) => mapped.or_else(MappingFailure::into),
             Err(Lost) => Err(unusable("responseMapping did not come to an end".into())),
         }
     }
 }
 
 /// A result, or why there is none.
-type Mapped = Result<ToolResult, Ended>;
+type Mapped = Result<ToolResult, MappingFailure>;
 
 /// Why there is no result.
 #[derive(Debug)]
-enum Ended {
+enum MappingFailure {
     Failed(CallError),
     /// It took more than it was allowed to.
     Spent(CallError),
 }
 
-impl From<CallError> for Ended {
+impl From<CallError> for MappingFailure {
     fn from(error: CallError) -> Self {
         Self::Failed(error)
     }
 }
 
-impl Ended {
+impl MappingFailure {
     fn into(self) -> Outcome {
         match self {
             Self::Failed(error) | Self::Spent(error) => Err(error),
@@ -134,12 +134,12 @@ impl Ended {
 }
 
 /// Where the values of an answer are.
-fn outline<'j>(json: &'j Json, place: &str, meter: &mut Meter) -> Result<Outline<'j>, Ended> {
+fn outline<'j>(json: &'j Json, place: &str, meter: &mut Meter) -> Result<Outline<'j>, MappingFailure> {
     let outline = Outline::of(json, MOST_VALUES).map_err(|many| {
         unusable(format!("responseMapping cannot be applied to the answer of {place}: {many}"))
     })?;
     meter.take(outline.size() * 16).map_err(|spent| {
-        Ended::Spent(unusable(format!(
+        MappingFailure::Spent(unusable(format!(
             "responseMapping takes too much {} with the answer of {place}",
             spent.word()
         )))
@@ -157,7 +157,7 @@ impl Mapping {
             return Ok(content::result(incoming)?);
         }
         if let Some(cut) = incoming.cut {
-            return Err(Ended::Failed(unusable(format!(
+            return Err(MappingFailure::Failed(unusable(format!(
                 "the answer of {} was cut at {}, so responseMapping cannot work on it; raise maxResponseBytes or ask the upstream for less",
                 incoming.place(),
                 content::extent(cut, incoming.body.len()),

@@ -10,7 +10,7 @@ mod select;
 use bytes::Bytes;
 use toolrail_core::{CallError, Json, Outline, Part, Payload, ToolResult};
 
-use super::{Ended, Mapped, outline, unusable};
+use super::{Mapped, MappingFailure, outline, unusable};
 use crate::meter::Meter;
 use select::{Failed, Selecting};
 
@@ -20,12 +20,12 @@ const MOST_BYTES: usize = 8 << 20;
 
 /// A compiled expression.
 #[derive(Debug)]
-pub(super) struct Path {
+pub(super) struct JsonPath {
     query: ast::Query,
     written: String,
 }
 
-impl Path {
+impl JsonPath {
     pub(super) fn compile(written: &str) -> Result<Self, String> {
         if !written.starts_with('$') {
             return Err(format!("{written:?} must start with $, as in {}", rooted(written)));
@@ -53,7 +53,7 @@ impl Path {
                 return Ok(result);
             }
             Payload::Text(_) | Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
-                return Err(Ended::Failed(unusable(format!(
+                return Err(MappingFailure::Failed(unusable(format!(
                     "the answer of {place} is not JSON, so responseMapping {} cannot be applied to it",
                     self.written
                 ))));
@@ -101,14 +101,14 @@ impl Path {
         Ok(out)
     }
 
-    fn failed(&self, failed: &Failed) -> Ended {
+    fn failed(&self, failed: &Failed) -> MappingFailure {
         let written = &self.written;
         match failed {
-            Failed::Spent(spent) => Ended::Spent(unusable(format!(
+            Failed::Spent(spent) => MappingFailure::Spent(unusable(format!(
                 "responseMapping {written} takes too much {} with this answer; select less",
                 spent.word()
             ))),
-            Failed::LongText => Ended::Failed(unusable(format!(
+            Failed::LongText => MappingFailure::Failed(unusable(format!(
                 "responseMapping {written} matches a pattern with a text of more than 65536 bytes, which is not supported; select less"
             ))),
         }

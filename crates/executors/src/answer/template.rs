@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use http::StatusCode;
 use serde_json::Map;
-use toolrail_core::{CallError, Outline, Payload, ToolResult, closest};
+use toolrail_core::{CallError, Outline, Payload, ToolResult, did_you_mean_written};
 
-use super::{Ended, Mapped, outline, unusable};
+use super::{Mapped, MappingFailure, outline, unusable};
 use crate::engine::{Fault, Program, Syntax, Value, Why};
 use crate::meter::Meter;
 
@@ -23,7 +23,7 @@ const LONGEST_TEMPLATE: usize = 64 << 10;
 
 /// A compiled template.
 #[derive(Debug)]
-pub(super) struct Template {
+pub(super) struct ResponseTemplate {
     program: Program,
     written: String,
 }
@@ -35,7 +35,7 @@ pub(super) struct Scope<'a> {
     pub(super) place: &'a str,
 }
 
-impl Template {
+impl ResponseTemplate {
     pub(super) fn compile(written: &str) -> Result<Self, Vec<String>> {
         if written.len() > LONGEST_TEMPLATE {
             let length = written.len();
@@ -64,7 +64,7 @@ impl Template {
             }
             Payload::Empty => self.render(Value::Null, scope, meter),
             Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
-                return Err(Ended::Failed(unusable(format!(
+                return Err(MappingFailure::Failed(unusable(format!(
                     "the answer of {} is neither JSON nor text, so the responseMapping template cannot use it",
                     scope.place
                 ))));
@@ -101,12 +101,9 @@ impl Template {
         let mut faults = Vec::new();
         let variables: BTreeSet<&str> = self.program.uses().map(|(name, _)| name).collect();
         for name in variables.into_iter().filter(|name| !VARIABLES.contains(name)) {
-            faults.push(match closest(name, VARIABLES) {
-                Some(meant) => format!("{name} is not known in this template; did you mean {meant}?"),
-                None => {
-                    format!("{name} is not known in this template; there are result, args and status")
-                }
-            });
+            let hint = did_you_mean_written(name, VARIABLES, str::to_owned)
+                .unwrap_or_else(|| "there are result, args and status".to_owned());
+            faults.push(format!("{name} is not known in this template; {hint}"));
         }
         for unknown in self.program.unknown() {
             let (sort, name) = (unknown.sort, &unknown.name);
@@ -116,7 +113,7 @@ impl Template {
         faults
     }
 
-    fn failed(&self, fault: &Fault) -> Ended {
+    fn failed(&self, fault: &Fault) -> MappingFailure {
         let mut words = match fault.why {
             Why::Steps => format!("it takes more than {STEPS} steps; loop over less"),
             Why::Spent(_) => format!("{}; loop over less, or over smaller values", fault.why),
@@ -130,7 +127,11 @@ impl Template {
             words = at_line(&self.written, range.start, &words);
         }
         let error: CallError = unusable(format!("the responseMapping template failed: {words}"));
-        if matches!(fault.why, Why::Spent(_)) { Ended::Spent(error) } else { Ended::Failed(error) }
+        if matches!(fault.why, Why::Spent(_)) {
+            MappingFailure::Spent(error)
+        } else {
+            MappingFailure::Failed(error)
+        }
     }
 }
 

@@ -48,12 +48,12 @@ fn outcome(mapping: &ResponseMapping, incoming: Incoming) -> Outcome {
 
 fn outcome_within(mapping: &ResponseMapping, incoming: Incoming, allowance: Allowance) -> Outcome {
     let mut problems = Problems::default();
-    let answer = Answer::compile(mapping, &mut problems);
+    let answer = AnswerMapping::compile(mapping, &mut problems);
     let problems = problems.into_list(None, str::to_owned);
     let arguments = json!({"city": "Köln", "n": 3});
     let answer = answer.unwrap_or_else(|| panic!("{problems:?}"));
     let mut meter = Meter::new(allowance);
-    answer.mapping.outcome(incoming, arguments.as_object().unwrap(), &mut meter).or_else(Ended::into)
+    answer.mapping.outcome(incoming, arguments.as_object().unwrap(), &mut meter).or_else(MappingFailure::into)
 }
 
 fn passed(incoming: Incoming) -> ToolResult {
@@ -66,7 +66,7 @@ fn refused(mapping: &ResponseMapping, incoming: Incoming) -> CallError {
 
 fn faults(mapping: &ResponseMapping) -> Vec<String> {
     let mut problems = Problems::default();
-    assert!(Answer::compile(mapping, &mut problems).is_none());
+    assert!(AnswerMapping::compile(mapping, &mut problems).is_none());
     problems.into_list(None, str::to_owned).iter().map(|p| format!("{}: {}", p.pointer, p.message)).collect()
 }
 
@@ -516,7 +516,7 @@ fn what_is_accepted_fits_the_stack() {
         ];
         for text in chains {
             let mut problems = Problems::default();
-            if let Some(answer) = Answer::compile(&template(&text), &mut problems) {
+            if let Some(answer) = AnswerMapping::compile(&template(&text), &mut problems) {
                 let mut meter = Meter::new(Allowance::LARGE);
                 drop(answer.mapping.outcome(incoming("application/json", WEATHER), &Map::new(), &mut meter));
             }
@@ -524,7 +524,7 @@ fn what_is_accepted_fits_the_stack() {
         for expression in ["!(", "(", "["] {
             let path = path(&format!("$[?{}", expression.repeat(31)));
             let mut problems = Problems::default();
-            assert!(Answer::compile(&path, &mut problems).is_none());
+            assert!(AnswerMapping::compile(&path, &mut problems).is_none());
         }
     };
     std::thread::Builder::new().stack_size(1 << 20).spawn(checks).unwrap().join().unwrap();
@@ -533,7 +533,7 @@ fn what_is_accepted_fits_the_stack() {
 #[tokio::test]
 async fn a_long_mapping_of_a_large_answer_keeps_no_deadline_waiting() {
     let mapping = template("{% for a in range(2) %}{{ result|sort|length }}{% endfor %}");
-    let answer = Answer::compile(&mapping, &mut Problems::default()).unwrap();
+    let answer = AnswerMapping::compile(&mapping, &mut Problems::default()).unwrap();
     let body = format!("[{}0]", "1,0,".repeat(10_000));
     // On a runtime of one thread, a mapping that ran here would be done before the deadline is looked at.
     let deadline = std::time::Duration::ZERO;
@@ -586,7 +586,7 @@ fn a_pattern_is_compiled_once_and_matched_in_linear_time() {
 #[tokio::test]
 async fn a_small_answer_with_a_long_mapping_keeps_nobody_waiting() {
     let mapping = template("{% for a in result %}{{ result|sort|length }};{% endfor %}");
-    let answer = Answer::compile(&mapping, &mut Problems::default()).unwrap();
+    let answer = AnswerMapping::compile(&mapping, &mut Problems::default()).unwrap();
     let body = format!("[{}0]", "1,0,".repeat(200));
     let arguments = Map::new();
     let mapped = answer.outcome(incoming("application/json", body.clone()), &arguments);

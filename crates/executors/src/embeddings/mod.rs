@@ -16,14 +16,14 @@ use toolrail_core::{EmbedError, Embedder, Embedding, Reach, async_trait};
 use crate::runtime::Runtime;
 use health::Health;
 use recent::Recent;
-use vault::{Key, Vault};
-use wire::{Endpoint, Refusal};
+use vault::{Vault, VectorKey};
+use wire::{EmbeddingsEndpoint, Refusal};
 
 pub use settings::EmbeddingsSettings;
 
 /// An embedder that asks a server.
 pub struct Embeddings {
-    endpoint: Endpoint,
+    endpoint: EmbeddingsEndpoint,
     settings: EmbeddingsSettings,
     vault: Option<Arc<Mutex<Vault>>>,
     recent: Mutex<Recent>,
@@ -36,7 +36,7 @@ pub struct Embeddings {
 impl Embeddings {
     /// An embedder with those settings, or what is wrong with them.
     pub fn new(settings: EmbeddingsSettings, runtime: &Runtime) -> Result<Self, String> {
-        let endpoint = Endpoint::new(&settings, runtime)?;
+        let endpoint = EmbeddingsEndpoint::new(&settings, runtime)?;
         let vault = settings.folder.as_deref().and_then(|folder| {
             let opened = Vault::open(folder, &settings.model, settings.dimensions);
             opened
@@ -55,12 +55,12 @@ impl Embeddings {
         })
     }
 
-    fn key(&self, text: &str) -> Key {
-        Key::of(&self.settings.model, self.settings.dimensions, text)
+    fn key(&self, text: &str) -> VectorKey {
+        VectorKey::of(&self.settings.model, self.settings.dimensions, text)
     }
 
     /// What is on disk already.
-    async fn kept(&self, keys: &[Key]) -> Vec<Option<Embedding>> {
+    async fn kept(&self, keys: &[VectorKey]) -> Vec<Option<Embedding>> {
         let Some(vault) = self.vault.clone() else { return vec![None; keys.len()] };
         let wanted = keys.to_vec();
         let reading = tokio::task::spawn_blocking(move || {
@@ -70,7 +70,7 @@ impl Embeddings {
         reading.await.unwrap_or_else(|_| vec![None; keys.len()])
     }
 
-    async fn keep(&self, found: Vec<(Key, Embedding)>) {
+    async fn keep(&self, found: Vec<(VectorKey, Embedding)>) {
         let Some(vault) = self.vault.clone() else { return };
         let writing = tokio::task::spawn_blocking(move || {
             vault.lock().unwrap_or_else(PoisonError::into_inner).put(&found)
@@ -129,7 +129,7 @@ impl Embedder for Embeddings {
     }
 
     async fn embed(&self, texts: &[String]) -> Result<Vec<Option<Embedding>>, EmbedError> {
-        let keys: Vec<Key> = texts.iter().map(|text| self.key(text)).collect();
+        let keys: Vec<VectorKey> = texts.iter().map(|text| self.key(text)).collect();
         let mut vectors = self.kept(&keys).await;
         let missing: Vec<usize> = (0..texts.len()).filter(|place| vectors[*place].is_none()).collect();
         for places in missing.chunks(self.settings.batch.max(1)) {

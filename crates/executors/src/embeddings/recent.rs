@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use toolrail_core::Embedding;
 
-use super::vault::Key;
+use super::vault::VectorKey;
 
 /// The most that are kept; then the older half goes.
 const MOST: usize = 512;
@@ -12,19 +12,19 @@ const MOST: usize = 512;
 /// Vectors by key, the last used ones.
 #[derive(Default)]
 pub(super) struct Recent {
-    vectors: HashMap<Key, (Embedding, u64)>,
+    vectors: HashMap<VectorKey, (Embedding, u64)>,
     uses: u64,
 }
 
 impl Recent {
-    pub(super) fn find(&mut self, key: &Key) -> Option<Embedding> {
+    pub(super) fn find(&mut self, key: &VectorKey) -> Option<Embedding> {
         self.uses += 1;
         let (vector, used) = self.vectors.get_mut(key)?;
         *used = self.uses;
         Some(vector.clone())
     }
 
-    pub(super) fn put(&mut self, key: Key, vector: Embedding) {
+    pub(super) fn put(&mut self, key: VectorKey, vector: Embedding) {
         if self.vectors.len() >= MOST {
             let mut uses: Vec<u64> = self.vectors.values().map(|(_, used)| *used).collect();
             let (_, middle, _) = uses.select_nth_unstable(MOST / 2);
@@ -44,7 +44,7 @@ mod tests {
     fn the_last_used_ones_stay() {
         let mut recent = Recent::default();
         let vector = Embedding::towards(&[1.0, 2.0]).unwrap();
-        let key = |number: usize| Key::of("model", None, &number.to_string());
+        let key = |number: usize| VectorKey::of("model", None, &number.to_string());
         for number in 0..5000 {
             recent.put(key(number), vector.clone());
             assert!(recent.find(&key(0)).is_some(), "{number}");

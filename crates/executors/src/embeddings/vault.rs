@@ -18,9 +18,9 @@ const FRAME: usize = 16 + 4 + 4 + 4;
 
 /// What a vector belongs to: a model and a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key([u8; 16]);
+pub(super) struct VectorKey([u8; 16]);
 
-impl Key {
+impl VectorKey {
     pub(super) fn of(model: &str, dimensions: Option<usize>, text: &str) -> Self {
         let whole = digest(&SHA256, format!("{model}\0{}\0{text}", dimensions.unwrap_or(0)).as_bytes());
         let mut key = [0; 16];
@@ -41,14 +41,14 @@ pub(super) struct Vault {
 struct Shelf {
     file: File,
     length: u64,
-    places: HashMap<Key, u64>,
+    places: HashMap<VectorKey, u64>,
 }
 
 impl Vault {
     /// Opens the files of a model, making them if need be.
     pub(super) fn open(folder: &Path, model: &str, dimensions: Option<usize>) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
-        let name = u128::from_be_bytes(Key::of(model, dimensions, "").0);
+        let name = u128::from_be_bytes(VectorKey::of(model, dimensions, "").0);
         Self::at(folder.join(format!("{name:032x}.vectors")), MOST_BYTES)
     }
 
@@ -58,7 +58,7 @@ impl Vault {
     }
 
     /// The vector of a key, if it was kept.
-    pub(super) fn find(&mut self, key: &Key) -> Option<Embedding> {
+    pub(super) fn find(&mut self, key: &VectorKey) -> Option<Embedding> {
         if let Some(vector) = self.shelves[0].find(key) {
             return Some(vector);
         }
@@ -69,7 +69,7 @@ impl Vault {
     }
 
     /// Keeps vectors.
-    pub(super) fn put(&mut self, vectors: &[(Key, Embedding)]) -> io::Result<()> {
+    pub(super) fn put(&mut self, vectors: &[(VectorKey, Embedding)]) -> io::Result<()> {
         for (key, vector) in vectors {
             let record = record(key, vector);
             if self.shelves[0].length + record.len() as u64 > self.most {
@@ -107,7 +107,7 @@ impl Shelf {
         Ok(Self { file, length: start as u64, places })
     }
 
-    fn find(&self, key: &Key) -> Option<Embedding> {
+    fn find(&self, key: &VectorKey) -> Option<Embedding> {
         let place = *self.places.get(key)?;
         let mut head = [0; FRAME];
         self.file.read_exact_at(&mut head, place).ok()?;
@@ -118,7 +118,7 @@ impl Shelf {
         (found == *key).then_some(vector)
     }
 
-    fn append(&mut self, key: Key, record: &[u8]) -> io::Result<()> {
+    fn append(&mut self, key: VectorKey, record: &[u8]) -> io::Result<()> {
         // Another process may have written here as well.
         let place = self.file.metadata()?.len();
         self.file.write_all(record)?;
@@ -132,7 +132,7 @@ fn older(path: &Path) -> PathBuf {
     path.with_extension("older")
 }
 
-fn record(key: &Key, vector: &Embedding) -> Vec<u8> {
+fn record(key: &VectorKey, vector: &Embedding) -> Vec<u8> {
     let numbers = vector.numbers();
     let mut record = Vec::with_capacity(FRAME + numbers.len());
     record.extend(key.0);
@@ -144,25 +144,25 @@ fn record(key: &Key, vector: &Embedding) -> Vec<u8> {
 }
 
 /// The key of a record, and how long it is, if it is all there.
-fn head_of(bytes: &[u8]) -> Option<(Key, usize)> {
+fn head_of(bytes: &[u8]) -> Option<(VectorKey, usize)> {
     let (key, length) = head_of_frame(bytes.first_chunk()?)?;
     (length <= bytes.len()).then_some((key, length))
 }
 
-fn head_of_frame(frame: &[u8; FRAME]) -> Option<(Key, usize)> {
-    let key = Key(*frame.first_chunk()?);
+fn head_of_frame(frame: &[u8; FRAME]) -> Option<(VectorKey, usize)> {
+    let key = VectorKey(*frame.first_chunk()?);
     let dimensions = u32::from_le_bytes(*frame[20..].first_chunk()?) as usize;
     (dimensions <= Embedding::MOST_DIMENSIONS).then_some((key, FRAME + dimensions))
 }
 
-fn read(record: &[u8]) -> Option<(Key, Embedding)> {
+fn read(record: &[u8]) -> Option<(VectorKey, Embedding)> {
     let (content, sum) = record.split_last_chunk()?;
     if sum_of(content) != u32::from_le_bytes(*sum) {
         return None;
     }
     let scale = f32::from_le_bytes(*content.get(16..)?.first_chunk()?);
     let numbers = content.get(24..)?.iter().map(|byte| byte.cast_signed()).collect();
-    Some((Key(*content.first_chunk()?), Embedding::from_parts(scale, numbers)?))
+    Some((VectorKey(*content.first_chunk()?), Embedding::from_parts(scale, numbers)?))
 }
 
 /// FNV-1a: enough to notice a torn or foreign record.
@@ -178,8 +178,8 @@ mod tests {
         Embedding::towards(&[f32::from(number), 1.0, -3.0]).unwrap()
     }
 
-    fn key(number: u16) -> Key {
-        Key::of("model", None, &number.to_string())
+    fn key(number: u16) -> VectorKey {
+        VectorKey::of("model", None, &number.to_string())
     }
 
     #[test]

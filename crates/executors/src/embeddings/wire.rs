@@ -19,7 +19,7 @@ const BYTES_PER_NUMBER: usize = 26;
 const MOST_TOLD: usize = 200;
 
 /// Where vectors come from.
-pub(super) struct Endpoint {
+pub(super) struct EmbeddingsEndpoint {
     client: Arc<Client>,
     uri: Uri,
     headers: HeaderMap,
@@ -41,7 +41,7 @@ pub(super) enum Refusal {
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct EmbeddingsRequest<'a> {
     model: &'a str,
     input: &'a [&'a str],
     encoding_format: &'static str,
@@ -50,7 +50,7 @@ struct Asked<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answered {
+struct EmbeddingsResponse {
     data: Vec<One>,
 }
 
@@ -60,7 +60,7 @@ struct One {
     embedding: Vec<f32>,
 }
 
-impl Endpoint {
+impl EmbeddingsEndpoint {
     pub(super) fn new(settings: &EmbeddingsSettings, runtime: &Runtime) -> Result<Self, String> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -93,8 +93,12 @@ impl Endpoint {
         texts: &[&str],
         within: Duration,
     ) -> Result<Vec<Option<Embedding>>, Refusal> {
-        let asked =
-            Asked { model: &self.model, input: texts, encoding_format: "float", dimensions: self.dimensions };
+        let asked = EmbeddingsRequest {
+            model: &self.model,
+            input: texts,
+            encoding_format: "float",
+            dimensions: self.dimensions,
+        };
         let body = serde_json::to_vec(&asked).map_err(|error| self.now(&error.to_string()))?;
         let request = Outgoing {
             method: Method::POST,
@@ -119,7 +123,7 @@ impl Endpoint {
     }
 
     fn vectors(&self, body: &[u8], count: usize) -> Result<Vec<Option<Embedding>>, Refusal> {
-        let answered: Answered = serde_json::from_slice(body)
+        let answered: EmbeddingsResponse = serde_json::from_slice(body)
             .map_err(|error| self.now(&format!("it answered something that has no embeddings: {error}")))?;
         let mut vectors = vec![None; count];
         for (place, one) in answered.data.iter().enumerate() {

@@ -22,7 +22,7 @@ pub(super) enum Kind {
     List(Vec<Expr>),
     Map(Vec<(Expr, Expr)>),
     /// Steps into a value; in a row, so that a long path is not a deep one.
-    Path(Box<Expr>, Vec<(Step, Range<usize>)>),
+    Path(Box<Expr>, Vec<(AccessStep, Range<usize>)>),
     Not(Box<Expr>),
     Negate(Box<Expr>),
     Compute(Box<(Expr, Operator, Expr)>),
@@ -38,7 +38,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug)]
-pub(super) enum Step {
+pub(super) enum AccessStep {
     Member(String),
     Item(Expr),
     Slice([Option<Box<Expr>>; 3]),

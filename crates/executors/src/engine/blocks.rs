@@ -3,7 +3,7 @@
 use super::ast::{For, Node};
 use super::evaluate::{Absence, Evaluator};
 use super::fault::Fault;
-use super::parse::{Parser, Syntax, Unknown, Use};
+use super::parse::{ExpressionParser, Syntax, Unknown, VariableUse};
 use super::value::Value;
 use crate::meter::Meter;
 
@@ -11,13 +11,13 @@ use crate::meter::Meter;
 #[derive(Debug)]
 pub(crate) struct Program {
     nodes: Vec<Node>,
-    uses: Vec<Use>,
+    uses: Vec<VariableUse>,
     unknown: Vec<Unknown>,
 }
 
 /// What ends a run of nodes.
 #[derive(Debug, PartialEq, Eq)]
-enum Ended {
+enum BlockEnd {
     Elif,
     Else,
     EndIf,
@@ -34,9 +34,10 @@ enum Block<'s> {
 impl Program {
     pub(crate) fn parse(source: &str) -> Result<Self, Syntax> {
         let (bound, uses, unknown) = (Vec::new(), Vec::new(), Vec::new());
-        let mut reader = Reader { blocks: blocks(source)?, at: 0, bound, uses, unknown, end: source.len() };
+        let mut reader =
+            BlockReader { blocks: blocks(source)?, at: 0, bound, uses, unknown, end: source.len() };
         let (nodes, ended, at) = reader.nodes()?;
-        if ended != Ended::Text {
+        if ended != BlockEnd::Text {
             return Err(Syntax { words: "there is nothing to end or to branch here".into(), at });
         }
         Ok(Self { nodes, uses: reader.uses, unknown: reader.unknown })
@@ -66,18 +67,18 @@ impl Program {
     }
 }
 
-struct Reader<'s> {
+struct BlockReader<'s> {
     blocks: Vec<Block<'s>>,
     at: usize,
     bound: Vec<String>,
-    uses: Vec<Use>,
+    uses: Vec<VariableUse>,
     unknown: Vec<Unknown>,
     end: usize,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> BlockReader<'s> {
     /// Nodes up to the statement that ends them, and where that stands.
-    fn nodes(&mut self) -> Result<(Vec<Node>, Ended, usize), Syntax> {
+    fn nodes(&mut self) -> Result<(Vec<Node>, BlockEnd, usize), Syntax> {
         let mut nodes = Vec::new();
         while let Some(block) = self.blocks.get(self.at) {
             match *block {
@@ -105,10 +106,10 @@ impl<'s> Reader<'s> {
                             nodes.push(self.choice()?);
                             continue;
                         }
-                        "elif" => Ended::Elif,
-                        "else" => Ended::Else,
-                        "endif" => Ended::EndIf,
-                        "endfor" => Ended::EndFor,
+                        "elif" => BlockEnd::Elif,
+                        "else" => BlockEnd::Else,
+                        "endif" => BlockEnd::EndIf,
+                        "endfor" => BlockEnd::EndFor,
                         other => {
                             return Err(Syntax {
                                 words: format!("there is no statement {other}"),
@@ -120,7 +121,7 @@ impl<'s> Reader<'s> {
                 }
             }
         }
-        Ok((nodes, Ended::Text, self.end))
+        Ok((nodes, BlockEnd::Text, self.end))
     }
 
     fn each(&mut self, code: &'s str, offset: usize) -> Result<Node, Syntax> {
@@ -147,11 +148,11 @@ impl<'s> Reader<'s> {
         let (body, mut ended, mut at) = self.nodes()?;
         self.bound.truncate(known);
         let mut otherwise = Vec::new();
-        if ended == Ended::Else {
+        if ended == BlockEnd::Else {
             self.at += 1;
             (otherwise, ended, at) = self.nodes()?;
         }
-        if ended != Ended::EndFor {
+        if ended != BlockEnd::EndFor {
             return Err(Syntax { words: "a for needs its endfor".into(), at });
         }
         self.at += 1;
@@ -186,11 +187,11 @@ impl<'s> Reader<'s> {
                 None => body,
             };
             match ended {
-                Ended::EndIf => {
+                BlockEnd::EndIf => {
                     self.at += 1;
                     return Ok(Node::If(branches, otherwise));
                 }
-                Ended::Elif | Ended::Else if !is_else => {}
+                BlockEnd::Elif | BlockEnd::Else if !is_else => {}
                 _ => return Err(Syntax { words: "an if needs its endif".into(), at }),
             }
         }
@@ -201,9 +202,9 @@ impl<'s> Reader<'s> {
         &mut self,
         code: &'s str,
         offset: usize,
-        read: impl FnOnce(&mut Parser<'s>) -> Result<T, Syntax>,
+        read: impl FnOnce(&mut ExpressionParser<'s>) -> Result<T, Syntax>,
     ) -> Result<T, Syntax> {
-        let mut parser = Parser::of(code, offset)?;
+        let mut parser = ExpressionParser::of(code, offset)?;
         parser.bound.clone_from(&self.bound);
         let result = read(&mut parser)?;
         self.uses.append(&mut parser.uses);

@@ -1,8 +1,8 @@
 //! Runs expressions and templates over values. Every node is a step; what a step does with large values is paid for by
 //! whoever does it.
 
-use super::ast::{Expr, For, Kind, LoopField, Node, Parameters, Step};
-use super::fault::{Fault, Why};
+use super::ast::{AccessStep, Expr, For, Kind, LoopField, Node, Parameters};
+use super::fault::{EngineResult, Fault, Why};
 use super::filters::Given;
 use super::operate::{compare, compute, negate, range, slice};
 use super::value::{Map, Text, Value, pay_for_list, pay_for_text};
@@ -37,8 +37,6 @@ struct Looping<'d> {
     index: usize,
 }
 
-type Evaluated<T> = Result<T, Fault>;
-
 impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     /// An evaluation of at most so many steps over these variables.
     pub(crate) fn new(
@@ -51,13 +49,13 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     /// The value of an expression.
-    pub(crate) fn value(&mut self, expr: &'p Expr) -> Evaluated<Value<'d>> {
+    pub(crate) fn value(&mut self, expr: &'p Expr) -> EngineResult<Value<'d>> {
         self.step()?;
         self.value_of(&expr.kind).map_err(|fault| fault.at(&expr.at))
     }
 
     /// Writes a template out; `most` is what the text may have.
-    pub(super) fn write(&mut self, nodes: &'p [Node], out: &mut String, most: usize) -> Evaluated<()> {
+    pub(super) fn write(&mut self, nodes: &'p [Node], out: &mut String, most: usize) -> EngineResult<()> {
         for node in nodes {
             match node {
                 Node::Text(text) => {
@@ -91,7 +89,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
         otherwise: &'p [Node],
         out: &mut String,
         most: usize,
-    ) -> Evaluated<()> {
+    ) -> EngineResult<()> {
         for (condition, body) in branches {
             if self.value(condition)?.is_true() {
                 return self.write(body, out, most);
@@ -101,7 +99,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     #[inline(never)]
-    fn write_loop(&mut self, each: &'p For, out: &mut String, most: usize) -> Evaluated<()> {
+    fn write_loop(&mut self, each: &'p For, out: &mut String, most: usize) -> EngineResult<()> {
         let over = self.value(&each.over)?;
         let items = over.items(self.meter).map_err(|fault| fault.at(&each.over.at))?;
         let items = self.chosen(each, items)?;
@@ -125,7 +123,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     /// The items for which the loop's own condition holds.
-    fn chosen(&mut self, each: &'p For, items: Vec<Value<'d>>) -> Evaluated<Vec<Value<'d>>> {
+    fn chosen(&mut self, each: &'p For, items: Vec<Value<'d>>) -> EngineResult<Vec<Value<'d>>> {
         let Some(condition) = &each.condition else {
             return Ok(items);
         };
@@ -143,7 +141,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     /// Gives the item of a loop its name, or its parts theirs.
-    fn bind(&mut self, each: &'p For, item: Value<'d>) -> Evaluated<()> {
+    fn bind(&mut self, each: &'p For, item: Value<'d>) -> EngineResult<()> {
         if let [name] = each.names.as_slice() {
             self.variables.push((name, item));
             return Ok(());
@@ -157,7 +155,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
         Ok(())
     }
 
-    fn value_of(&mut self, kind: &'p Kind) -> Evaluated<Value<'d>> {
+    fn value_of(&mut self, kind: &'p Kind) -> EngineResult<Value<'d>> {
         match kind {
             Kind::Literal(value) => Ok(value.clone()),
             Kind::Variable(name) => {
@@ -167,7 +165,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
             Kind::Loop(field) => self.loop_field(field),
             Kind::List(items) => {
                 pay_for_list(items.len(), self.meter)?;
-                let items: Evaluated<Vec<_>> = items.iter().map(|item| self.value(item)).collect();
+                let items: EngineResult<Vec<_>> = items.iter().map(|item| self.value(item)).collect();
                 Ok(Value::list(items?))
             }
             Kind::Map(members) => self.map(members),
@@ -229,7 +227,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
         &mut self,
         first: &'p Expr,
         others: &'p [(super::ast::Comparison, Expr)],
-    ) -> Evaluated<Value<'d>> {
+    ) -> EngineResult<Value<'d>> {
         let mut left = self.value(first)?;
         for (comparison, right) in others {
             let right = self.value(right)?;
@@ -243,7 +241,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     #[inline(never)]
-    fn map(&mut self, written: &'p [(Expr, Expr)]) -> Evaluated<Value<'d>> {
+    fn map(&mut self, written: &'p [(Expr, Expr)]) -> EngineResult<Value<'d>> {
         let mut members: Vec<(Text<'d>, Value<'d>)> = Vec::with_capacity(written.len());
         pay_for_list(2 * written.len(), self.meter)?;
         for (key, value) in written {
@@ -258,7 +256,11 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     #[inline(never)]
-    fn path(&mut self, root: &'p Expr, steps: &'p [(Step, std::ops::Range<usize>)]) -> Evaluated<Value<'d>> {
+    fn path(
+        &mut self,
+        root: &'p Expr,
+        steps: &'p [(AccessStep, std::ops::Range<usize>)],
+    ) -> EngineResult<Value<'d>> {
         let mut value = self.value(root)?;
         for (step, at) in steps {
             self.step()?;
@@ -266,12 +268,12 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
                 return Err(Fault::from(Why::Undefined).at(at));
             }
             value = match step {
-                Step::Member(name) => value.member(name, self.meter),
-                Step::Item(key) => {
+                AccessStep::Member(name) => value.member(name, self.meter),
+                AccessStep::Item(key) => {
                     let key = self.value(key)?;
                     value.item(&key, self.meter)
                 }
-                Step::Slice(parts) => {
+                AccessStep::Slice(parts) => {
                     let bounds = self.bounds(parts)?;
                     slice(&value, bounds, self.meter)
                 }
@@ -281,7 +283,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
         Ok(value)
     }
 
-    fn bounds(&mut self, parts: &'p [Option<Box<Expr>>; 3]) -> Evaluated<[Option<i128>; 3]> {
+    fn bounds(&mut self, parts: &'p [Option<Box<Expr>>; 3]) -> EngineResult<[Option<i128>; 3]> {
         let mut bounds = [None; 3];
         for (bound, part) in bounds.iter_mut().zip(parts) {
             let Some(part) = part else { continue };
@@ -294,7 +296,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
         Ok(bounds)
     }
 
-    fn loop_field(&mut self, field: &'p LoopField) -> Evaluated<Value<'d>> {
+    fn loop_field(&mut self, field: &'p LoopField) -> EngineResult<Value<'d>> {
         let Some(Looping { items, index }) = self.loops.last() else {
             return Ok(Value::Undefined);
         };
@@ -323,7 +325,7 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
         }
     }
 
-    fn given(&mut self, parameters: &'p Parameters) -> Evaluated<Given<'p, 'd>> {
+    fn given(&mut self, parameters: &'p Parameters) -> EngineResult<Given<'p, 'd>> {
         let mut given = Given::default();
         for value in &parameters.positional {
             given.positional.push(self.value(value)?);
@@ -335,12 +337,12 @@ impl<'p, 'd, 'm> Evaluator<'p, 'd, 'm> {
     }
 
     /// Where absence fails, an operator needs both its sides.
-    fn needs(&self, sides: [&Value<'d>; 2]) -> Evaluated<()> {
+    fn needs(&self, sides: [&Value<'d>; 2]) -> EngineResult<()> {
         let absent = self.absence == Absence::Fails && sides.iter().any(|side| side.is_undefined());
         if absent { Err(Why::Undefined.into()) } else { Ok(()) }
     }
 
-    fn step(&mut self) -> Evaluated<()> {
+    fn step(&mut self) -> EngineResult<()> {
         self.steps = self.steps.checked_sub(1).ok_or(Why::Steps)?;
         Ok(self.meter.spend(STEP)?)
     }

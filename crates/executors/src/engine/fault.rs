@@ -5,6 +5,9 @@ use std::ops::Range;
 
 use crate::meter::Spent;
 
+/// How evaluating ends: with a value, or with why there is none.
+pub(super) type EngineResult<T> = Result<T, Fault>;
+
 /// The most bytes that one text or list may have.
 pub(crate) const MOST_BYTES: usize = 8 << 20;
 

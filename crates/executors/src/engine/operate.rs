@@ -3,11 +3,9 @@
 use std::cmp::Ordering;
 
 use super::ast::{Comparison, Operator};
-use super::fault::{Fault, Why};
+use super::fault::{EngineResult, Fault, Why};
 use super::value::{List, Value, pay_for_list, pay_for_text};
 use crate::meter::Meter;
-
-type Evaluated<T> = Result<T, Fault>;
 
 /// Two numbers of one sort.
 enum Pair {
@@ -20,7 +18,7 @@ pub(super) fn compute<'d>(
     operator: Operator,
     right: &Value<'d>,
     meter: &mut Meter,
-) -> Evaluated<Value<'d>> {
+) -> EngineResult<Value<'d>> {
     match (operator, left, right) {
         (Operator::Join, ..) | (Operator::Add, Value::Text(_), Value::Text(_)) => join(left, right, meter),
         (Operator::Add, Value::List(first), Value::List(second)) => {
@@ -49,7 +47,7 @@ pub(super) fn compute<'d>(
     }
 }
 
-pub(super) fn negate<'d>(value: &Value<'d>) -> Evaluated<Value<'d>> {
+pub(super) fn negate<'d>(value: &Value<'d>) -> EngineResult<Value<'d>> {
     match value {
         Value::Int(number) => number.checked_neg().map(Value::Int).ok_or_else(overflow),
         Value::Float(number) => Ok(Value::Float(-number)),
@@ -62,7 +60,7 @@ pub(super) fn compare(
     comparison: Comparison,
     right: &Value<'_>,
     meter: &mut Meter,
-) -> Evaluated<bool> {
+) -> EngineResult<bool> {
     Ok(match comparison {
         Comparison::Equal => equal(left, right, meter)?,
         Comparison::Unequal => !equal(left, right, meter)?,
@@ -76,7 +74,7 @@ pub(super) fn compare(
 }
 
 /// Whether `container` has `value` as an item, a key or a part of its text.
-pub(super) fn contains(container: &Value<'_>, value: &Value<'_>, meter: &mut Meter) -> Evaluated<bool> {
+pub(super) fn contains(container: &Value<'_>, value: &Value<'_>, meter: &mut Meter) -> EngineResult<bool> {
     match container {
         Value::Undefined => Ok(false),
         Value::Text(text) => {
@@ -101,7 +99,7 @@ pub(super) fn contains(container: &Value<'_>, value: &Value<'_>, meter: &mut Met
     }
 }
 
-pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> Evaluated<bool> {
+pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> EngineResult<bool> {
     meter.spend(1)?;
     Ok(match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
@@ -142,7 +140,7 @@ pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> E
 }
 
 /// The order of any two values; of different sorts, that of the sorts.
-pub(super) fn order(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> Evaluated<Ordering> {
+pub(super) fn order(left: &Value<'_>, right: &Value<'_>, meter: &mut Meter) -> EngineResult<Ordering> {
     meter.spend(1)?;
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
@@ -177,7 +175,7 @@ pub(super) fn slice<'d>(
     value: &Value<'d>,
     [start, stop, step]: [Option<i128>; 3],
     meter: &mut Meter,
-) -> Evaluated<Value<'d>> {
+) -> EngineResult<Value<'d>> {
     let step = step.unwrap_or(1);
     if step == 0 {
         return Err(Fault::new("a slice needs a step other than 0"));
@@ -219,13 +217,13 @@ fn bound(index: Option<i128>, length: usize, otherwise: usize) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX).min(length)
 }
 
-fn join<'d>(left: &Value<'d>, right: &Value<'d>, meter: &mut Meter) -> Evaluated<Value<'d>> {
+fn join<'d>(left: &Value<'d>, right: &Value<'d>, meter: &mut Meter) -> EngineResult<Value<'d>> {
     let (left, right) = (left.text(meter)?, right.text(meter)?);
     pay_for_text(left.len() + right.len(), meter)?;
     Ok(Value::from([left.as_ref(), right.as_ref()].concat()))
 }
 
-fn repeat<'d>(value: &Value<'d>, times: i128, meter: &mut Meter) -> Evaluated<Value<'d>> {
+fn repeat<'d>(value: &Value<'d>, times: i128, meter: &mut Meter) -> EngineResult<Value<'d>> {
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     match value {
         Value::List(list) => {
@@ -242,7 +240,7 @@ fn repeat<'d>(value: &Value<'d>, times: i128, meter: &mut Meter) -> Evaluated<Va
     }
 }
 
-fn whole<'d>(left: i128, operator: Operator, right: i128) -> Evaluated<Value<'d>> {
+fn whole<'d>(left: i128, operator: Operator, right: i128) -> EngineResult<Value<'d>> {
     let number = match operator {
         Operator::Add => left.checked_add(right),
         Operator::Subtract => left.checked_sub(right),
@@ -265,7 +263,7 @@ fn whole<'d>(left: i128, operator: Operator, right: i128) -> Evaluated<Value<'d>
     number.map(Value::Int).ok_or_else(overflow)
 }
 
-fn broken(left: f64, operator: Operator, right: f64) -> Evaluated<f64> {
+fn broken(left: f64, operator: Operator, right: f64) -> EngineResult<f64> {
     let by_nothing = matches!(operator, Operator::Divide | Operator::DivideWhole | Operator::Remainder);
     if by_nothing && right == 0.0 {
         return Err(by_zero());
@@ -337,7 +335,7 @@ fn by_zero() -> Fault {
 }
 
 /// The whole numbers from one up to another.
-pub(super) fn range<'d>(bounds: &[Value<'d>], meter: &mut Meter) -> Evaluated<Value<'d>> {
+pub(super) fn range<'d>(bounds: &[Value<'d>], meter: &mut Meter) -> EngineResult<Value<'d>> {
     let numbers: Option<Vec<i128>> = bounds
         .iter()
         .map(|bound| if let Value::Int(number) = bound { Some(*number) } else { None })

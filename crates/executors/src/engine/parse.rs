@@ -20,7 +20,7 @@ pub(crate) struct Syntax {
 
 /// A variable that an expression takes from outside, and the first step into it.
 #[derive(Debug)]
-pub(super) struct Use {
+pub(super) struct VariableUse {
     pub(super) name: String,
     pub(super) step: Option<String>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Unknown {
 
 /// An expression by itself.
 pub(crate) fn parse_expression(source: &str) -> Result<Expr, Syntax> {
-    let mut parser = Parser::of(source, 0)?;
+    let mut parser = ExpressionParser::of(source, 0)?;
     let expression = parser.expression()?;
     parser.end()?;
     match parser.unknown.pop() {
@@ -45,20 +45,20 @@ pub(crate) fn parse_expression(source: &str) -> Result<Expr, Syntax> {
     }
 }
 
-pub(super) struct Parser<'s> {
+pub(super) struct ExpressionParser<'s> {
     tokens: Vec<Placed<'s>>,
     at: usize,
     end: usize,
     depth: usize,
     /// Names that loops around have given to something.
     pub(super) bound: Vec<String>,
-    pub(super) uses: Vec<Use>,
+    pub(super) uses: Vec<VariableUse>,
     pub(super) unknown: Vec<Unknown>,
 }
 
 type Parsed<T> = Result<T, Syntax>;
 
-impl<'s> Parser<'s> {
+impl<'s> ExpressionParser<'s> {
     pub(super) fn of(code: &'s str, offset: usize) -> Parsed<Self> {
         let tokens = tokens(code, offset).map_err(|(words, at)| Syntax { words, at })?;
         let end = offset + code.len();

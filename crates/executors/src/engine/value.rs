@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use toolrail_core::{Part, Sort, write_json_string};
 
-use super::fault::{Fault, MOST_BYTES, Why};
+use super::fault::{EngineResult, Fault, MOST_BYTES, Why};
 use crate::meter::Meter;
 
 /// What a value in a list counts.
@@ -42,11 +42,9 @@ pub(crate) enum Map<'d> {
     Made(Arc<Vec<(Text<'d>, Value<'d>)>>),
 }
 
-type Evaluated<T> = Result<T, Fault>;
-
 impl<'d> Value<'d> {
     /// The value of a part of an answer.
-    pub(crate) fn of_part(part: Part<'d>, meter: &mut Meter) -> Evaluated<Self> {
+    pub(crate) fn of_part(part: Part<'d>, meter: &mut Meter) -> EngineResult<Self> {
         Ok(match part.sort() {
             Sort::Null => Self::Null,
             Sort::True => Self::Bool(true),
@@ -62,7 +60,7 @@ impl<'d> Value<'d> {
     }
 
     /// The value of something that is JSON already.
-    pub(crate) fn of_json(json: &serde_json::Value, meter: &mut Meter) -> Evaluated<Self> {
+    pub(crate) fn of_json(json: &serde_json::Value, meter: &mut Meter) -> EngineResult<Self> {
         meter.take(VALUE_SIZE)?;
         Ok(match json {
             serde_json::Value::Null => Self::Null,
@@ -70,7 +68,8 @@ impl<'d> Value<'d> {
             serde_json::Value::Number(number) => Self::of_number(&number.to_string()),
             serde_json::Value::String(text) => Self::of_text(text, meter)?,
             serde_json::Value::Array(items) => {
-                let items: Evaluated<Vec<_>> = items.iter().map(|item| Self::of_json(item, meter)).collect();
+                let items: EngineResult<Vec<_>> =
+                    items.iter().map(|item| Self::of_json(item, meter)).collect();
                 Self::List(List::Made(Arc::new(items?)))
             }
             serde_json::Value::Object(members) => Self::of_members(members, meter)?,
@@ -81,7 +80,7 @@ impl<'d> Value<'d> {
     pub(crate) fn of_members(
         members: &serde_json::Map<String, serde_json::Value>,
         meter: &mut Meter,
-    ) -> Evaluated<Self> {
+    ) -> EngineResult<Self> {
         let mut made = Vec::with_capacity(members.len());
         for (key, member) in members {
             meter.take(key.len())?;
@@ -91,7 +90,7 @@ impl<'d> Value<'d> {
     }
 
     /// A copy of a text.
-    pub(crate) fn of_text(text: &str, meter: &mut Meter) -> Evaluated<Self> {
+    pub(crate) fn of_text(text: &str, meter: &mut Meter) -> EngineResult<Self> {
         pay_for_text(text.len(), meter)?;
         Ok(Self::Text(Text::Made(text.into())))
     }
@@ -149,7 +148,7 @@ impl<'d> Value<'d> {
     }
 
     /// What is in it, one after the other: items, keys or characters.
-    pub(super) fn items(&self, meter: &mut Meter) -> Evaluated<Vec<Self>> {
+    pub(super) fn items(&self, meter: &mut Meter) -> EngineResult<Vec<Self>> {
         match self {
             Self::List(list) => list.to_vec(meter),
             Self::Map(map) => {
@@ -168,7 +167,7 @@ impl<'d> Value<'d> {
     }
 
     /// How many of them there are.
-    pub(super) fn length(&self, meter: &mut Meter) -> Evaluated<usize> {
+    pub(super) fn length(&self, meter: &mut Meter) -> EngineResult<usize> {
         match self {
             Self::List(list) => Ok(list.len()),
             Self::Map(map) => Ok(map.len()),
@@ -184,7 +183,7 @@ impl<'d> Value<'d> {
     }
 
     /// The member of that name, or nothing.
-    pub(super) fn member(&self, name: &str, meter: &mut Meter) -> Evaluated<Self> {
+    pub(super) fn member(&self, name: &str, meter: &mut Meter) -> EngineResult<Self> {
         match self {
             Self::Map(map) => map.get(name, meter),
             // What `groupby` makes of each group.
@@ -198,7 +197,7 @@ impl<'d> Value<'d> {
     }
 
     /// The item at an index, counted from the end if it is negative, or the member of that name.
-    pub(super) fn item(&self, key: &Self, meter: &mut Meter) -> Evaluated<Self> {
+    pub(super) fn item(&self, key: &Self, meter: &mut Meter) -> EngineResult<Self> {
         match (self, key) {
             (_, Self::Text(name)) => self.member(name.as_str(), meter),
             (Self::List(list), Self::Int(index)) => match position(*index, list.len()) {
@@ -216,7 +215,7 @@ impl<'d> Value<'d> {
     }
 
     /// As text: texts as they are, everything else as JSON.
-    pub(crate) fn text(&self, meter: &mut Meter) -> Evaluated<Cow<'_, str>> {
+    pub(crate) fn text(&self, meter: &mut Meter) -> EngineResult<Cow<'_, str>> {
         if let Self::Text(text) = self {
             return Ok(Cow::Borrowed(text.as_str()));
         }
@@ -226,7 +225,7 @@ impl<'d> Value<'d> {
     }
 
     /// Appends it as JSON; what is undefined is null.
-    pub(crate) fn write_json(&self, out: &mut Vec<u8>, meter: &mut Meter) -> Evaluated<()> {
+    pub(crate) fn write_json(&self, out: &mut Vec<u8>, meter: &mut Meter) -> EngineResult<()> {
         let before = out.len();
         match self {
             Self::Undefined | Self::Null => out.extend_from_slice(b"null"),
@@ -269,7 +268,7 @@ impl<'d> Value<'d> {
     }
 
     /// The same value as JSON that others can work with; nothing if it is undefined.
-    pub(crate) fn to_json(&self, meter: &mut Meter) -> Evaluated<serde_json::Value> {
+    pub(crate) fn to_json(&self, meter: &mut Meter) -> EngineResult<serde_json::Value> {
         meter.take(2 * VALUE_SIZE)?;
         Ok(match self {
             Self::Undefined | Self::Null => serde_json::Value::Null,
@@ -286,7 +285,7 @@ impl<'d> Value<'d> {
             }
             Self::List(list) => {
                 let items = list.to_vec(meter)?;
-                let items: Evaluated<Vec<_>> = items.iter().map(|item| item.to_json(meter)).collect();
+                let items: EngineResult<Vec<_>> = items.iter().map(|item| item.to_json(meter)).collect();
                 serde_json::Value::Array(items?)
             }
             Self::Map(map) => {
@@ -309,7 +308,7 @@ impl From<String> for Value<'_> {
 }
 
 impl<'d> Text<'d> {
-    fn of_part(part: Part<'d>, meter: &mut Meter) -> Evaluated<Self> {
+    fn of_part(part: Part<'d>, meter: &mut Meter) -> EngineResult<Self> {
         meter.read(part.raw().len())?;
         Ok(match part.text() {
             Some(Cow::Borrowed(text)) => Self::Written(text),
@@ -337,7 +336,7 @@ impl<'d> List<'d> {
         }
     }
 
-    pub(super) fn get(&self, index: usize, meter: &mut Meter) -> Evaluated<Value<'d>> {
+    pub(super) fn get(&self, index: usize, meter: &mut Meter) -> EngineResult<Value<'d>> {
         match self {
             Self::Made(items) => Ok(items.get(index).cloned().unwrap_or(Value::Undefined)),
             Self::Written(part) => {
@@ -347,12 +346,12 @@ impl<'d> List<'d> {
         }
     }
 
-    pub(super) fn to_vec(&self, meter: &mut Meter) -> Evaluated<Vec<Value<'d>>> {
+    pub(super) fn to_vec(&self, meter: &mut Meter) -> EngineResult<Vec<Value<'d>>> {
         self.range(0, self.len(), meter)
     }
 
     /// The items from one place up to another.
-    pub(super) fn range(&self, start: usize, end: usize, meter: &mut Meter) -> Evaluated<Vec<Value<'d>>> {
+    pub(super) fn range(&self, start: usize, end: usize, meter: &mut Meter) -> EngineResult<Vec<Value<'d>>> {
         let count = end.saturating_sub(start);
         pay_for_list(count, meter)?;
         match self {
@@ -373,7 +372,7 @@ impl<'d> Map<'d> {
         }
     }
 
-    fn get(&self, name: &str, meter: &mut Meter) -> Evaluated<Value<'d>> {
+    fn get(&self, name: &str, meter: &mut Meter) -> EngineResult<Value<'d>> {
         meter.spend(self.len() as u64)?;
         match self {
             Self::Made(members) => {
@@ -386,7 +385,7 @@ impl<'d> Map<'d> {
         }
     }
 
-    pub(super) fn members(&self, meter: &mut Meter) -> Evaluated<Vec<(Text<'d>, Value<'d>)>> {
+    pub(super) fn members(&self, meter: &mut Meter) -> EngineResult<Vec<(Text<'d>, Value<'d>)>> {
         pay_for_list(2 * self.len(), meter)?;
         match self {
             Self::Made(members) => Ok(members.as_ref().clone()),
@@ -399,7 +398,7 @@ impl<'d> Map<'d> {
 }
 
 /// Pays for a text of so many bytes before it is made.
-pub(super) fn pay_for_text(bytes: usize, meter: &mut Meter) -> Evaluated<()> {
+pub(super) fn pay_for_text(bytes: usize, meter: &mut Meter) -> EngineResult<()> {
     if bytes > MOST_BYTES {
         return Err(Why::TooLarge.into());
     }
@@ -407,7 +406,7 @@ pub(super) fn pay_for_text(bytes: usize, meter: &mut Meter) -> Evaluated<()> {
 }
 
 /// Pays for a list of so many values before it is made.
-pub(super) fn pay_for_list(count: usize, meter: &mut Meter) -> Evaluated<()> {
+pub(super) fn pay_for_list(count: usize, meter: &mut Meter) -> EngineResult<()> {
     let bytes = count.saturating_mul(VALUE_SIZE);
     if bytes > 2 * MOST_BYTES {
         return Err(Why::TooLarge.into());

@@ -12,11 +12,11 @@ use toolrail_core::{
     async_trait,
 };
 
-use crate::answer::Answer;
+use crate::answer::AnswerMapping;
 use crate::offload::in_place;
 use crate::outbound::{Incoming, Outgoing};
 use crate::request::{
-    Base, Proof, Request, Target, Written, arguments_of, publish, reach, shown, split_path,
+    Base, Proof, RequestTemplate, Target, Written, arguments_of, publish, reach, shown, split_path,
     told_without_token,
 };
 use crate::runtime::Runtime;
@@ -53,15 +53,16 @@ impl Kind for Feign {
         definition: &Definition,
         problems: &mut Problems,
     ) -> Option<Compiled> {
-        let answer = Answer::compile(&definition.response_mapping, problems);
+        let answer = AnswerMapping::compile(&definition.response_mapping, problems);
         let mut compiler = Compiler::of(definition, problems, &self.runtime);
         let service = settings.shared(&compiler);
         let bases = compile_bases(&settings, service, &mut compiler);
         let written = written_path(settings.path.as_deref().unwrap_or_default(), &mut compiler);
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
         let lacking = proof.as_ref().and_then(Proof::unapplied);
-        let request = written
-            .and_then(|written| Request::compile(&written, &settings.request(service), proof, &mut compiler));
+        let request = written.and_then(|written| {
+            RequestTemplate::compile(&written, &settings.request("feign", service), proof, &mut compiler)
+        });
         reach::check(bases.as_deref().unwrap_or_default(), &mut compiler);
         compiler.settle_service("/feign/service");
         let needs = compiler.needs();
@@ -152,10 +153,10 @@ fn compile_bases(
 
 struct FeignExecutor {
     runtime: Runtime,
-    request: Request,
+    request: RequestTemplate,
     instances: Instances,
     service: Option<String>,
-    answer: Answer,
+    answer: AnswerMapping,
     /// How it proves itself, where that is not applied yet.
     lacking: Option<Auth>,
 }

@@ -3,11 +3,12 @@
 use toolrail_core::{Auth, Call, CallError, Definition, Outcome, Preview};
 
 use super::settings::HttpSettings;
-use crate::answer::Answer;
+use crate::answer::AnswerMapping;
 use crate::offload::in_place;
 use crate::outbound::Incoming;
 use crate::request::{
-    Base, Proof, Request, SplitUrl, Target, Written, reach, shown, split_path, split_url, told_without_token,
+    Base, Proof, RequestTemplate, SplitUrl, Target, Written, reach, shown, split_path, split_url,
+    told_without_token,
 };
 use crate::runtime::Runtime;
 use crate::service::Shared;
@@ -15,10 +16,10 @@ use crate::template::{Braces, Compiler, Piece, Rendering, scan};
 
 /// A compiled exchange.
 #[derive(Debug)]
-pub(crate) struct Exchange {
-    request: Request,
+pub(crate) struct CompiledExchange {
+    request: RequestTemplate,
     target: Target,
-    answer: Answer,
+    answer: AnswerMapping,
     /// How it proves itself, where that is not applied yet.
     lacking: Option<Auth>,
 }
@@ -32,7 +33,7 @@ pub(crate) struct HttpBlock<'b> {
     pub(crate) place: &'static str,
 }
 
-impl Exchange {
+impl CompiledExchange {
     /// Compiles the block, with the `auth` and `responseMapping` of its definition, noting every fault.
     pub(crate) fn compile(
         block: &HttpBlock<'_>,
@@ -50,7 +51,7 @@ impl Exchange {
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
         let HttpBlock { settings, place } = *block;
-        let answer = Answer::compile(&definition.response_mapping, compiler.problems);
+        let answer = AnswerMapping::compile(&definition.response_mapping, compiler.problems);
         let (service, url) = service_and_url(block, compiler);
         let pointer = format!("/{place}/url");
         let pieces = url.and_then(|url| Some((url, scan_url(url, &pointer, compiler)?)));
@@ -74,7 +75,7 @@ impl Exchange {
         let written = Written { path: split.path, query: split.query, pointer };
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
         let lacking = proof.as_ref().and_then(Proof::unapplied);
-        let request = Request::compile(&written, &settings.request(place, service), proof, compiler);
+        let request = RequestTemplate::compile(&written, &settings.request(place, service), proof, compiler);
         reach::check(base.as_slice(), compiler);
         let (request, base) = (request?, base?);
         let target = Target::new(base, request.fixed());
@@ -82,7 +83,7 @@ impl Exchange {
     }
 
     /// What becomes of the answer.
-    pub(crate) fn answer(&self) -> &Answer {
+    pub(crate) fn answer(&self) -> &AnswerMapping {
         &self.answer
     }
 

@@ -14,7 +14,7 @@ use crate::request::{arguments_of, publish};
 use crate::runtime::Runtime;
 use crate::template::Compiler;
 
-pub(crate) use exchange::{Exchange, HttpBlock};
+pub(crate) use exchange::{CompiledExchange, HttpBlock};
 pub(crate) use settings::HttpSettings;
 
 /// The kind `http`.
@@ -47,7 +47,7 @@ impl Kind for Http {
     ) -> Option<Compiled> {
         let mut compiler = Compiler::of(definition, problems, &self.runtime);
         let block = HttpBlock { settings: &settings, place: Self::NAME };
-        let exchange = Exchange::compile(&block, definition, &mut compiler)?;
+        let exchange = CompiledExchange::compile(&block, definition, &mut compiler)?;
         let needs = compiler.needs();
         let (arguments, uses_other_arguments) = arguments_of(compiler, Some(exchange.answer()));
         let executor = HttpExecutor { runtime: self.runtime.clone(), exchange };
@@ -57,7 +57,7 @@ impl Kind for Http {
 
 struct HttpExecutor {
     runtime: Runtime,
-    exchange: Exchange,
+    exchange: CompiledExchange,
 }
 
 #[async_trait]

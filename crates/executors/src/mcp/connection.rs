@@ -11,9 +11,9 @@ use toolrail_core::{Json, LogLevel};
 use toolrail_protocol::{Era, code};
 
 use super::failure::Failure;
-use super::message::{self, Message, Writer};
+use super::message::{self, ServerMessage, Writer};
 use super::meta::{self, Claims};
-use super::wire::{Exchange, Request, Wire, WireKind};
+use super::wire::{OutgoingRequest, PendingRequest, Wire, WireKind};
 
 /// A connection on which the handshake is done.
 pub(super) struct Connection {
@@ -53,11 +53,11 @@ impl Connection {
     }
 
     /// Begins a request of our own.
-    pub(super) fn begin(&self, method: &'static str, mut params: Writer) -> Result<Exchange, Failure> {
+    pub(super) fn begin(&self, method: &'static str, mut params: Writer) -> Result<PendingRequest, Failure> {
         if let Some(meta) = meta::our_own(self.era, self.claims) {
             params.raw("_meta", &meta);
         }
-        self.wire.begin(Request {
+        self.wire.begin(OutgoingRequest {
             id: self.wire.next_id(),
             method,
             name: None,
@@ -92,18 +92,18 @@ impl Connection {
 }
 
 /// Waits for the answer to a request of our own; whatever the server asks meanwhile is refused.
-pub(super) async fn answer_of(mut exchange: Exchange, patience: Duration) -> Result<Json, Failure> {
+pub(super) async fn answer_of(mut exchange: PendingRequest, patience: Duration) -> Result<Json, Failure> {
     let place = exchange.wire().place();
     let waiting = async {
         loop {
             match exchange.next().await? {
-                Message::Answer { outcome, .. } => {
+                ServerMessage::Answer { outcome, .. } => {
                     return outcome.map_err(|error| Failure::Call(message::refused(error)));
                 }
-                Message::Request { id, method, .. } => {
+                ServerMessage::Request { id, method, .. } => {
                     exchange.wire().send(answer_unasked(&id, &method)).await?;
                 }
-                Message::Notice { .. } => {}
+                ServerMessage::Notice { .. } => {}
             }
         }
     };

@@ -14,11 +14,11 @@ use toolrail_protocol::{Era, code};
 
 use super::connection::answer_unasked;
 use super::failure::Failure;
-use super::message::{self, Message, Writer};
-use super::parked::{Asked, new_token};
+use super::message::{self, ServerMessage, Writer};
+use super::parked::{ServerQuestion, new_token};
 use super::sessions::Lease;
 use super::task;
-use super::wire::Exchange;
+use super::wire::PendingRequest;
 
 /// The longest that a call may take in all, however lively its progress: that many times what it may take without any, but
 /// no longer than this.
@@ -29,7 +29,7 @@ const MOST_UNASKED: u32 = 100;
 
 /// A request that was sent.
 pub(super) struct Conversation {
-    pub(super) exchange: Exchange,
+    pub(super) exchange: PendingRequest,
     pub(super) lease: Lease,
     /// The name of the server's definition.
     pub(super) definition: String,
@@ -48,7 +48,7 @@ pub(super) enum Turn {
     /// The server answered.
     Answer(Result<Json, RpcError>),
     /// The client must call again with the answer to this; the token names the call.
-    Later { asked: Asked, input: InputRequired, token: String },
+    Later { asked: ServerQuestion, input: InputRequired, token: String },
 }
 
 impl Conversation {
@@ -60,14 +60,14 @@ impl Conversation {
                 return Err(self.too_late(&patience));
             };
             match next? {
-                Message::Answer { outcome, .. } => return Ok(Turn::Answer(outcome)),
-                Message::Notice { method, params } => {
+                ServerMessage::Answer { outcome, .. } => return Ok(Turn::Answer(outcome)),
+                ServerMessage::Notice { method, params } => {
                     let params = params.as_deref().unwrap_or_default();
-                    if tell(caller, &method, params, self.exchange.id()) == Told::OwnProgress {
+                    if tell(caller, &method, params, self.exchange.id()) == NotificationKind::OwnProgress {
                         patience.restart();
                     }
                 }
-                Message::Request { id, method, params } => {
+                ServerMessage::Request { id, method, params } => {
                     let params = params.and_then(|params| serde_json::from_slice(&params).ok());
                     let mut question = Question { method, params: params.unwrap_or_else(|| json!({})) };
                     if !self.is_for_client(&question) {
@@ -76,7 +76,7 @@ impl Conversation {
                     }
                     task::asked_outside(&self.definition, &mut question.params, caller)?;
                     self.asked += 1;
-                    let asked = Asked { id, key: format!("question-{}", self.asked), question };
+                    let asked = ServerQuestion { id, key: format!("question-{}", self.asked), question };
                     let began = Instant::now();
                     if let Some(later) = self.ask(caller, asked).await? {
                         return Ok(later);
@@ -107,7 +107,11 @@ impl Conversation {
     }
 
     /// Asks the client what the server asked, and passes the answer on; the turn is over if the answer comes later.
-    pub(super) async fn ask(&mut self, caller: &dyn Caller, asked: Asked) -> Result<Option<Turn>, Failure> {
+    pub(super) async fn ask(
+        &mut self,
+        caller: &dyn Caller,
+        asked: ServerQuestion,
+    ) -> Result<Option<Turn>, Failure> {
         let token = new_token()?;
         let questions = Questions {
             by_key: vec![(asked.key.clone(), asked.question.clone())],
@@ -136,7 +140,7 @@ impl Conversation {
     }
 
     /// What comes next for this request: on its own stream, or beside it on a connection of its own.
-    async fn next(&mut self) -> Result<Message, Failure> {
+    async fn next(&mut self) -> Result<ServerMessage, Failure> {
         tokio::select! {
             // What a child said before its answer is looked at before it.
             biased;
@@ -173,12 +177,12 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
         drop(tokio::time::timeout(PING_WITHIN, lease.connection.ask("ping", Writer::new())).await);
         let Ok(message) = tokio::time::timeout(FOLLOWS_WITHIN, lease.unsolicited()).await else { break };
         let (id, method, params) = match message {
-            Message::Request { id, method, params } => (id, method, params),
-            Message::Notice { method, params } if method == "notifications/message" => {
+            ServerMessage::Request { id, method, params } => (id, method, params),
+            ServerMessage::Notice { method, params } if method == "notifications/message" => {
                 tell(caller, &method, params.as_deref().unwrap_or_default(), 0);
                 continue;
             }
-            Message::Notice { .. } | Message::Answer { .. } => continue,
+            ServerMessage::Notice { .. } | ServerMessage::Answer { .. } => continue,
         };
         let params = params.and_then(|params| serde_json::from_slice(&params).ok());
         let question = Question { method, params: params.unwrap_or_else(|| json!({})) };
@@ -195,7 +199,7 @@ pub(super) async fn introduce(lease: &mut Lease, caller: &dyn Caller) -> Result<
 }
 
 /// What a server gets that asks where the client can only be asked by a result, and the result cannot be a question.
-fn unasked(asked: &Asked) -> bytes::Bytes {
+fn unasked(asked: &ServerQuestion) -> bytes::Bytes {
     if asked.question.method == "elicitation/create" {
         return message::answer(&asked.id, Ok(&json!({"action": "cancel"})));
     }
@@ -253,14 +257,14 @@ struct LogParams {
 
 /// What a notification was.
 #[derive(PartialEq, Eq)]
-enum Told {
+enum NotificationKind {
     /// Progress that names this call.
     OwnProgress,
     Other,
 }
 
 /// Passes a notification on to the client, if it is one for it.
-fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) -> Told {
+fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) -> NotificationKind {
     match method {
         "notifications/progress" => {
             if let Ok(params) = serde_json::from_slice::<ProgressParams>(params)
@@ -269,7 +273,7 @@ fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) -> Told {
                 let ProgressParams { progress_token, progress, total, message } = params;
                 caller.progress(&Progress { progress, total, message });
                 if progress_token.is_some() {
-                    return Told::OwnProgress;
+                    return NotificationKind::OwnProgress;
                 }
             }
         }
@@ -280,7 +284,7 @@ fn tell(caller: &dyn Caller, method: &str, params: &[u8], token: u64) -> Told {
         }
         _ => {}
     }
-    Told::Other
+    NotificationKind::Other
 }
 
 /// What a server is told whose question was not answered.

@@ -9,29 +9,29 @@ use serde_json::Map;
 use toolrail_core::{CallError, Definition};
 
 use super::settings::{Limits, McpSettings};
-use crate::outbound::{OutboundError, Streamed};
-use crate::request::{Base, Proof, Request, Target, Written, reach, split_url};
+use crate::outbound::{OutboundError, StreamedAnswer};
+use crate::request::{Base, Proof, RequestTemplate, Target, Written, reach, split_url};
 use crate::runtime::Runtime;
 use crate::template::{Braces, Compiler, Rendering, scan};
 
 const URL: &str = "/mcp/url";
 
 /// Where messages go, and what goes with them.
-pub(super) struct Endpoint {
+pub(super) struct ServerEndpoint {
     runtime: Runtime,
-    request: Request,
+    request: RequestTemplate,
     target: Target,
     pub(super) limits: Limits,
 }
 
-impl Endpoint {
+impl ServerEndpoint {
     /// Compiles `url`, `headers` and `auth`, noting every fault.
     pub(super) fn compile(
         url: &str,
         settings: &McpSettings,
         definition: &Definition,
         compiler: &mut Compiler<'_>,
-    ) -> Option<(Request, Target)> {
+    ) -> Option<(RequestTemplate, Target)> {
         let pieces = match scan(url, Braces::Double) {
             Ok(pieces) => pieces,
             Err(fault) => {
@@ -45,14 +45,15 @@ impl Endpoint {
         }
         let base = Base::compile(&split.base, url, URL, compiler);
         let written = Written { path: split.path, query: split.query, pointer: URL.to_owned() };
-        let request = Request::compile(&written, &settings.request(), Proof::of(definition), compiler);
+        let request =
+            RequestTemplate::compile(&written, &settings.request(), Proof::of(definition), compiler);
         reach::check(base.as_slice(), compiler);
         let request = request?;
         let target = Target::new(base?, request.fixed());
         Some((request, target))
     }
 
-    pub(super) fn new(runtime: Runtime, compiled: (Request, Target), limits: Limits) -> Self {
+    pub(super) fn new(runtime: Runtime, compiled: (RequestTemplate, Target), limits: Limits) -> Self {
         let (request, target) = compiled;
         Self { runtime, request, target, limits }
     }
@@ -86,7 +87,7 @@ impl Endpoint {
         method: Method,
         body: Bytes,
         headers: HeaderMap,
-    ) -> Result<Streamed, CallError> {
+    ) -> Result<StreamedAnswer, CallError> {
         let outgoing = {
             let arguments = Map::new();
             let mut rendering = Rendering::to_send(&arguments, &self.runtime.secrets);

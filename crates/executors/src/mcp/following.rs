@@ -14,8 +14,8 @@ use toolrail_protocol::Era;
 
 use super::connection::Connection;
 use super::failure::Failure;
-use super::message::{Message, Writer};
-use super::wire::{Exchange, Unsolicited};
+use super::message::{ServerMessage, Writer};
+use super::wire::{PendingRequest, Unsolicited};
 
 /// The pause before a stream that ended is opened again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const OLDEST: Duration = Duration::from_mins(10);
 
 /// What is heard from a server.
-pub(super) enum Heard {
+pub(super) enum ServerEvent {
     ListsChanged,
     Resource(String),
     /// Something for the client of the session.
@@ -40,15 +40,15 @@ pub(super) enum Heard {
 pub(super) struct Following {
     connection: Arc<Connection>,
     unsolicited: Unsolicited,
-    stream: Stream,
+    stream: ChangeStream,
     watched: Vec<String>,
 }
 
 /// The stream of a modern server.
-enum Stream {
+enum ChangeStream {
     /// There is none: a legacy server, or nothing to listen for.
     None,
-    Open(Box<Exchange>, Instant),
+    Open(Box<PendingRequest>, Instant),
     /// To be opened at that time.
     Closed(Instant),
 }
@@ -62,7 +62,7 @@ impl Following {
         let mut following = Self {
             connection: Arc::clone(connection),
             unsolicited,
-            stream: Stream::None,
+            stream: ChangeStream::None,
             watched: Vec::new(),
         };
         following.stream = following.listen(&watched);
@@ -97,21 +97,21 @@ impl Following {
     }
 
     /// What is heard next. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Heard {
+    pub(super) async fn next(&mut self) -> ServerEvent {
         loop {
             let heard = tokio::select! {
                 message = self.unsolicited.next() => match message {
                     Some(message) => heard_in(message),
-                    None => Some(Heard::Gone),
+                    None => Some(ServerEvent::Gone),
                 },
                 ended = self.stream.next() => match ended {
-                    Streamed::Message(message) => heard_in(message),
-                    Streamed::Open => {
+                    ChangeEvent::Message(message) => heard_in(message),
+                    ChangeEvent::Open => {
                         self.stream = self.listen(&self.watched);
                         // Whatever happened in between was not heard.
-                        Some(Heard::ListsChanged)
+                        Some(ServerEvent::ListsChanged)
                     }
-                    Streamed::Ended(failure) => {
+                    ChangeEvent::Ended(failure) => {
                         self.stream = after(failure);
                         None
                     }
@@ -124,9 +124,9 @@ impl Following {
     }
 
     /// Opens the stream of a modern server for all that it can tell.
-    fn listen(&self, watched: &[String]) -> Stream {
+    fn listen(&self, watched: &[String]) -> ChangeStream {
         if self.connection.era == Era::Legacy {
-            return Stream::None;
+            return ChangeStream::None;
         }
         let mut wanted = Map::new();
         for (capability, name) in [
@@ -142,59 +142,59 @@ impl Following {
             wanted.insert("resourceSubscriptions".into(), watched.into());
         }
         if wanted.is_empty() {
-            return Stream::None;
+            return ChangeStream::None;
         }
         let mut params = Writer::new();
         params.value("notifications", &Value::Object(wanted));
         match self.connection.begin("subscriptions/listen", params) {
-            Ok(exchange) => Stream::Open(Box::new(exchange), Instant::now() + OLDEST),
-            Err(_) => Stream::Closed(Instant::now() + AGAIN),
+            Ok(exchange) => ChangeStream::Open(Box::new(exchange), Instant::now() + OLDEST),
+            Err(_) => ChangeStream::Closed(Instant::now() + AGAIN),
         }
     }
 }
 
 /// What becomes of a stream that ended.
-fn after(failure: Option<Failure>) -> Stream {
+fn after(failure: Option<Failure>) -> ChangeStream {
     match failure {
         Some(Failure::Call(error)) if error.rpc.is_some() => {
             tracing::debug!(reason = %error, "the server cannot be listened to");
-            Stream::None
+            ChangeStream::None
         }
-        _ => Stream::Closed(Instant::now() + AGAIN),
+        _ => ChangeStream::Closed(Instant::now() + AGAIN),
     }
 }
 
-enum Streamed {
-    Message(Message),
+enum ChangeEvent {
+    Message(ServerMessage),
     /// It is time to open it.
     Open,
     Ended(Option<Failure>),
 }
 
-impl Stream {
-    async fn next(&mut self) -> Streamed {
+impl ChangeStream {
+    async fn next(&mut self) -> ChangeEvent {
         match self {
             Self::None => std::future::pending().await,
             Self::Closed(at) => {
                 tokio::time::sleep_until(*at).await;
-                Streamed::Open
+                ChangeEvent::Open
             }
             Self::Open(exchange, until) => tokio::select! {
-                () = tokio::time::sleep_until(*until) => Streamed::Open,
+                () = tokio::time::sleep_until(*until) => ChangeEvent::Open,
                 message = exchange.next() => match message {
-                    Ok(Message::Answer { outcome: Err(error), .. }) => {
-                        Streamed::Ended(Some(Failure::Call(super::message::refused(error))))
+                    Ok(ServerMessage::Answer { outcome: Err(error), .. }) => {
+                        ChangeEvent::Ended(Some(Failure::Call(super::message::refused(error))))
                     }
-                    Ok(Message::Answer { .. }) => Streamed::Ended(None),
-                    Ok(message) => Streamed::Message(message),
-                    Err(failure) => Streamed::Ended(Some(failure)),
+                    Ok(ServerMessage::Answer { .. }) => ChangeEvent::Ended(None),
+                    Ok(message) => ChangeEvent::Message(message),
+                    Err(failure) => ChangeEvent::Ended(Some(failure)),
                 },
             },
         }
     }
 }
 
-pub(super) fn heard_in(message: Message) -> Option<Heard> {
+pub(super) fn heard_in(message: ServerMessage) -> Option<ServerEvent> {
     #[derive(Deserialize)]
     struct Updated {
         uri: String,
@@ -215,27 +215,27 @@ pub(super) fn heard_in(message: Message) -> Option<Heard> {
         task_id: String,
     }
     match message {
-        Message::Answer { .. } => None,
-        Message::Request { id, method, .. } => Some(Heard::Question { id, method }),
-        Message::Notice { method, params } => match method.as_str() {
+        ServerMessage::Answer { .. } => None,
+        ServerMessage::Request { id, method, .. } => Some(ServerEvent::Question { id, method }),
+        ServerMessage::Notice { method, params } => match method.as_str() {
             "notifications/tools/list_changed"
             | "notifications/prompts/list_changed"
-            | "notifications/resources/list_changed" => Some(Heard::ListsChanged),
+            | "notifications/resources/list_changed" => Some(ServerEvent::ListsChanged),
             "notifications/resources/updated" => {
                 let Updated { uri } = serde_json::from_slice(&params?).ok()?;
-                Some(Heard::Resource(uri))
+                Some(ServerEvent::Resource(uri))
             }
             "notifications/message" => {
                 let params = params?;
                 // A list would be read as an object, too.
                 let said = Some(&params).filter(|params| params.trim_ascii_start().starts_with(b"{"))?;
                 let Logged { level, .. } = serde_json::from_slice(said).ok()?;
-                Some(Heard::Notice(Notice::Log { level, params: Json::parse(params).ok()? }))
+                Some(ServerEvent::Notice(Notice::Log { level, params: Json::parse(params).ok()? }))
             }
             "notifications/tasks/status" => {
                 let params = params?;
                 let Standing { task_id } = serde_json::from_slice(&params).ok()?;
-                Some(Heard::Notice(Notice::Task { id: task_id, params: Json::parse(params).ok()? }))
+                Some(ServerEvent::Notice(Notice::Task { id: task_id, params: Json::parse(params).ok()? }))
             }
             _ => None,
         },

@@ -25,13 +25,13 @@ const LONGEST: usize = 1_000;
 /// What was found out about tools, by their names and what the client declared.
 #[derive(Default)]
 pub(super) struct Gates {
-    known: Mutex<HashMap<Asked, Arc<OnceCell<Verdict>>>>,
+    known: Mutex<HashMap<ToolForClient, Arc<OnceCell<Verdict>>>>,
     /// Held while somebody looks: each look starts a session, or a program.
     looking: tokio::sync::Mutex<()>,
 }
 
 /// The name of a tool, and what the client declared.
-type Asked = (String, Vec<String>);
+type ToolForClient = (String, Vec<String>);
 
 /// The capabilities of which one is needed; none if the tool is there for such a client.
 type Verdict = Vec<&'static str>;
@@ -129,7 +129,7 @@ fn in_words(name: &str, needed: &[&str], is_modern: bool) -> CallError {
 }
 
 impl Gates {
-    fn cell(&self, key: Asked) -> Arc<OnceCell<Verdict>> {
+    fn cell(&self, key: ToolForClient) -> Arc<OnceCell<Verdict>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KEPT && !known.contains_key(&key) {
             known.clear();

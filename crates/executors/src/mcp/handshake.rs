@@ -11,7 +11,7 @@ use toolrail_core::{CallError, ErrorCode, Json};
 use toolrail_protocol::{Era, code, revision};
 
 use super::connection::{Connection, answer_of};
-use super::endpoint::Endpoint;
+use super::endpoint::ServerEndpoint;
 use super::failure::Failure;
 use super::http::HttpSession;
 use super::http_sse;
@@ -20,10 +20,10 @@ use super::meta::{self, Claims};
 use super::process::{Command, Process};
 use super::session_stream::SessionStream;
 use super::settings::{Limits, Protocol};
-use super::wire::{Exchange, Request, Unsolicited, Wire, WireKind};
+use super::wire::{OutgoingRequest, PendingRequest, Unsolicited, Wire, WireKind};
 
 /// Makes connections to one server.
-pub(super) struct Connector {
+pub(super) struct ServerConnector {
     pub(super) way: Way,
     pub(super) protocol: Protocol,
     pub(super) limits: Limits,
@@ -37,7 +37,7 @@ pub(super) struct Connector {
 
 /// How a server is reached.
 pub(super) enum Way {
-    Http(Arc<Endpoint>),
+    Http(Arc<ServerEndpoint>),
     Stdio(Command),
 }
 
@@ -69,17 +69,17 @@ const MOST_INSTRUCTIONS: usize = 8_000;
 /// Programs that start at the same time: more would hold each other up until none is ready in time.
 static STARTS: Semaphore = Semaphore::const_new(4);
 
-type Made = (Connection, Unsolicited);
+type NewConnection = (Connection, Unsolicited);
 /// Capabilities and instructions.
-type Said = (Value, Value);
+type ServerDetails = (Value, Value);
 
 impl Initialized {
-    fn said(self) -> Said {
+    fn said(self) -> ServerDetails {
         (self.capabilities, self.instructions)
     }
 }
 
-impl Connector {
+impl ServerConnector {
     /// The server in messages.
     pub(super) fn place(&self) -> String {
         match &self.way {
@@ -95,7 +95,7 @@ impl Connector {
     }
 
     /// A new connection, on which the server is listed.
-    pub(super) async fn connect(&self) -> Result<Made, CallError> {
+    pub(super) async fn connect(&self) -> Result<NewConnection, CallError> {
         let capabilities = &self.claims.capabilities();
         let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match (self.protocol, found) {
@@ -125,7 +125,11 @@ impl Connector {
     }
 
     /// A new connection in that era, which the server is known to speak, for a client that has those capabilities.
-    pub(super) async fn connect_as(&self, era: Era, capabilities: &Value) -> Result<Made, CallError> {
+    pub(super) async fn connect_as(
+        &self,
+        era: Era,
+        capabilities: &Value,
+    ) -> Result<NewConnection, CallError> {
         let _turn = match &self.way {
             Way::Http(_) => None,
             Way::Stdio(_) => Some(self.turn().await?),
@@ -156,7 +160,7 @@ impl Connector {
         Ok((wire, Unsolicited::Lines(unasked)))
     }
 
-    async fn modern(&self, claims: Claims) -> Result<Made, Failure> {
+    async fn modern(&self, claims: Claims) -> Result<NewConnection, Failure> {
         let (wire, unsolicited) = match &self.way {
             Way::Http(endpoint) => {
                 let endpoint = Arc::clone(endpoint);
@@ -183,7 +187,7 @@ impl Connector {
         Ok((self.connection(wire, Era::Modern, said), unsolicited))
     }
 
-    async fn legacy(&self, capabilities: &Value) -> Result<Made, Failure> {
+    async fn legacy(&self, capabilities: &Value) -> Result<NewConnection, Failure> {
         let mut params = Writer::new();
         params.text("protocolVersion", revision::NEWEST_LEGACY).value("capabilities", capabilities);
         params.value("clientInfo", &meta::client_info());
@@ -227,7 +231,7 @@ impl Connector {
         let mut exchange = begin(wire, "initialize", params)?;
         let waiting = async {
             loop {
-                if let message::Message::Answer { outcome, .. } = exchange.next().await? {
+                if let message::ServerMessage::Answer { outcome, .. } = exchange.next().await? {
                     return outcome.map_err(|error| Failure::Call(message::refused(error)));
                 }
             }
@@ -256,7 +260,12 @@ impl Connector {
     }
 
     /// A connection to a server that said this about what it can do and how it is used.
-    fn connection(&self, wire: Arc<Wire>, era: Era, (capabilities, instructions): Said) -> Connection {
+    fn connection(
+        &self,
+        wire: Arc<Wire>,
+        era: Era,
+        (capabilities, instructions): ServerDetails,
+    ) -> Connection {
         let instructions = instructions.as_str().map(|text| text.chars().take(MOST_INSTRUCTIONS).collect());
         let (patience, level) = (self.limits.answer, Mutex::default());
         let may_know_legacy = AtomicBool::new(era == Era::Modern && self.protocol == Protocol::Auto);
@@ -265,9 +274,15 @@ impl Connector {
     }
 }
 
-fn begin(wire: &Arc<Wire>, method: &'static str, params: Writer) -> Result<Exchange, Failure> {
+fn begin(wire: &Arc<Wire>, method: &'static str, params: Writer) -> Result<PendingRequest, Failure> {
     let id = wire.next_id();
-    wire.begin(Request { id, method, name: None, params: params.finish(), params_in_headers: Vec::new() })
+    wire.begin(OutgoingRequest {
+        id,
+        method,
+        name: None,
+        params: params.finish(),
+        params_in_headers: Vec::new(),
+    })
 }
 
 fn read<'j, T: Deserialize<'j>>(result: &'j Json, wire: &Wire) -> Result<T, Failure> {

@@ -11,12 +11,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use toolrail_core::{CallError, ErrorCode};
 use toolrail_protocol::header;
 
-use super::endpoint::Endpoint;
+use super::endpoint::ServerEndpoint;
 use super::failure::Failure;
-use super::message::Message;
-use super::sse::{Decoder, Idle};
-use super::wire::Request;
-use crate::outbound::Streamed;
+use super::message::ServerMessage;
+use super::sse::{Decoder, IdleLines};
+use super::wire::OutgoingRequest;
+use crate::outbound::StreamedAnswer;
 
 const SESSION: HeaderName = HeaderName::from_static(header::SESSION_ID);
 const VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
@@ -32,7 +32,7 @@ const FAREWELL: Duration = Duration::from_secs(3);
 
 /// What every message to the server carries.
 pub(super) struct HttpSession {
-    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) endpoint: Arc<ServerEndpoint>,
     /// The protocol revision, once it is known.
     pub(super) version: Option<&'static str>,
     /// The session, if a legacy server gave one.
@@ -45,20 +45,20 @@ pub(super) struct HttpSession {
 pub(super) struct Posted {
     /// The session that the answer names.
     pub(super) session: Option<HeaderValue>,
-    answer: Answer,
+    answer: PostedAnswer,
 }
 
-enum Answer {
+enum PostedAnswer {
     Nothing,
-    Message(Message),
+    Message(ServerMessage),
     Stream(Box<EventStream>),
 }
 
 /// Messages on one stream.
 pub(super) struct EventStream {
-    streamed: Streamed,
+    streamed: StreamedAnswer,
     pub(super) decoder: Decoder,
-    idle: Idle,
+    idle: IdleLines,
     most: usize,
     place: String,
 }
@@ -67,7 +67,7 @@ pub(super) struct EventStream {
 pub(super) struct HttpExchange {
     session: Arc<HttpSession>,
     id: u64,
-    state: State,
+    state: ExchangeState,
     resumed: u32,
     /// What came behind the answer, not yet read.
     rest: Option<Box<EventStream>>,
@@ -75,7 +75,7 @@ pub(super) struct HttpExchange {
     pub(super) named_session: Option<HeaderValue>,
 }
 
-enum State {
+enum ExchangeState {
     Opening(BoxFuture<'static, Result<Posted, Failure>>),
     Reading(Box<EventStream>),
     Done,
@@ -96,7 +96,7 @@ impl HttpSession {
     }
 
     /// Begins a request.
-    pub(super) fn begin(self: &Arc<Self>, request: Request) -> HttpExchange {
+    pub(super) fn begin(self: &Arc<Self>, request: OutgoingRequest) -> HttpExchange {
         let headers = if self.is_modern { modern_headers(&request) } else { HeaderMap::new() };
         let session = Arc::clone(self);
         let message = request.message();
@@ -104,7 +104,7 @@ impl HttpSession {
         HttpExchange {
             session: Arc::clone(self),
             id: request.id,
-            state: State::Opening(opening),
+            state: ExchangeState::Opening(opening),
             resumed: 0,
             rest: None,
             named_session: None,
@@ -128,12 +128,12 @@ impl HttpSession {
         Ok(Posted { session, answer })
     }
 
-    async fn answer(&self, streamed: Streamed) -> Result<Answer, Failure> {
+    async fn answer(&self, streamed: StreamedAnswer) -> Result<PostedAnswer, Failure> {
         let status = streamed.status;
         let kind = streamed.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if status.is_success() && kind == "text/event-stream" {
-            return Ok(Answer::Stream(Box::new(self.stream(streamed, Decoder::default()))));
+            return Ok(PostedAnswer::Stream(Box::new(self.stream(streamed, Decoder::default()))));
         }
         let most = self.endpoint.limits.message_bytes;
         let (body, cut) = streamed.rest(most).await.map_err(CallError::from)?;
@@ -144,9 +144,11 @@ impl HttpSession {
             )));
         }
         let is_session_gone = status == StatusCode::NOT_FOUND && self.session.is_some();
-        match Message::parse(&body) {
-            Ok(message @ Message::Answer { .. }) if !is_session_gone => Ok(Answer::Message(message)),
-            _ if status == StatusCode::ACCEPTED => Ok(Answer::Nothing),
+        match ServerMessage::parse(&body) {
+            Ok(message @ ServerMessage::Answer { .. }) if !is_session_gone => {
+                Ok(PostedAnswer::Message(message))
+            }
+            _ if status == StatusCode::ACCEPTED => Ok(PostedAnswer::Nothing),
             _ => Err(self.refused(status, &kind)),
         }
     }
@@ -191,11 +193,11 @@ impl HttpSession {
         Err(self.refused(streamed.status, ""))
     }
 
-    fn stream(&self, streamed: Streamed, decoder: Decoder) -> EventStream {
+    fn stream(&self, streamed: StreamedAnswer, decoder: Decoder) -> EventStream {
         EventStream {
             streamed,
             decoder,
-            idle: Idle::new(),
+            idle: IdleLines::new(),
             most: self.endpoint.limits.message_bytes,
             place: self.endpoint.name(),
         }
@@ -215,7 +217,7 @@ impl HttpSession {
 
 impl EventStream {
     /// The next message; nothing when the server ended the stream. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Result<Option<Message>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<ServerMessage>, Failure> {
         while let Some(line) = self.streamed.line(self.most).await.map_err(CallError::from)? {
             let held = self.decoder.held();
             if held > self.most {
@@ -226,9 +228,9 @@ impl EventStream {
             }
             let mut idle_bytes = line.len();
             if let Some(data) = self.decoder.line(&line) {
-                match Message::parse(&data) {
+                match ServerMessage::parse(&data) {
                     Ok(message) => {
-                        self.idle = Idle::new();
+                        self.idle = IdleLines::new();
                         return Ok(Some(message));
                     }
                     Err(fault) => tracing::debug!(server = self.place, fault, "passed over an event"),
@@ -254,24 +256,25 @@ impl EventStream {
 
 impl HttpExchange {
     /// The next message for this request; after the answer there is none.
-    pub(super) async fn next(&mut self) -> Result<Message, Failure> {
+    pub(super) async fn next(&mut self) -> Result<ServerMessage, Failure> {
         loop {
             match &mut self.state {
-                State::Opening(opening) => {
+                ExchangeState::Opening(opening) => {
                     let posted = opening.as_mut().await;
-                    self.state = State::Done;
+                    self.state = ExchangeState::Done;
                     let Posted { session, answer } = posted?;
                     self.named_session = self.named_session.take().or(session);
                     match answer {
-                        Answer::Message(message) => return self.checked(message),
-                        Answer::Stream(stream) => self.state = State::Reading(stream),
-                        Answer::Nothing => return Err(self.silent()),
+                        PostedAnswer::Message(message) => return self.checked(message),
+                        PostedAnswer::Stream(stream) => self.state = ExchangeState::Reading(stream),
+                        PostedAnswer::Nothing => return Err(self.silent()),
                     }
                 }
-                State::Reading(stream) => match stream.next().await {
+                ExchangeState::Reading(stream) => match stream.next().await {
                     Ok(Some(message)) => {
-                        if matches!(message, Message::Answer { .. })
-                            && let State::Reading(stream) = std::mem::replace(&mut self.state, State::Done)
+                        if matches!(message, ServerMessage::Answer { .. })
+                            && let ExchangeState::Reading(stream) =
+                                std::mem::replace(&mut self.state, ExchangeState::Done)
                         {
                             self.rest = Some(stream);
                         }
@@ -281,7 +284,7 @@ impl HttpExchange {
                     Err(Failure::Lost(error)) => self.resume(Some(error))?,
                     Err(failure) => return Err(failure),
                 },
-                State::Done => return Err(self.silent()),
+                ExchangeState::Done => return Err(self.silent()),
             }
         }
     }
@@ -296,11 +299,11 @@ impl HttpExchange {
 
     /// The message, unless it is the answer to another request; an error may come without an id where the server could not
     /// read the request.
-    fn checked(&self, message: Message) -> Result<Message, Failure> {
+    fn checked(&self, message: ServerMessage) -> Result<ServerMessage, Failure> {
         let is_foreign = match &message {
-            Message::Answer { id: None, outcome } => outcome.is_ok(),
-            Message::Answer { id: Some(id), .. } => *id != self.id,
-            Message::Request { .. } | Message::Notice { .. } => false,
+            ServerMessage::Answer { id: None, outcome } => outcome.is_ok(),
+            ServerMessage::Answer { id: Some(id), .. } => *id != self.id,
+            ServerMessage::Request { .. } | ServerMessage::Notice { .. } => false,
         };
         if is_foreign {
             return Err(Failure::unusable(format!(
@@ -313,7 +316,7 @@ impl HttpExchange {
 
     /// Comes back for the rest of a stream that ended too early, where the server said how (2025-11-25).
     fn resume(&mut self, broken: Option<CallError>) -> Result<(), Failure> {
-        let State::Reading(stream) = std::mem::replace(&mut self.state, State::Done) else {
+        let ExchangeState::Reading(stream) = std::mem::replace(&mut self.state, ExchangeState::Done) else {
             return Err(self.silent());
         };
         let decoder = stream.decoder.resuming();
@@ -322,10 +325,10 @@ impl HttpExchange {
             return Err(broken.map_or_else(|| self.silent(), Failure::Lost));
         }
         let session = Arc::clone(&self.session);
-        self.state = State::Opening(Box::pin(async move {
+        self.state = ExchangeState::Opening(Box::pin(async move {
             tokio::time::sleep(decoder.retry.unwrap_or(RETRY).max(SHORTEST_RETRY)).await;
             let stream = session.get(decoder).await?;
-            Ok(Posted { session: None, answer: Answer::Stream(Box::new(stream)) })
+            Ok(Posted { session: None, answer: PostedAnswer::Stream(Box::new(stream)) })
         }));
         Ok(())
     }
@@ -339,7 +342,7 @@ impl HttpExchange {
     }
 }
 
-fn modern_headers(request: &Request) -> HeaderMap {
+fn modern_headers(request: &OutgoingRequest) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut add = |name: HeaderName, text: &str| headers.insert(name, encoded(text));
     add(HeaderName::from_static(header::METHOD), request.method);

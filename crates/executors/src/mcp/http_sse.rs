@@ -9,7 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method};
 use toolrail_core::{CallError, ErrorCode};
 
-use super::endpoint::Endpoint;
+use super::endpoint::ServerEndpoint;
 use super::failure::Failure;
 
 /// How long its stream may take to begin.
@@ -20,7 +20,7 @@ const MOST_LINES: usize = 10;
 const LONGEST_LINE: usize = 1024;
 
 /// The failure of a handshake by what the server is, if it refused to be posted to and has the stream of HTTP+SSE instead.
-pub(super) async fn explained(endpoint: &Arc<Endpoint>, failure: Failure) -> Failure {
+pub(super) async fn explained(endpoint: &Arc<ServerEndpoint>, failure: Failure) -> Failure {
     if !matches!(failure, Failure::Status(400 | 404 | 405 | 406 | 415 | 501, _)) {
         return failure;
     }
@@ -35,7 +35,7 @@ pub(super) async fn explained(endpoint: &Arc<Endpoint>, failure: Failure) -> Fai
     Failure::Call(CallError::new(ErrorCode::UpstreamInvalid, message))
 }
 
-async fn has_stream(endpoint: &Arc<Endpoint>) -> bool {
+async fn has_stream(endpoint: &Arc<ServerEndpoint>) -> bool {
     let Ok(mut streamed) = endpoint.send(Method::GET, Bytes::new(), HeaderMap::new()).await else {
         return false;
     };

@@ -11,22 +11,22 @@ use toolrail_core::{CallError, Caller, Changed, ErrorCode, Notice, Principal};
 use toolrail_protocol::Era;
 
 use super::connection::Connection;
-use super::following::Heard;
+use super::following::ServerEvent;
 use super::gate::Gates;
-use super::handshake::Connector;
+use super::handshake::ServerConnector;
 use super::message;
 use super::meta::{self, Claims};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
-use super::sessions::{Key, Lease, Seat, SessionLimits, Sessions, Use};
+use super::sessions::{Lease, Seat, SessionKey, SessionLimits, SessionUse, Sessions};
 use super::task;
 
 /// What the calls to one server share.
 pub(super) struct Hub {
     /// The name of the definition.
     pub(super) name: String,
-    pub(super) connector: Connector,
-    state: watch::Sender<State>,
+    pub(super) connector: ServerConnector,
+    state: watch::Sender<HubState>,
     /// Wakes the supervisor: the connection is gone, or somebody needs one now.
     pub(super) wake: Notify,
     /// Wakes the supervisor: the lists may have changed.
@@ -62,7 +62,7 @@ struct Ending {
 
 /// The connection of the moment.
 #[derive(Clone, Default)]
-struct State {
+struct HubState {
     connection: Option<Arc<Connection>>,
     failure: Option<CallError>,
     /// How many attempts to connect have ended.
@@ -78,14 +78,14 @@ pub(super) struct Watching {
 impl Hub {
     pub(super) fn new(
         name: String,
-        connector: Connector,
+        connector: ServerConnector,
         (sharing, limits): (Sharing, SessionLimits),
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             name,
             connector,
-            state: watch::channel(State::default()).0,
+            state: watch::channel(HubState::default()).0,
             wake: Notify::new(),
             lists: Notify::new(),
             watched_changed: Notify::new(),
@@ -150,7 +150,7 @@ impl Hub {
     }
 
     /// A seat in the session of that key.
-    pub(super) async fn seat(&self, key: Key, how: Use) -> Result<Seat, CallError> {
+    pub(super) async fn seat(&self, key: SessionKey, how: SessionUse) -> Result<Seat, CallError> {
         // A client that answers by calling again may never do so; whoever calls now goes before.
         self.sessions.seat(key, how, || self.parked.end_oldest()).await
     }
@@ -161,7 +161,11 @@ impl Hub {
     }
 
     /// The session of that client's conversation, in which it alone is told; none where all are told together.
-    pub(super) fn own_session(self: &Arc<Self>, principal: &Principal, caller: &dyn Caller) -> Option<Key> {
+    pub(super) fn own_session(
+        self: &Arc<Self>,
+        principal: &Principal,
+        caller: &dyn Caller,
+    ) -> Option<SessionKey> {
         let shared = self.state.borrow().connection.clone()?;
         self.whose(&shared, principal, caller).map(|(key, _)| key)
     }
@@ -172,7 +176,7 @@ impl Hub {
         shared: &Connection,
         principal: &Principal,
         caller: &dyn Caller,
-    ) -> Option<(Key, Use)> {
+    ) -> Option<(SessionKey, SessionUse)> {
         if self.sharing == Sharing::Everybody {
             return None;
         }
@@ -196,11 +200,11 @@ impl Hub {
             if era == Era::Legacy { Value::Object(askable) } else { Claims::Nothing.capabilities() };
         let conversation = caller.conversation().map(Box::from);
         let how = if self.is_told_of_the_end(caller) || !(may_ask || may_log) {
-            Use::Together
+            SessionUse::Together
         } else {
-            Use::InTurn
+            SessionUse::InTurn
         };
-        Some((Key { principal: principal.clone(), conversation, era, capabilities, lane: 0 }, how))
+        Some((SessionKey { principal: principal.clone(), conversation, era, capabilities, lane: 0 }, how))
     }
 
     /// Whether the end of the client's conversation will be heard of, which also says that it is surely one client's.
@@ -212,31 +216,31 @@ impl Hub {
         })
     }
 
-    async fn open(self: &Arc<Self>, key: &Key) -> Result<Arc<Session>, CallError> {
+    async fn open(self: &Arc<Self>, key: &SessionKey) -> Result<Arc<Session>, CallError> {
         let (connection, mut unsolicited) = self.connector.connect_as(key.era, &key.capabilities).await?;
         unsolicited.ready().await;
         Ok(Session::new((connection, unsolicited), self.news(key)))
     }
 
     /// What is heard in a session beside its calls.
-    fn news(self: &Arc<Self>, key: &Key) -> News {
+    fn news(self: &Arc<Self>, key: &SessionKey) -> News {
         let (hub, principal) = (Arc::downgrade(self), key.principal.clone());
         let conversation = key.conversation.as_deref().map(str::to_owned);
         Box::new(move |heard| {
             let Some(hub) = hub.upgrade() else { return };
             match heard {
-                Heard::ListsChanged => hub.lists.notify_one(),
+                ServerEvent::ListsChanged => hub.lists.notify_one(),
                 // What a tenant's session hears is nobody else's business.
-                Heard::Resource(_) if conversation.is_none() && principal != Principal::Anonymous => {}
-                Heard::Resource(uri) => {
+                ServerEvent::Resource(_) if conversation.is_none() && principal != Principal::Anonymous => {}
+                ServerEvent::Resource(uri) => {
                     hub.tell(Changed::Resource { uri, conversation: conversation.clone() });
                 }
-                Heard::Notice(notice) => {
+                ServerEvent::Notice(notice) => {
                     if let Some(conversation) = conversation.clone() {
                         hub.tell(Changed::Told { conversation, notice: hub.named_outside(notice) });
                     }
                 }
-                Heard::Question { .. } | Heard::Gone => {}
+                ServerEvent::Question { .. } | ServerEvent::Gone => {}
             }
         })
     }
@@ -267,7 +271,7 @@ impl Hub {
     /// There is a connection.
     pub(super) fn connected(&self, connection: &Arc<Connection>) {
         self.state.send_modify(|state| {
-            *state = State {
+            *state = HubState {
                 connection: Some(Arc::clone(connection)),
                 failure: None,
                 attempts: state.attempts + 1,
@@ -278,7 +282,7 @@ impl Hub {
     /// There is none, and this is why.
     pub(super) fn disconnected(&self, error: CallError) {
         self.state.send_modify(|state| {
-            *state = State { connection: None, failure: Some(error), attempts: state.attempts + 1 };
+            *state = HubState { connection: None, failure: Some(error), attempts: state.attempts + 1 };
         });
     }
 

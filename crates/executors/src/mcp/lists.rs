@@ -86,7 +86,7 @@ fn named(entry: &RawValue, key: &str) -> Option<String> {
 }
 
 #[derive(Clone, Copy)]
-struct List {
+struct ListMethod {
     method: &'static str,
     /// The member that holds the entries.
     key: &'static str,
@@ -96,16 +96,16 @@ struct List {
 pub(super) async fn all(connection: &Connection) -> Result<Lists, Failure> {
     let mut lists = Lists { instructions: connection.instructions.clone(), ..Lists::default() };
     // Some servers have tools without declaring them.
-    (lists.tools, lists.ttl_ms) = list(connection, List { method: "tools/list", key: "tools" }).await?;
+    (lists.tools, lists.ttl_ms) = list(connection, ListMethod { method: "tools/list", key: "tools" }).await?;
     if connection.can("/prompts") {
-        let prompts = List { method: "prompts/list", key: "prompts" };
+        let prompts = ListMethod { method: "prompts/list", key: "prompts" };
         lists.prompts = beside(connection, prompts, &mut lists.missing).await?;
     }
     lists.has_resources = connection.can("/resources");
     if lists.has_resources {
-        let resources = List { method: "resources/list", key: "resources" };
+        let resources = ListMethod { method: "resources/list", key: "resources" };
         lists.resources = beside(connection, resources, &mut lists.missing).await?;
-        let templates = List { method: "resources/templates/list", key: "resourceTemplates" };
+        let templates = ListMethod { method: "resources/templates/list", key: "resourceTemplates" };
         lists.templates = beside(connection, templates, &mut lists.missing).await?;
     }
     Ok(lists)
@@ -113,12 +113,16 @@ pub(super) async fn all(connection: &Connection) -> Result<Lists, Failure> {
 
 /// Whether the server lists that tool.
 pub(super) async fn has_tool(connection: &Connection, name: &str) -> Result<bool, Failure> {
-    let (tools, _) = list(connection, List { method: "tools/list", key: "tools" }).await?;
+    let (tools, _) = list(connection, ListMethod { method: "tools/list", key: "tools" }).await?;
     Ok(tools.iter().any(|entry| named(entry, "name").is_some_and(|listed| listed == name)))
 }
 
 /// A list beside the tools: if the server has it not in order, its tools are none the worse for that.
-async fn beside(connection: &Connection, asked: List, missing: &mut Vec<String>) -> Result<Entries, Failure> {
+async fn beside(
+    connection: &Connection,
+    asked: ListMethod,
+    missing: &mut Vec<String>,
+) -> Result<Entries, Failure> {
     match list(connection, asked).await {
         Ok((entries, _)) => Ok(entries),
         Err(Failure::Call(error)) => {
@@ -129,7 +133,7 @@ async fn beside(connection: &Connection, asked: List, missing: &mut Vec<String>)
     }
 }
 
-async fn list(connection: &Connection, list: List) -> Result<(Entries, Option<u64>), Failure> {
+async fn list(connection: &Connection, list: ListMethod) -> Result<(Entries, Option<u64>), Failure> {
     let (mut entries, mut ttl_ms) = (Vec::new(), None);
     let mut bytes = 0;
     let mut cursor: Option<String> = None;
@@ -175,7 +179,7 @@ struct Page {
     ttl_ms: Option<u64>,
 }
 
-fn read_page(text: &str, list: List) -> Result<Page, serde_json::Error> {
+fn read_page(text: &str, list: ListMethod) -> Result<Page, serde_json::Error> {
     let mut page = Page::default();
     for (key, value) in Members::of(text).0 {
         match &*key {

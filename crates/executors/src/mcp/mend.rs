@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// What a field must be.
 #[derive(Clone, Copy)]
-enum Form {
+enum FieldForm {
     Text,
     Truth,
     Number,
@@ -21,42 +21,47 @@ enum Form {
 }
 
 /// A field that may be missing.
-type Field = (&'static str, Form);
+type Field = (&'static str, FieldForm);
 
 const TOOL: &[Field] = &[
-    ("title", Form::Text),
-    ("description", Form::Text),
-    ("outputSchema", Form::Object),
-    ("annotations", Form::Fields(HINTS)),
-    ("execution", Form::Object),
-    ("icons", Form::Icons),
-    ("_meta", Form::Object),
+    ("title", FieldForm::Text),
+    ("description", FieldForm::Text),
+    ("outputSchema", FieldForm::Object),
+    ("annotations", FieldForm::Fields(HINTS)),
+    ("execution", FieldForm::Object),
+    ("icons", FieldForm::Icons),
+    ("_meta", FieldForm::Object),
 ];
 const HINTS: &[Field] = &[
-    ("title", Form::Text),
-    ("readOnlyHint", Form::Truth),
-    ("destructiveHint", Form::Truth),
-    ("idempotentHint", Form::Truth),
-    ("openWorldHint", Form::Truth),
+    ("title", FieldForm::Text),
+    ("readOnlyHint", FieldForm::Truth),
+    ("destructiveHint", FieldForm::Truth),
+    ("idempotentHint", FieldForm::Truth),
+    ("openWorldHint", FieldForm::Truth),
 ];
-const PROMPT: &[Field] =
-    &[("title", Form::Text), ("description", Form::Text), ("icons", Form::Icons), ("_meta", Form::Object)];
-const ARGUMENT: &[Field] = &[("title", Form::Text), ("description", Form::Text), ("required", Form::Truth)];
+const PROMPT: &[Field] = &[
+    ("title", FieldForm::Text),
+    ("description", FieldForm::Text),
+    ("icons", FieldForm::Icons),
+    ("_meta", FieldForm::Object),
+];
+const ARGUMENT: &[Field] =
+    &[("title", FieldForm::Text), ("description", FieldForm::Text), ("required", FieldForm::Truth)];
 const RESOURCE: &[Field] = &[
-    ("title", Form::Text),
-    ("description", Form::Text),
-    ("mimeType", Form::Text),
-    ("size", Form::Number),
+    ("title", FieldForm::Text),
+    ("description", FieldForm::Text),
+    ("mimeType", FieldForm::Text),
+    ("size", FieldForm::Number),
     (
         "annotations",
-        Form::Fields(&[
-            ("audience", Form::Audience),
-            ("priority", Form::Share),
-            ("lastModified", Form::Text),
+        FieldForm::Fields(&[
+            ("audience", FieldForm::Audience),
+            ("priority", FieldForm::Share),
+            ("lastModified", FieldForm::Text),
         ]),
     ),
-    ("icons", Form::Icons),
-    ("_meta", Form::Object),
+    ("icons", FieldForm::Icons),
+    ("_meta", FieldForm::Object),
 ];
 
 /// What a list holds.
@@ -265,13 +270,13 @@ fn trim(value: &mut Value, fields: &[Field], path: &str, wrong: &mut Vec<String>
         if !form.fits(field) {
             members.shift_remove(*name);
             wrong.push(format!("{path}{name}"));
-        } else if let Form::Fields(inner) = form {
+        } else if let FieldForm::Fields(inner) = form {
             trim(field, inner, &format!("{path}{name}/"), wrong);
         }
     }
 }
 
-impl Form {
+impl FieldForm {
     fn fits(self, value: &Value) -> bool {
         let all = |fits: fn(&Value) -> bool| value.as_array().is_some_and(|list| list.iter().all(fits));
         match self {

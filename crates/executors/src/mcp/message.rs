@@ -11,7 +11,7 @@ use toolrail_protocol::code;
 
 /// A message of a server.
 #[derive(Clone, Debug)]
-pub(super) enum Message {
+pub(super) enum ServerMessage {
     /// The answer to a request of ours; without an id where it could not be told which.
     Answer { id: Option<u64>, outcome: Result<Json, RpcError> },
     /// A request to us; the id is written back as it came.
@@ -20,7 +20,7 @@ pub(super) enum Message {
     Notice { method: String, params: Option<Bytes> },
 }
 
-impl Message {
+impl ServerMessage {
     /// About how many bytes it takes up.
     pub(super) fn size(&self) -> usize {
         match self {
@@ -57,7 +57,7 @@ struct ErrorBody {
     data: Option<Value>,
 }
 
-impl Message {
+impl ServerMessage {
     /// Takes a message apart; the fault comes in words.
     pub(super) fn parse(text: &Bytes) -> Result<Self, String> {
         let envelope: Envelope<'_> =
@@ -96,9 +96,11 @@ impl<'de: 'm, 'm> Deserialize<'de> for Members<'m> {
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Members<'m>, A::Error> {
                 #[derive(Deserialize)]
-                struct Key<'k>(#[serde(borrow)] Cow<'k, str>);
+                struct SessionKey<'k>(#[serde(borrow)] Cow<'k, str>);
                 let mut members = Vec::new();
-                while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+                while let Some((SessionKey(key), value)) =
+                    map.next_entry::<SessionKey<'de>, &'de RawValue>()?
+                {
                     members.push((key, value));
                 }
                 Ok(Members(members))
@@ -206,7 +208,8 @@ mod tests {
     #[test]
     fn a_result_keeps_its_bytes() {
         let text = Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"z\":1.50,\"a\" : [ ]}}");
-        let Message::Answer { id: Some(7), outcome: Ok(result) } = Message::parse(&text).unwrap() else {
+        let ServerMessage::Answer { id: Some(7), outcome: Ok(result) } = ServerMessage::parse(&text).unwrap()
+        else {
             panic!("no answer");
         };
         assert_eq!(result.text(), "{\"z\":1.50,\"a\" : [ ]}");
@@ -227,13 +230,13 @@ mod tests {
 
     #[test]
     fn requests_notices_and_errors_are_told_apart() {
-        let parse = |text: &str| Message::parse(&Bytes::copy_from_slice(text.as_bytes()));
+        let parse = |text: &str| ServerMessage::parse(&Bytes::copy_from_slice(text.as_bytes()));
         assert!(
-            matches!(parse(r#"{"id":"a","method":"ping"}"#), Ok(Message::Request { id, .. }) if id == "\"a\"")
+            matches!(parse(r#"{"id":"a","method":"ping"}"#), Ok(ServerMessage::Request { id, .. }) if id == "\"a\"")
         );
-        assert!(matches!(parse(r#"{"method":"x","params":{}}"#), Ok(Message::Notice { .. })));
+        assert!(matches!(parse(r#"{"method":"x","params":{}}"#), Ok(ServerMessage::Notice { .. })));
         let refused = parse(r#"{"id":null,"error":{"code":-32601,"message":"no","data":[1]}}"#).unwrap();
-        let Message::Answer { id: None, outcome: Err(error) } = refused else { panic!("{refused:?}") };
+        let ServerMessage::Answer { id: None, outcome: Err(error) } = refused else { panic!("{refused:?}") };
         assert_eq!((error.code, error.data), (-32601, Some(serde_json::json!([1]))));
         for bad in ["", "[]", "{}", "{\"id\":1}", "nul", "{\"method\":5}"] {
             assert!(parse(bad).is_err(), "{bad}");

@@ -47,9 +47,9 @@ use toolrail_core::{
 
 use crate::runtime::Runtime;
 use crate::template::Compiler;
-use endpoint::Endpoint;
+use endpoint::ServerEndpoint;
 use executor::{Remote, Thing};
-use handshake::{Connector, Way};
+use handshake::{ServerConnector, Way};
 use hub::{Hub, Sharing};
 use process::Command;
 pub use process::end_programs;
@@ -77,8 +77,8 @@ impl Mcp {
         compiler: &mut Compiler<'_>,
     ) -> Option<Way> {
         if let Some(url) = &settings.url {
-            let compiled = Endpoint::compile(url, settings, definition, compiler)?;
-            let endpoint = Endpoint::new(self.runtime.clone(), compiled, settings.limits());
+            let compiled = ServerEndpoint::compile(url, settings, definition, compiler)?;
+            let endpoint = ServerEndpoint::new(self.runtime.clone(), compiled, settings.limits());
             return Some(Way::Http(Arc::new(endpoint)));
         }
         let program = settings.command.as_deref()?;
@@ -108,7 +108,7 @@ impl Kind for Mcp {
             );
         }
         let needs = needs_of(&settings).chain(compiler.needs()).collect();
-        let connector = Connector {
+        let connector = ServerConnector {
             way: way?,
             protocol: settings.protocol.unwrap_or_default(),
             limits: settings.limits(),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::message::Message;
+use super::message::ServerMessage;
 
 /// The most bytes that wait, beside one message.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
@@ -18,15 +18,15 @@ const MOST_LATEST: usize = 16;
 /// The messages that wait.
 pub(super) struct Notes {
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<QueuedNotes>,
     bell: Notify,
 }
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Message>,
+struct QueuedNotes {
+    waiting: VecDeque<ServerMessage>,
     /// The newest reports that came while there was no room, by their tokens; they come after everything else.
-    latest: Vec<(Option<Value>, Message)>,
+    latest: Vec<(Option<Value>, ServerMessage)>,
     /// What all of them take up.
     bytes: usize,
     is_closed: bool,
@@ -39,7 +39,7 @@ impl Notes {
     }
 
     /// Adds a message; it comes back if there is no room for it, or nobody listens any more.
-    pub(super) fn push(&self, message: Message) -> Result<(), Message> {
+    pub(super) fn push(&self, message: ServerMessage) -> Result<(), ServerMessage> {
         let mut state = self.lock();
         if state.is_closed {
             return Err(message);
@@ -60,7 +60,7 @@ impl Notes {
     }
 
     /// The next message. Safe to drop while waiting.
-    pub(super) async fn next(&self) -> Message {
+    pub(super) async fn next(&self) -> ServerMessage {
         loop {
             if let Some(message) = self.take() {
                 return message;
@@ -70,7 +70,7 @@ impl Notes {
     }
 
     /// The next message, if one waits.
-    pub(super) fn take(&self) -> Option<Message> {
+    pub(super) fn take(&self) -> Option<ServerMessage> {
         let mut state = self.lock();
         let waiting = state.waiting.pop_front();
         let message = waiting.or_else(|| (!state.latest.is_empty()).then(|| state.latest.remove(0).1))?;
@@ -83,14 +83,14 @@ impl Notes {
         self.lock().is_closed = true;
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueuedNotes> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueuedNotes {
     /// Puts a report in the place of the last one of the same call.
-    fn replace(&mut self, message: Message) -> Result<(), Message> {
+    fn replace(&mut self, message: ServerMessage) -> Result<(), ServerMessage> {
         let (token, size) = (token_of(&message), message.size());
         let has_room = self.latest.len() < MOST_LATEST && self.bytes < 2 * MOST_BYTES;
         match self.latest.iter_mut().find(|(known, _)| *known == token) {
@@ -105,18 +105,18 @@ impl State {
     }
 }
 
-pub(super) fn is_progress(message: &Message) -> bool {
-    matches!(message, Message::Notice { method, .. } if method == "notifications/progress")
+pub(super) fn is_progress(message: &ServerMessage) -> bool {
+    matches!(message, ServerMessage::Notice { method, .. } if method == "notifications/progress")
 }
 
-fn token_of(message: &Message) -> Option<Value> {
+fn token_of(message: &ServerMessage) -> Option<Value> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Params {
         #[serde(default)]
         progress_token: Option<Value>,
     }
-    let Message::Notice { params: Some(params), .. } = message else { return None };
+    let ServerMessage::Notice { params: Some(params), .. } = message else { return None };
     serde_json::from_slice::<Params>(params).ok()?.progress_token
 }
 
@@ -124,16 +124,16 @@ fn token_of(message: &Message) -> Option<Value> {
 mod tests {
     use super::*;
 
-    fn notice(method: &str, params: &str) -> Message {
-        Message::Notice { method: method.to_owned(), params: Some(params.to_owned().into()) }
+    fn notice(method: &str, params: &str) -> ServerMessage {
+        ServerMessage::Notice { method: method.to_owned(), params: Some(params.to_owned().into()) }
     }
 
-    fn progress(token: u32, progress: u32) -> Message {
+    fn progress(token: u32, progress: u32) -> ServerMessage {
         notice("notifications/progress", &format!(r#"{{"progressToken":{token},"progress":{progress}}}"#))
     }
 
-    fn params(message: &Message) -> String {
-        let Message::Notice { params: Some(params), .. } = message else { return String::new() };
+    fn params(message: &ServerMessage) -> String {
+        let ServerMessage::Notice { params: Some(params), .. } = message else { return String::new() };
         String::from_utf8_lossy(params).into_owned()
     }
 

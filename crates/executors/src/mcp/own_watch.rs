@@ -11,10 +11,10 @@ use toolrail_protocol::Era;
 
 use super::failure::Failure;
 use super::hub::Hub;
-use super::message::{Message, Writer};
+use super::message::{ServerMessage, Writer};
 use super::session::Session;
-use super::sessions::{Key, Seat, Use};
-use super::wire::Exchange;
+use super::sessions::{Seat, SessionKey, SessionUse};
+use super::wire::PendingRequest;
 
 /// The pauses before what ended is begun again: each is twice the last.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -49,7 +49,7 @@ enum Subscribed {
     /// A legacy server was asked for it.
     Asked(Subscription),
     /// A modern server tells it on a stream.
-    Streamed(Arc<Session>, Box<Exchange>),
+    Streamed(Arc<Session>, Box<PendingRequest>),
 }
 
 /// Ends what a legacy server was asked for when it is dropped.
@@ -60,8 +60,8 @@ struct Subscription {
 
 impl Watch {
     /// Nothing if the server cannot be asked for it.
-    async fn begin(hub: &Arc<Hub>, key: Key, uri: &str) -> Result<Option<Self>, CallError> {
-        let seat = hub.seat(key, Use::Watching).await?;
+    async fn begin(hub: &Arc<Hub>, key: SessionKey, uri: &str) -> Result<Option<Self>, CallError> {
+        let seat = hub.seat(key, SessionUse::Watching).await?;
         let session = hub.session_of(&seat).await?;
         if !session.connection.can("/resources/subscribe") {
             return Ok(None);
@@ -76,7 +76,7 @@ impl Watch {
             Subscribed::Asked(subscription) => subscription.session.gone().await,
             Subscribed::Streamed(session, exchange) => {
                 while let Ok(message) = exchange.next().await {
-                    if matches!(message, Message::Answer { .. }) {
+                    if matches!(message, ServerMessage::Answer { .. }) {
                         return;
                     }
                     session.hear(message);
@@ -108,7 +108,7 @@ async fn subscribe(session: Arc<Session>, uri: &str) -> Result<Subscribed, Failu
 }
 
 /// Watches until it is dropped.
-async fn keep(hub: Weak<Hub>, key: Key, uri: String, first: Watch) {
+async fn keep(hub: Weak<Hub>, key: SessionKey, uri: String, first: Watch) {
     let mut watch = Some(first);
     let mut pause = AGAIN;
     loop {

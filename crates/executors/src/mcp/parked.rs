@@ -18,9 +18,9 @@ const KEPT: Duration = Duration::from_mins(5);
 
 /// Calls that wait.
 #[derive(Default)]
-pub(super) struct ParkingLot(Mutex<HashMap<String, Waiting>>);
+pub(super) struct ParkingLot(Mutex<HashMap<String, ParkedCall>>);
 
-struct Waiting {
+struct ParkedCall {
     parked: Parked,
     since: Instant,
 }
@@ -28,13 +28,13 @@ struct Waiting {
 /// A call that waits for an answer of its client.
 pub(super) struct Parked {
     pub(super) conversation: Conversation,
-    pub(super) asked: Asked,
+    pub(super) asked: ServerQuestion,
     pub(super) of: Whose,
 }
 
 /// What a server asked during a call.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ServerQuestion {
     /// The id of the server's request.
     pub(super) id: Bytes,
     /// Under which the client answers.
@@ -58,7 +58,7 @@ impl ParkingLot {
         if waiting.len() >= MOST {
             drop(remove_oldest(&mut waiting));
         }
-        waiting.insert(token, Waiting { parked, since: Instant::now() });
+        waiting.insert(token, ParkedCall { parked, since: Instant::now() });
     }
 
     /// The call of that token, if it is the same call by the same client.
@@ -81,7 +81,7 @@ impl ParkingLot {
     pub(super) fn end_of(&self, conversation: &str) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_of =
-            |waiting: &Waiting| waiting.parked.conversation.lease.conversation() == Some(conversation);
+            |waiting: &ParkedCall| waiting.parked.conversation.lease.conversation() == Some(conversation);
         let ended: Vec<_> = waiting.extract_if(|_, waiting| is_of(waiting)).collect();
         drop(waiting);
         drop(ended);
@@ -94,7 +94,7 @@ impl ParkingLot {
     }
 }
 
-fn remove_oldest(waiting: &mut HashMap<String, Waiting>) -> Option<Waiting> {
+fn remove_oldest(waiting: &mut HashMap<String, ParkedCall>) -> Option<ParkedCall> {
     let oldest = waiting.iter().min_by_key(|(_, waiting)| waiting.since).map(|(token, _)| token.clone());
     waiting.remove(&oldest?)
 }

@@ -2,9 +2,9 @@
 
 /// One pattern.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(Vec<String>);
+pub(super) struct NamePattern(Vec<String>);
 
-impl Pattern {
+impl NamePattern {
     pub(super) fn new(text: &str) -> Self {
         Self(text.split('*').map(str::to_owned).collect())
     }
@@ -48,7 +48,7 @@ mod tests {
             ("", "", true),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} over {name}");
+            assert_eq!(NamePattern::new(pattern).matches(name), expected, "{pattern} over {name}");
         }
     }
 }

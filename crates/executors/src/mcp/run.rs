@@ -20,7 +20,7 @@ use super::hub::Hub;
 use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
 use super::sessions::Lease;
-use super::wire::Request;
+use super::wire::OutgoingRequest;
 use super::{gate, meta, task};
 
 /// The one request of a client whose result cannot be a question.
@@ -190,7 +190,7 @@ fn begin(hub: &Hub, lease: Lease, job: &Job<'_>, answers: &Answers) -> Result<Co
     if let Some(meta) = meta::of_client(connection.era, job.caller, id) {
         params.raw("_meta", &meta);
     }
-    let exchange = connection.wire.begin(Request {
+    let exchange = connection.wire.begin(OutgoingRequest {
         id,
         method: job.method,
         name: (job.method != COMPLETE).then(|| job.name.to_owned()),

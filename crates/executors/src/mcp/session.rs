@@ -7,8 +7,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::connection::{Connection, answer_unasked};
-use super::following::{Heard, heard_in};
-use super::message::Message;
+use super::following::{ServerEvent, heard_in};
+use super::message::ServerMessage;
 use super::notes::{Notes, is_progress};
 use super::wire::{Unsolicited, Wire};
 
@@ -28,23 +28,23 @@ pub(super) struct Session {
 }
 
 /// What the server tells in a session that concerns no call.
-pub(super) type News = Box<dyn Fn(Heard) + Send + Sync>;
+pub(super) type News = Box<dyn Fn(ServerEvent) + Send + Sync>;
 
 /// Hands what the server says to the calls that are under way.
 struct Board {
     wire: Weak<Wire>,
     news: News,
-    state: Mutex<State>,
+    state: Mutex<SessionState>,
     /// Cancelled when the server has ended the session.
     gone: CancellationToken,
 }
 
 #[derive(Default)]
-struct State {
+struct SessionState {
     /// By number; the newest is last.
     calls: Vec<(u64, Arc<Notes>)>,
     next: u64,
-    questions: VecDeque<Message>,
+    questions: VecDeque<ServerMessage>,
     has_own_lists: bool,
     /// How many watch each resource.
     watched: HashMap<String, usize>,
@@ -88,7 +88,7 @@ impl Session {
     }
 
     /// Hears something that was said on a stream of the session.
-    pub(super) fn hear(&self, message: Message) {
+    pub(super) fn hear(&self, message: ServerMessage) {
         self.board.put(message);
     }
 
@@ -117,28 +117,28 @@ impl Drop for Session {
     fn drop(&mut self) {
         if self.has_own_lists() {
             // What it alone offered is gone.
-            (self.board.news)(Heard::ListsChanged);
+            (self.board.news)(ServerEvent::ListsChanged);
         }
     }
 }
 
 impl Board {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Every call of a session is of the same client, so any of them can pass a question or a log message on.
-    fn put(&self, message: Message) {
+    fn put(&self, message: ServerMessage) {
         match message {
-            Message::Answer { .. } => {}
-            Message::Request { .. } => self.put_question(message),
-            Message::Notice { .. } if is_progress(&message) => {
+            ServerMessage::Answer { .. } => {}
+            ServerMessage::Request { .. } => self.put_question(message),
+            ServerMessage::Notice { .. } if is_progress(&message) => {
                 // Only the call that it names takes it.
                 for (_, call) in &self.lock().calls {
                     drop(call.push(message.clone()));
                 }
             }
-            Message::Notice { ref method, .. } if method == "notifications/message" => {
+            ServerMessage::Notice { ref method, .. } if method == "notifications/message" => {
                 let unheard = match self.lock().calls.last() {
                     Some((_, call)) => call.push(message).err(),
                     None => Some(message),
@@ -148,18 +148,18 @@ impl Board {
                     self.put_news(log);
                 }
             }
-            notice @ Message::Notice { .. } => self.put_news(notice),
+            notice @ ServerMessage::Notice { .. } => self.put_news(notice),
         }
     }
 
-    fn put_news(&self, notice: Message) {
+    fn put_news(&self, notice: ServerMessage) {
         if let Some(heard) = heard_in(notice) {
-            self.lock().has_own_lists |= matches!(heard, Heard::ListsChanged);
+            self.lock().has_own_lists |= matches!(heard, ServerEvent::ListsChanged);
             (self.news)(heard);
         }
     }
 
-    fn put_question(&self, question: Message) {
+    fn put_question(&self, question: ServerMessage) {
         let mut state = self.lock();
         let question = match state.calls.last() {
             Some((_, call)) => match call.push(question) {
@@ -168,13 +168,13 @@ impl Board {
             },
             None => question,
         };
-        let bytes: usize = state.questions.iter().map(Message::size).sum();
+        let bytes: usize = state.questions.iter().map(ServerMessage::size).sum();
         if state.questions.len() < MOST_QUESTIONS && bytes < MOST_QUESTION_BYTES {
             state.questions.push_back(question);
             return;
         }
         drop(state);
-        if let (Message::Request { id, method, .. }, Some(wire)) = (question, self.wire.upgrade()) {
+        if let (ServerMessage::Request { id, method, .. }, Some(wire)) = (question, self.wire.upgrade()) {
             wire.send_soon(answer_unasked(&id, &method));
         }
     }
@@ -198,7 +198,7 @@ impl Inbox {
     }
 
     /// What is heard next.
-    pub(super) async fn next(&mut self) -> Message {
+    pub(super) async fn next(&mut self) -> ServerMessage {
         self.messages.next().await
     }
 }

@@ -12,7 +12,7 @@ use toolrail_core::{CallError, ErrorCode, Principal};
 use toolrail_protocol::Era;
 
 use super::connection::Connection;
-use super::message::Message;
+use super::message::ServerMessage;
 use super::session::{Inbox, Session};
 
 /// How many sessions there may be, and for how long.
@@ -27,7 +27,7 @@ pub(super) struct SessionLimits {
 
 /// For whom a session is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key {
+pub(super) struct SessionKey {
     pub(super) principal: Principal,
     /// Whose conversation it is; none where nothing tells.
     pub(super) conversation: Option<Box<str>>,
@@ -40,7 +40,7 @@ pub(super) struct Key {
 
 /// How calls with the same key use a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum SessionUse {
     /// No call, but somebody who watches a resource beside the calls.
     Watching,
     /// They are surely of one client.
@@ -59,7 +59,7 @@ pub(super) struct Sessions {
 
 #[derive(Default)]
 struct Slots {
-    by_key: HashMap<Key, Slot>,
+    by_key: HashMap<SessionKey, Slot>,
     next: u64,
 }
 
@@ -77,7 +77,7 @@ type Cell = Arc<OnceCell<Arc<Session>>>;
 /// One call's part in a session.
 pub(super) struct Seat {
     sessions: Arc<Sessions>,
-    pub(super) key: Key,
+    pub(super) key: SessionKey,
     number: u64,
     pub(super) cell: Cell,
     watches: bool,
@@ -106,8 +106,8 @@ impl Sessions {
     /// make room, and one is waited for.
     pub(super) async fn seat(
         self: &Arc<Self>,
-        key: Key,
-        how: Use,
+        key: SessionKey,
+        how: SessionUse,
         crowded: impl Fn(),
     ) -> Result<Seat, CallError> {
         let taking = async {
@@ -126,11 +126,11 @@ impl Sessions {
         tokio::time::timeout(self.limits.wait, taking).await.map_err(|_| self.full())
     }
 
-    fn take(self: &Arc<Self>, key: &Key, how: Use) -> Option<Seat> {
+    fn take(self: &Arc<Self>, key: &SessionKey, how: SessionUse) -> Option<Seat> {
         let mut key = key.clone();
         let mut slots = self.lock();
         let ended = slots.sweep(self.limits.idle);
-        while how == Use::InTurn && slots.by_key.get(&key).is_some_and(|slot| slot.calls > 0) {
+        while how == SessionUse::InTurn && slots.by_key.get(&key).is_some_and(|slot| slot.calls > 0) {
             key.lane += 1;
         }
         let is_new = !slots.by_key.contains_key(&key);
@@ -146,7 +146,7 @@ impl Sessions {
         if slot.cell.get().is_some_and(|session| session.is_gone()) {
             slot.cell = Cell::default();
         }
-        let watches = how == Use::Watching;
+        let watches = how == SessionUse::Watching;
         *slot.uses(watches) += 1;
         let (number, cell) = (slot.number, Arc::clone(&slot.cell));
         drop(slots);
@@ -195,7 +195,7 @@ impl Sessions {
         drop(ended);
     }
 
-    fn remove(&self, is_meant: impl Fn(&Key, &Slot) -> bool) {
+    fn remove(&self, is_meant: impl Fn(&SessionKey, &Slot) -> bool) {
         let removed: Vec<_> = self.lock().by_key.extract_if(|key, slot| is_meant(key, slot)).collect();
         for _ in &removed {
             self.room.notify_one();
@@ -226,7 +226,7 @@ impl Slot {
 }
 
 impl Slots {
-    fn sweep(&mut self, idle: Duration) -> Vec<(Key, Slot)> {
+    fn sweep(&mut self, idle: Duration) -> Vec<(SessionKey, Slot)> {
         self.by_key.extract_if(|_, slot| slot.is_unused() && slot.used.elapsed() >= idle).collect()
     }
 
@@ -280,7 +280,7 @@ impl Lease {
     }
 
     /// What the server sends in the session beside the answer; waits for ever on the shared connection.
-    pub(super) async fn unsolicited(&mut self) -> Message {
+    pub(super) async fn unsolicited(&mut self) -> ServerMessage {
         match &mut self.own {
             Some(own) => own.inbox.next().await,
             None => std::future::pending().await,

@@ -9,7 +9,7 @@ use toolrail_core::{Problems, ToolName};
 
 use super::hub::Sharing;
 use super::meta::Claims;
-use super::pattern::Pattern;
+use super::pattern::NamePattern;
 use super::sessions::SessionLimits;
 use crate::request::RequestSettings;
 
@@ -112,8 +112,8 @@ pub(super) struct Limits {
 #[derive(Clone, Debug)]
 pub(super) struct Selection {
     pub(super) prefix: String,
-    include: Option<Vec<Pattern>>,
-    exclude: Vec<Pattern>,
+    include: Option<Vec<NamePattern>>,
+    exclude: Vec<NamePattern>,
 }
 
 const LONGEST_PREFIX: usize = 48;
@@ -231,7 +231,7 @@ impl McpSettings {
                 format!("is longer than {LONGEST_PREFIX} characters, names have 64 at most; shorten it");
             problems.error("/mcp/prefix", words);
         }
-        let patterns = |list: &Vec<String>| list.iter().map(|text| Pattern::new(text)).collect();
+        let patterns = |list: &Vec<String>| list.iter().map(|text| NamePattern::new(text)).collect();
         Selection {
             prefix,
             include: self.include.as_ref().map(patterns),

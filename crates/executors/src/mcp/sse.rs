@@ -15,13 +15,13 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 /// Counts what comes without being part of a message.
 #[derive(Debug)]
-pub(super) struct Idle {
+pub(super) struct IdleLines {
     since: Instant,
     lines: usize,
     bytes: usize,
 }
 
-impl Idle {
+impl IdleLines {
     pub(super) fn new() -> Self {
         Self { since: Instant::now(), lines: 0, bytes: 0 }
     }
@@ -119,15 +119,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn signs_of_life_are_allowed_and_floods_are_not() {
-        let mut idle = Idle::new();
+        let mut idle = IdleLines::new();
         for _ in 0..3 * MOST_IDLE_LINES {
             assert!(idle.allows(8));
             tokio::time::advance(Duration::from_millis(10)).await;
         }
-        let mut idle = Idle::new();
+        let mut idle = IdleLines::new();
         assert!((0..MOST_IDLE_LINES).all(|_| idle.allows(8)));
         assert!(!idle.allows(8));
-        assert!(!Idle::new().allows(MOST_IDLE_BYTES + 1));
+        assert!(!IdleLines::new().allows(MOST_IDLE_BYTES + 1));
     }
 
     #[test]

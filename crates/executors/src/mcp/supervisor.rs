@@ -9,7 +9,7 @@ use toolrail_core::{CallError, Changed, ErrorCode, Offer, UpstreamState};
 
 use super::connection::{Connection, answer_unasked};
 use super::failure::Failure;
-use super::following::{Following, Heard};
+use super::following::{Following, ServerEvent};
 use super::hub::Hub;
 use super::lists::{Lists, Work};
 use super::settings::Selection;
@@ -31,10 +31,10 @@ const SWEEP: Duration = Duration::from_secs(15);
 
 /// What the registry sees of a server.
 #[derive(Default)]
-pub(super) struct Published(Mutex<View>);
+pub(super) struct Published(Mutex<ServerView>);
 
 #[derive(Default)]
-struct View {
+struct ServerView {
     offer: Arc<Offer>,
     /// Whether it has been listed once, or has failed.
     is_known: bool,
@@ -151,7 +151,7 @@ impl Supervisor {
         loop {
             let heard = tokio::select! {
                 heard = following.next() => heard,
-                () = self.hub.lists.notified() => Heard::ListsChanged,
+                () = self.hub.lists.notified() => ServerEvent::ListsChanged,
                 () = tokio::time::sleep_until(look_at) => {
                     pace.looked();
                     match self.list(connection).await {
@@ -181,15 +181,15 @@ impl Supervisor {
                 }
             };
             match heard {
-                Heard::ListsChanged => look_at = look_at.min(pace.next()),
-                Heard::Resource(uri) => (self.changed)(Changed::Resource { uri, conversation: None }),
+                ServerEvent::ListsChanged => look_at = look_at.min(pace.next()),
+                ServerEvent::Resource(uri) => (self.changed)(Changed::Resource { uri, conversation: None }),
                 // It was said to nobody in particular.
-                Heard::Notice(_) => {}
-                Heard::Question { id, method } => {
+                ServerEvent::Notice(_) => {}
+                ServerEvent::Question { id, method } => {
                     // Nobody in particular is concerned, so nobody can be asked.
                     drop(connection.wire.send(answer_unasked(&id, &method)).await);
                 }
-                Heard::Gone => return gone(),
+                ServerEvent::Gone => return gone(),
             }
         }
     }

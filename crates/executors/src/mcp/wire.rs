@@ -10,7 +10,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::failure::Failure;
 use super::http::{HttpExchange, HttpSession};
-use super::message::{self, Message};
+use super::message::{self, ServerMessage};
 use super::process::{Process, ProcessExchange, Unasked};
 use super::session_stream::SessionStream;
 
@@ -31,7 +31,7 @@ pub(super) enum WireKind {
 
 /// A request on its way out.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct OutgoingRequest {
     pub(super) id: u64,
     pub(super) method: &'static str,
     /// The name or URI that it concerns.
@@ -42,7 +42,7 @@ pub(super) struct Request {
 }
 
 /// A request that was sent, until its answer is there. Dropping it earlier cancels the request.
-pub(super) struct Exchange {
+pub(super) struct PendingRequest {
     wire: Arc<Wire>,
     id: u64,
     kind: ExchangeKind,
@@ -57,7 +57,7 @@ enum ExchangeKind {
 }
 
 /// Takes what a server sends without having been asked; nothing once it will send nothing more.
-pub(super) type Take = Arc<dyn Fn(Option<Message>) + Send + Sync>;
+pub(super) type Take = Arc<dyn Fn(Option<ServerMessage>) + Send + Sync>;
 
 /// What a server sends without having been asked, beside the streams of requests.
 pub(super) enum Unsolicited {
@@ -67,7 +67,7 @@ pub(super) enum Unsolicited {
     Lines(Unasked),
 }
 
-impl Request {
+impl OutgoingRequest {
     pub(super) fn message(&self) -> Bytes {
         message::request(self.id, self.method, &self.params)
     }
@@ -97,13 +97,13 @@ impl Wire {
     }
 
     /// Begins a request.
-    pub(super) fn begin(self: &Arc<Self>, request: Request) -> Result<Exchange, Failure> {
+    pub(super) fn begin(self: &Arc<Self>, request: OutgoingRequest) -> Result<PendingRequest, Failure> {
         let (id, may_be_cancelled) = (request.id, request.method != "initialize");
         let kind = match &self.kind {
             WireKind::Http(session) => ExchangeKind::Http(session.begin(request)),
             WireKind::Stdio(process) => ExchangeKind::Stdio(process.begin(&request)?),
         };
-        Ok(Exchange { wire: Arc::clone(self), id, kind, is_answered: false, may_be_cancelled })
+        Ok(PendingRequest { wire: Arc::clone(self), id, kind, is_answered: false, may_be_cancelled })
     }
 
     /// Sends a message that needs no answer.
@@ -127,11 +127,11 @@ impl Wire {
     }
 
     /// Makes a request from a place that cannot wait, and for which its answer does not matter.
-    pub(super) fn ask_soon(&self, exchange: Exchange) {
+    pub(super) fn ask_soon(&self, exchange: PendingRequest) {
         let mut exchange = exchange;
         let words = self.words.track_future(async move {
             while let Ok(message) = exchange.next().await {
-                if matches!(message, Message::Answer { .. }) {
+                if matches!(message, ServerMessage::Answer { .. }) {
                     return;
                 }
             }
@@ -172,14 +172,14 @@ impl Drop for Wire {
     }
 }
 
-impl Exchange {
+impl PendingRequest {
     /// The next message that belongs to this request; the answer is the last. Nothing is lost when the future is dropped.
-    pub(super) async fn next(&mut self) -> Result<Message, Failure> {
+    pub(super) async fn next(&mut self) -> Result<ServerMessage, Failure> {
         let next = match &mut self.kind {
             ExchangeKind::Http(exchange) => exchange.next().await,
             ExchangeKind::Stdio(exchange) => exchange.next().await,
         };
-        self.is_answered |= matches!(next, Err(_) | Ok(Message::Answer { .. }));
+        self.is_answered |= matches!(next, Err(_) | Ok(ServerMessage::Answer { .. }));
         if self.is_answered {
             self.read_to_end();
         }
@@ -213,7 +213,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         // Over modern HTTP the closed stream says it.
         if !self.is_answered && self.may_be_cancelled && !self.wire.is_modern_http() {
@@ -249,7 +249,7 @@ impl Unsolicited {
     }
 
     /// The next message; waits for ever where nothing can come, and nothing when the source has ended.
-    pub(super) async fn next(&mut self) -> Option<Message> {
+    pub(super) async fn next(&mut self) -> Option<ServerMessage> {
         match self {
             Self::None => std::future::pending().await,
             Self::Stream(stream) => stream.next().await,

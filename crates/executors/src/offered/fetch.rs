@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolrail_core::{Call, CallError, Definition, ErrorCode, Preview, ToolResult};
 
 use super::as_fault_of_request;
-use crate::http::{Exchange, HttpBlock};
+use crate::http::{CompiledExchange, HttpBlock};
 use crate::runtime::Runtime;
 use crate::template::Compiler;
 
@@ -13,7 +13,7 @@ use crate::template::Compiler;
 #[derive(Debug)]
 pub(crate) struct Fetch {
     runtime: Runtime,
-    exchange: Exchange,
+    exchange: CompiledExchange,
     /// `policy.timeoutMs`, which the registry applies to tools only.
     limit: Option<Duration>,
 }
@@ -35,7 +35,7 @@ impl Fetch {
         runtime: &Runtime,
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
-        let exchange = Exchange::compile(block, definition, compiler)?;
+        let exchange = CompiledExchange::compile(block, definition, compiler)?;
         compiler.arguments.extend(exchange.answer().arguments().0);
         let limit = definition.policy.timeout_ms.map(Duration::from_millis);
         Some(Self { runtime: runtime.clone(), exchange, limit })

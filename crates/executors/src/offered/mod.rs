@@ -7,7 +7,7 @@ mod text;
 
 use serde_json::{Map, Value};
 use toolrail_core::{
-    ArgumentUse, CallError, Definition, ErrorCode, Problems, ResponseMapping, RpcError, closest,
+    ArgumentUse, CallError, Definition, ErrorCode, Problems, ResponseMapping, RpcError, did_you_mean_written,
 };
 
 use crate::http::HttpSettings;
@@ -74,10 +74,9 @@ pub(crate) fn check_used(
     problems: &mut Problems,
 ) {
     for usage in used.iter().filter(|usage| !declared.contains(&usage.name)) {
-        let hint = match closest(&usage.name, declared.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean args.{meant}?"),
-            None => "declare it there, or remove it here".to_owned(),
-        };
+        let declared = declared.iter().map(String::as_str);
+        let hint = did_you_mean_written(&usage.name, declared, |meant| format!("args.{meant}"))
+            .unwrap_or_else(|| "declare it there, or remove it here".to_owned());
         problems.error(&usage.pointer, format!("args.{} is not in {declared_in}; {hint}", usage.name));
     }
 }

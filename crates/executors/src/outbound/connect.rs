@@ -32,12 +32,12 @@ impl std::error::Error for ConnectTimeout {}
 
 /// Connects to `http` and `https` addresses.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub(super) struct OutboundConnector {
     http: HttpConnector,
     https: Arc<OnceCell<HttpsConnector<HttpConnector>>>,
 }
 
-impl Connector {
+impl OutboundConnector {
     pub(super) fn new() -> Self {
         let mut http = HttpConnector::new();
         http.enforce_http(false);

@@ -26,13 +26,13 @@ use toolrail_core::{CallError, ErrorCode, HOP_HEADER};
 
 use crate::offload::{MOST_INLINE, offload};
 use body::Unread;
-use connect::Connector;
+use connect::OutboundConnector;
 use pool::{Link, Pool};
 
 pub use bound::Bound;
 pub(crate) use link_local::is_link_local_host;
 pub use sensitive::Sensitive;
-pub use streamed::Streamed;
+pub use streamed::StreamedAnswer;
 
 /// Says that a tool made a request.
 const HOP: HeaderName = HeaderName::from_static(HOP_HEADER);
@@ -203,7 +203,7 @@ impl Hop {
 impl Client {
     /// A client without connections.
     pub fn new(limits: ClientLimits) -> Self {
-        Self::with_connector(limits, Connector::new())
+        Self::with_connector(limits, OutboundConnector::new())
     }
 
     /// The same for a gateway, whose requests say that they come from one: see [`HOP_HEADER`].
@@ -230,7 +230,7 @@ impl Client {
 
     /// Sends a request and hands over its answer as soon as the head is there; `limits.total` holds up to then. Redirects
     /// are followed within the same origin only. Dropping the answer aborts the exchange.
-    pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<Streamed, OutboundError> {
+    pub async fn open(self: &Arc<Self>, request: Outgoing) -> Result<StreamedAnswer, OutboundError> {
         let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
         let first = uri.clone();
         let (reach, is_redirected) = (Reach::SameOrigin, false);
@@ -239,13 +239,13 @@ impl Client {
             tokio::time::timeout(limits.total, self.follow(hop, limits.reaching(), &sensitive)).await;
         match answer.unwrap_or_else(|_| Err(failure::total_timeout(&first, limits.total))) {
             Ok((hop, link, response)) => {
-                Ok(Streamed::new(Arc::clone(self), hop, (link, response), sensitive))
+                Ok(StreamedAnswer::new(Arc::clone(self), hop, (link, response), sensitive))
             }
             Err(failure) => Err(failure.masked(&sensitive)),
         }
     }
 
-    fn with_connector(limits: ClientLimits, connector: Connector) -> Self {
+    fn with_connector(limits: ClientLimits, connector: OutboundConnector) -> Self {
         Self { pool: Pool::new(limits, connector), marks: false }
     }
 

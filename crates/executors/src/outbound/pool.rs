@@ -20,28 +20,28 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::ClientLimits;
-use super::connect::{BoxError, Connector, peer};
+use super::connect::{BoxError, OutboundConnector, peer};
 
-type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
-type Moving = Connection<Stream, Full<Bytes>>;
+type PooledStream = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Moving = Connection<PooledStream, Full<Bytes>>;
 
 /// Connections to every origin.
 pub(super) struct Pool {
-    connector: Connector,
-    idle: Arc<Idle>,
+    connector: OutboundConnector,
+    idle: Arc<IdleConnections>,
     /// Closes what has been idle for too long; starts with the first connection that is kept.
     sweeper: OnceLock<AbortHandle>,
 }
 
 /// Connections that nobody uses.
-struct Idle {
+struct IdleConnections {
     limits: ClientLimits,
-    by_origin: Mutex<HashMap<Origin, Vec<Kept>>>,
+    by_origin: Mutex<HashMap<ConnectionOrigin, Vec<Kept>>>,
 }
 
 /// Scheme, host and port.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Origin {
+struct ConnectionOrigin {
     is_https: bool,
     authority: Authority,
 }
@@ -53,7 +53,7 @@ struct Kept {
 
 /// One connection.
 pub(super) struct Link {
-    origin: Origin,
+    origin: ConnectionOrigin,
     pub(super) sender: SendRequest<Full<Bytes>>,
     driver: Driver,
     /// Whose end it is, if that is known.
@@ -66,14 +66,14 @@ pub(super) struct Link {
 struct Driver(Option<Pin<Box<Moving>>>);
 
 impl Pool {
-    pub(super) fn new(limits: ClientLimits, connector: Connector) -> Self {
-        let idle = Arc::new(Idle { limits, by_origin: Mutex::default() });
+    pub(super) fn new(limits: ClientLimits, connector: OutboundConnector) -> Self {
+        let idle = Arc::new(IdleConnections { limits, by_origin: Mutex::default() });
         Self { connector, idle, sweeper: OnceLock::new() }
     }
 
     /// A connection to the origin of `uri`: one that was kept, or a new one made `within` that time.
     pub(super) async fn link(&self, uri: &Uri, within: Duration) -> Result<Link, BoxError> {
-        let origin = Origin::of(uri);
+        let origin = ConnectionOrigin::of(uri);
         while let Some(mut link) = self.idle.take(&origin) {
             if link.is_ready().await {
                 return Ok(link);
@@ -97,7 +97,7 @@ impl Pool {
         let peer = peer(&stream);
         let (sender, connection) = http1::handshake(stream).await?;
         let mut link = Link {
-            origin: Origin::of(uri),
+            origin: ConnectionOrigin::of(uri),
             sender,
             driver: Driver(Some(Box::pin(connection))),
             peer,
@@ -112,7 +112,7 @@ impl Pool {
         if link.is_ready().await {
             link.is_used = true;
             self.idle.put(link);
-            self.sweeper.get_or_init(|| Idle::sweep_regularly(Arc::downgrade(&self.idle)));
+            self.sweeper.get_or_init(|| IdleConnections::sweep_regularly(Arc::downgrade(&self.idle)));
         }
     }
 }
@@ -166,16 +166,16 @@ impl Driver {
     }
 }
 
-impl Origin {
+impl ConnectionOrigin {
     fn of(uri: &Uri) -> Self {
         let authority = uri.authority().cloned().unwrap_or_else(|| Authority::from_static("localhost"));
         Self { is_https: uri.scheme() == Some(&Scheme::HTTPS), authority }
     }
 }
 
-impl Idle {
+impl IdleConnections {
     /// The connection that was used last: it is the least likely to have been closed.
-    fn take(&self, origin: &Origin) -> Option<Link> {
+    fn take(&self, origin: &ConnectionOrigin) -> Option<Link> {
         let mut by_origin = self.by_origin.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = by_origin.get_mut(origin)?.pop()?;
         (kept.since.elapsed() < self.limits.idle).then_some(kept.link)

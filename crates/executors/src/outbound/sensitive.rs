@@ -14,7 +14,7 @@ mod forms;
 mod view;
 
 use forms::{base64_forms, decoded_forms, forms_of, lines_of};
-use view::View;
+use view::DecodedView;
 
 /// Shorter texts protect nothing, and masking them would riddle every answer.
 const SHORTEST: usize = 4;
@@ -35,10 +35,10 @@ const DEEPEST_ESCAPES: usize = 3;
 /// The secret texts that went into a request, in every form in which an upstream may echo them. Cheap to clone; without
 /// secrets it costs nothing.
 #[derive(Clone, Default)]
-pub struct Sensitive(Option<Arc<[Form]>>);
+pub struct Sensitive(Option<Arc<[SecretForm]>>);
 
 /// One form of a secret text.
-struct Form {
+struct SecretForm {
     finder: Finder<'static>,
     /// Whether it may be spread over several lines: base64 is, at 64 or 76 columns.
     wraps: bool,
@@ -63,8 +63,10 @@ impl Sensitive {
         let mut forms: Vec<Vec<u8>> = forms.into_iter().collect();
         // A form that contains another one goes first, so that no part of it stays behind.
         forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        let form =
-            |form: &Vec<u8>| Form { finder: Finder::new(form).into_owned(), wraps: wrapping.contains(form) };
+        let form = |form: &Vec<u8>| SecretForm {
+            finder: Finder::new(form).into_owned(),
+            wraps: wrapping.contains(form),
+        };
         Self(Some(forms.iter().map(form).collect()))
     }
 
@@ -145,7 +147,7 @@ impl Sensitive {
             for form in self.forms() {
                 found.extend(form.each_in(view).map(|part| origin(views, part)));
             }
-            let Some(joined) = View::of_joined_lines(view) else { return };
+            let Some(joined) = DecodedView::of_joined_lines(view) else { return };
             for form in self.forms().iter().filter(|form| form.wraps) {
                 found.extend(
                     form.each_in(&joined.bytes).map(|part| origin(views, joined.origin_of_bytes(&part))),
@@ -176,7 +178,7 @@ impl Sensitive {
                 if end < text.len() {
                     kept = kept.min(origin(views, end..end).start);
                 }
-                let Some(joined) = View::of_joined_lines(text) else { continue };
+                let Some(joined) = DecodedView::of_joined_lines(text) else { continue };
                 let torn = longest_torn(&joined.bytes, self.forms().iter().filter(|form| form.wraps));
                 if torn > 0 {
                     let part = joined.bytes.len() - torn..joined.bytes.len();
@@ -201,12 +203,12 @@ impl Sensitive {
         }
     }
 
-    fn forms(&self) -> &[Form] {
+    fn forms(&self) -> &[SecretForm] {
         self.0.as_deref().unwrap_or_default()
     }
 }
 
-impl Form {
+impl SecretForm {
     fn bytes(&self) -> &[u8] {
         self.finder.needle()
     }
@@ -225,11 +227,11 @@ impl fmt::Debug for Sensitive {
 
 /// Looks at the bytes as they are, then undoes one level of escapes after the other; the views lead from each text back to
 /// `bytes`.
-fn for_each_view(bytes: &[u8], mut look: impl FnMut(&[u8], &[View])) {
-    let mut views: Vec<View> = Vec::new();
+fn for_each_view(bytes: &[u8], mut look: impl FnMut(&[u8], &[DecodedView])) {
+    let mut views: Vec<DecodedView> = Vec::new();
     look(bytes, &views);
     while views.len() < DEEPEST_ESCAPES {
-        let Some(view) = View::of(views.last().map_or(bytes, |view| &view.bytes)) else {
+        let Some(view) = DecodedView::of(views.last().map_or(bytes, |view| &view.bytes)) else {
             return;
         };
         views.push(view);
@@ -240,7 +242,7 @@ fn for_each_view(bytes: &[u8], mut look: impl FnMut(&[u8], &[View])) {
 }
 
 /// Where a part of the last view stands in the bytes themselves.
-fn origin(views: &[View], part: Range<usize>) -> Range<usize> {
+fn origin(views: &[DecodedView], part: Range<usize>) -> Range<usize> {
     views.iter().rev().fold(part, |part, view| view.origin(&part))
 }
 
@@ -254,7 +256,7 @@ fn mask_for(secret: &[u8]) -> &'static [u8] {
 }
 
 /// How many bytes at the end of `bytes` are a beginning of one of the forms, at most.
-fn longest_torn<'a>(bytes: &[u8], forms: impl Iterator<Item = &'a Form>) -> usize {
+fn longest_torn<'a>(bytes: &[u8], forms: impl Iterator<Item = &'a SecretForm>) -> usize {
     forms.map(|form| torn_length(bytes, form.bytes())).max().unwrap_or_default()
 }
 

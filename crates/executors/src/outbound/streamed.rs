@@ -13,7 +13,7 @@ use super::pool::Link;
 use super::{Client, Cut, Hop, OutboundError, Sensitive, body, failure};
 
 /// The head of an answer, and its body still to be read.
-pub struct Streamed {
+pub struct StreamedAnswer {
     /// The status.
     pub status: StatusCode,
     /// The headers, masked.
@@ -32,7 +32,7 @@ pub struct Streamed {
     after_return: bool,
 }
 
-impl Streamed {
+impl StreamedAnswer {
     pub(super) fn new(
         client: Arc<Client>,
         hop: Hop,
@@ -138,7 +138,7 @@ impl Streamed {
     }
 }
 
-impl std::fmt::Debug for Streamed {
+impl std::fmt::Debug for StreamedAnswer {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.debug_struct("Streamed").field("status", &self.status).finish_non_exhaustive()
     }

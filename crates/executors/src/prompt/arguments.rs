@@ -1,7 +1,7 @@
 //! The arguments of a prompt: as the list shows them, and whether a request gives the right ones.
 
 use serde_json::{Map, Value, json};
-use toolrail_core::{Call, CallError, Problems, closest};
+use toolrail_core::{Call, CallError, Problems, did_you_mean};
 
 use super::settings::ArgumentSettings;
 use crate::offered::Choices;
@@ -75,11 +75,12 @@ impl Arguments {
     fn unknown(&self, name: &str) -> String {
         const LONGEST: usize = 64;
         let shown: String = name.chars().take(LONGEST).collect();
-        match closest(&shown, self.names.iter().map(String::as_str)) {
-            Some(meant) => format!("there is no argument {shown:?}; did you mean {meant:?}?"),
-            None if self.names.is_empty() => format!("there is no argument {shown:?}; it takes none"),
-            None => format!("there is no argument {shown:?}; it takes {}", self.names.join(", ")),
-        }
+        let hint = match did_you_mean(&shown, self.names.iter().map(String::as_str)) {
+            Some(question) => question,
+            None if self.names.is_empty() => "it takes none".to_owned(),
+            None => format!("it takes {}", self.names.join(", ")),
+        };
+        format!("there is no argument {shown:?}; {hint}")
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolrail_core::{Block, CallError, ErrorCode, Json, Payload, Root, ToolResult};
 
 /// The whole result as MCP has it, or the one message that the answer becomes.
-pub(super) enum Answered {
+pub(super) enum FetchedAnswer {
     /// The upstream speaks MCP.
     Whole(Json),
     /// Content of one message of the user.
@@ -14,10 +14,10 @@ pub(super) enum Answered {
 }
 
 /// Reads the answer.
-pub(super) fn answered(result: ToolResult) -> Result<Answered, CallError> {
-    let text = |text: &str| Answered::Content(json!({"type": "text", "text": text}));
+pub(super) fn answered(result: ToolResult) -> Result<FetchedAnswer, CallError> {
+    let text = |text: &str| FetchedAnswer::Content(json!({"type": "text", "text": text}));
     Ok(match result.payload {
-        Payload::Json(json) if has_messages(&json)? => Answered::Whole(json),
+        Payload::Json(json) if has_messages(&json)? => FetchedAnswer::Whole(json),
         Payload::Json(json) => text(json.text()),
         Payload::Text(words) => text(&words),
         Payload::Empty => text(""),
@@ -50,8 +50,8 @@ fn has_messages(json: &Json) -> Result<bool, CallError> {
     ))
 }
 
-fn content(block: Block) -> Answered {
-    Answered::Content(match block {
+fn content(block: Block) -> FetchedAnswer {
+    FetchedAnswer::Content(match block {
         Block::Text(text) => json!({"type": "text", "text": text}),
         Block::Image { data, mime } => {
             json!({"type": "image", "data": STANDARD.encode(data), "mimeType": mime})

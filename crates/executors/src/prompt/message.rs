@@ -9,30 +9,30 @@ use crate::template::{Compiler, Template};
 
 /// A compiled message.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(super) struct PromptMessage {
     role: String,
-    content: Content,
+    content: MessageContent,
 }
 
 #[derive(Debug)]
-enum Content {
+enum MessageContent {
     Text(Template),
     /// A picture or a sound as it is written.
     Fixed(Value),
     Resource {
         uri: Template,
         mime: Option<String>,
-        body: Body,
+        body: EmbeddedBody,
     },
 }
 
 #[derive(Debug)]
-enum Body {
+enum EmbeddedBody {
     Text(Template),
     Blob(String),
 }
 
-impl Message {
+impl PromptMessage {
     /// Compiles the message at `pointer`, noting every fault.
     pub(super) fn compile(
         settings: &MessageSettings,
@@ -47,7 +47,7 @@ impl Message {
         ];
         check_one_of(pointer, &contents, compiler.problems);
         let content = if let Some(text) = &settings.text {
-            client_text(text, &format!("{pointer}/text"), compiler).map(Content::Text)
+            client_text(text, &format!("{pointer}/text"), compiler).map(MessageContent::Text)
         } else if let Some(image) = &settings.image {
             media(image, pointer, "image", compiler)
         } else if let Some(audio) = &settings.audio {
@@ -64,11 +64,11 @@ impl Message {
     /// The message with its arguments filled in; nothing if one of them is absent.
     pub(super) fn render(&self, wanted: &mut Wanted<'_>) -> Result<Option<Value>, CallError> {
         let content = match &self.content {
-            Content::Text(template) => {
+            MessageContent::Text(template) => {
                 render(template, wanted)?.map(|text| json!({"type": "text", "text": text}))
             }
-            Content::Fixed(block) => Some(block.clone()),
-            Content::Resource { uri, mime, body } => resource(uri, mime.as_deref(), body, wanted)?
+            MessageContent::Fixed(block) => Some(block.clone()),
+            MessageContent::Resource { uri, mime, body } => resource(uri, mime.as_deref(), body, wanted)?
                 .map(|resource| json!({"type": "resource", "resource": resource})),
         };
         Ok(content.map(|content| json!({"role": self.role, "content": content})))
@@ -80,13 +80,17 @@ fn media(
     pointer: &str,
     kind: &'static str,
     compiler: &mut Compiler<'_>,
-) -> Option<Content> {
+) -> Option<MessageContent> {
     let mime = media_type(&settings.mime_type, &format!("{pointer}/{kind}/mimeType"), compiler.problems);
     let (data, _) = encoded(&settings.data, &format!("{pointer}/{kind}/data"), compiler.problems)?;
-    mime.map(|()| Content::Fixed(json!({"type": kind, "data": data, "mimeType": settings.mime_type})))
+    mime.map(|()| MessageContent::Fixed(json!({"type": kind, "data": data, "mimeType": settings.mime_type})))
 }
 
-fn embedded(settings: &EmbeddedSettings, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Content> {
+fn embedded(
+    settings: &EmbeddedSettings,
+    pointer: &str,
+    compiler: &mut Compiler<'_>,
+) -> Option<MessageContent> {
     let bodies = [("text", settings.text.is_some()), ("blob", settings.blob.is_some())];
     check_one_of(pointer, &bodies, compiler.problems);
     let place = format!("{pointer}/uri");
@@ -100,19 +104,18 @@ fn embedded(settings: &EmbeddedSettings, pointer: &str, compiler: &mut Compiler<
         media_type(mime, &format!("{pointer}/mimeType"), compiler.problems);
     }
     let body = match (&settings.text, &settings.blob) {
-        (Some(text), _) => client_text(text, &format!("{pointer}/text"), compiler).map(Body::Text),
-        (None, Some(blob)) => {
-            encoded(blob, &format!("{pointer}/blob"), compiler.problems).map(|(blob, _)| Body::Blob(blob))
-        }
+        (Some(text), _) => client_text(text, &format!("{pointer}/text"), compiler).map(EmbeddedBody::Text),
+        (None, Some(blob)) => encoded(blob, &format!("{pointer}/blob"), compiler.problems)
+            .map(|(blob, _)| EmbeddedBody::Blob(blob)),
         (None, None) => None,
     };
-    Some(Content::Resource { uri: uri?, mime: settings.mime_type.clone(), body: body? })
+    Some(MessageContent::Resource { uri: uri?, mime: settings.mime_type.clone(), body: body? })
 }
 
 fn resource(
     uri: &Template,
     mime: Option<&str>,
-    body: &Body,
+    body: &EmbeddedBody,
     wanted: &mut Wanted<'_>,
 ) -> Result<Option<Value>, CallError> {
     let Some(uri) = render(uri, wanted)? else {
@@ -122,8 +125,8 @@ fn resource(
         return Err(CallError::invalid_params(format!("the address of an embedded resource {fault}")));
     }
     let (field, content) = match body {
-        Body::Blob(blob) => ("blob", blob.clone()),
-        Body::Text(template) => match render(template, wanted)? {
+        EmbeddedBody::Blob(blob) => ("blob", blob.clone()),
+        EmbeddedBody::Text(template) => match render(template, wanted)? {
             Some(text) => ("text", text),
             None => return Ok(None),
         },

@@ -18,8 +18,8 @@ use crate::offered::{Fetch, Wanted, check_fields, check_one_of, check_used, entr
 use crate::runtime::Runtime;
 use crate::template::Compiler;
 use arguments::Arguments;
-use fetched::Answered;
-use message::Message;
+use fetched::FetchedAnswer;
+use message::PromptMessage;
 use settings::{MessageSettings, PromptSettings};
 
 const MESSAGES: &str = "/prompt/messages";
@@ -90,7 +90,7 @@ impl Prompt {
     }
 }
 
-fn compile_messages(messages: &[MessageSettings], compiler: &mut Compiler<'_>) -> Option<Vec<Message>> {
+fn compile_messages(messages: &[MessageSettings], compiler: &mut Compiler<'_>) -> Option<Vec<PromptMessage>> {
     if messages.is_empty() {
         compiler.problems.error(MESSAGES, "is empty; add a message such as {role: user, text: …}");
     }
@@ -104,7 +104,7 @@ fn compile_messages(messages: &[MessageSettings], compiler: &mut Compiler<'_>) -
     let compiled: Vec<_> = messages
         .iter()
         .enumerate()
-        .map(|(index, message)| Message::compile(message, &format!("{MESSAGES}/{index}"), compiler))
+        .map(|(index, message)| PromptMessage::compile(message, &format!("{MESSAGES}/{index}"), compiler))
         .collect();
     compiled.into_iter().collect()
 }
@@ -117,7 +117,7 @@ struct Prompter {
 
 /// Where the messages come from.
 enum Source {
-    Messages(Vec<Message>),
+    Messages(Vec<PromptMessage>),
     Fetched(Box<Fetch>),
 }
 
@@ -131,7 +131,7 @@ impl Prompter {
         Json::from_value(&Value::Object(result))
     }
 
-    fn written(&self, messages: &[Message], call: &Call<'_>) -> Result<Json, CallError> {
+    fn written(&self, messages: &[PromptMessage], call: &Call<'_>) -> Result<Json, CallError> {
         let mut wanted = Wanted::new(call.arguments);
         let mut rendered = Vec::with_capacity(messages.len());
         for message in messages {
@@ -151,8 +151,8 @@ impl Prompter {
         let mut result = fetch.run(call, ErrorCode::UpstreamStatus).await?.result;
         let notes = std::mem::take(&mut result.notes);
         let content = match fetched::answered(result)? {
-            Answered::Whole(whole) => return Ok(whole),
-            Answered::Content(content) => content,
+            FetchedAnswer::Whole(whole) => return Ok(whole),
+            FetchedAnswer::Content(content) => content,
         };
         let mut messages = vec![json!({"role": "user", "content": content})];
         messages.extend(

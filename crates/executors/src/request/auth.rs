@@ -54,7 +54,7 @@ pub(crate) fn told_without_token(proof: Option<&Auth>, status: StatusCode, outco
 #[derive(Debug)]
 pub(super) struct Credential {
     place: CredentialPlace,
-    form: Form,
+    form: CredentialForm,
 }
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ enum CredentialPlace {
 }
 
 #[derive(Debug)]
-enum Form {
+enum CredentialForm {
     /// The text itself, after a word such as `Bearer `.
     Plain(&'static str, Template),
     Basic {
@@ -94,7 +94,7 @@ impl Credential {
             template.map(|template| {
                 Some(Self {
                     place: CredentialPlace::Header(AUTHORIZATION),
-                    form: Form::Plain(word, template),
+                    form: CredentialForm::Plain(word, template),
                 })
             })
         };
@@ -113,7 +113,7 @@ impl Credential {
                 // The user name is no secret, so it may well be written out.
                 let username = compiler.template(username, &at("username"), Place::Text);
                 let password = template(password, &at("password"), Place::Text, compiler);
-                let form = Form::Basic { username: username?, password: password? };
+                let form = CredentialForm::Basic { username: username?, password: password? };
                 Some(Some(Self { place: CredentialPlace::Header(AUTHORIZATION), form }))
             }
             Auth::ApiKey { place, name, value } => {
@@ -132,7 +132,7 @@ impl Credential {
                 if let (Some(CredentialPlace::Header(name)), Some(value)) = (&key_place, &value) {
                     headers::note_host(name, value, &at("value"), compiler);
                 }
-                Some(Some(Self { place: key_place?, form: Form::Plain("", value?) }))
+                Some(Some(Self { place: key_place?, form: CredentialForm::Plain("", value?) }))
             }
         }
     }
@@ -146,7 +146,7 @@ impl Credential {
     pub(super) fn render(&self, rendering: &mut Rendering<'_>) -> Result<Option<Rendered<'_>>, CallError> {
         let mut text = String::new();
         match &self.form {
-            Form::Plain(word, template) => {
+            CredentialForm::Plain(word, template) => {
                 text.push_str(word);
                 if template.write(rendering, &mut text)? == Placement::Dropped {
                     return Ok(None);
@@ -157,7 +157,7 @@ impl Credential {
                     rendering.derive(&text[word.len()..]);
                 }
             }
-            Form::Basic { username, password } => {
+            CredentialForm::Basic { username, password } => {
                 let Some(pair) = basic_pair(username, password, rendering)? else {
                     return Ok(None);
                 };
@@ -186,12 +186,12 @@ impl Credential {
             return Vec::new();
         };
         let word = match &self.form {
-            Form::Plain(word, _) => word,
-            Form::Basic { .. } => BASIC,
+            CredentialForm::Plain(word, _) => word,
+            CredentialForm::Basic { .. } => BASIC,
         };
         let text = text.strip_prefix(word).unwrap_or(&text);
         let mut texts = vec![Secret::new(text)];
-        if let Form::Basic { password, .. } = &self.form {
+        if let CredentialForm::Basic { password, .. } = &self.form {
             texts.extend(password.literal().map(Secret::new));
         }
         texts
@@ -201,8 +201,8 @@ impl Credential {
         let varies =
             |template: &Template| template.expressions().any(crate::template::Expression::names_arguments);
         match &self.form {
-            Form::Plain(_, template) => !varies(template),
-            Form::Basic { username, password } => !varies(username) && !varies(password),
+            CredentialForm::Plain(_, template) => !varies(template),
+            CredentialForm::Basic { username, password } => !varies(username) && !varies(password),
         }
     }
 }

@@ -9,14 +9,14 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Value;
 use toolrail_core::{CallError, ErrorCode};
 
-use super::multipart::{self, Part, PartTemplate};
+use super::multipart::{self, MultipartPart, PartTemplate};
 use super::query::{self, Parameter, write_parameters};
 use super::{BodyType, RequestSettings, json_text};
 use crate::template::{Compiler, Place, Placement, Rendering, Template, Tree};
 
 /// A compiled body.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum BodyTemplate {
     None,
     Json(Tree),
     Form(Vec<Parameter>),
@@ -28,14 +28,14 @@ pub(super) enum Body {
 
 /// A body with its values filled in.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum FilledBody {
     None,
     Bytes(Bytes),
     /// Parts whose files may still have to be fetched.
-    Parts(Vec<Part>),
+    Parts(Vec<MultipartPart>),
 }
 
-impl Body {
+impl BodyTemplate {
     /// Compiles `body`, noting what is wrong.
     pub(super) fn compile(
         settings: &RequestSettings<'_>,
@@ -90,14 +90,14 @@ impl Body {
         &self,
         rendering: &mut Rendering<'_>,
         headers: &mut HeaderMap,
-    ) -> Result<Content, CallError> {
+    ) -> Result<FilledBody, CallError> {
         let (bytes, mime) = match self {
-            Self::None => return Ok(Content::None),
+            Self::None => return Ok(FilledBody::None),
             Self::Json(Tree::Fixed(text)) => (text.clone(), "application/json"),
             Self::Json(tree) => {
                 let mut out = Vec::with_capacity(256);
                 if tree.write(rendering, &mut out)? == Placement::Dropped {
-                    return Ok(Content::None);
+                    return Ok(FilledBody::None);
                 }
                 (Bytes::from(out), "application/json")
             }
@@ -106,23 +106,23 @@ impl Body {
                 write_parameters(fields, None, rendering, &mut out)?;
                 (Bytes::from(out), "application/x-www-form-urlencoded")
             }
-            Self::Multipart(parts) => return multipart::render(parts, rendering).map(Content::Parts),
+            Self::Multipart(parts) => return multipart::render(parts, rendering).map(FilledBody::Parts),
             Self::Text(template) => {
                 let mut out = String::new();
                 if template.write(rendering, &mut out)? == Placement::Dropped {
-                    return Ok(Content::None);
+                    return Ok(FilledBody::None);
                 }
                 (Bytes::from(out), "text/plain; charset=utf-8")
             }
             Self::Binary(template) => match render_binary(template, rendering)? {
                 Some(bytes) => (bytes, "application/octet-stream"),
-                None => return Ok(Content::None),
+                None => return Ok(FilledBody::None),
             },
         };
         if !headers.contains_key(CONTENT_TYPE) {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(mime));
         }
-        Ok(Content::Bytes(bytes))
+        Ok(FilledBody::Bytes(bytes))
     }
 }
 
@@ -140,7 +140,7 @@ fn compile_json(body: &Value, pointer: &str, compiler: &mut Compiler<'_>) -> Opt
     }
 }
 
-fn compile_binary(text: &str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<Body> {
+fn compile_binary(text: &str, pointer: &str, compiler: &mut Compiler<'_>) -> Option<BodyTemplate> {
     let template = compiler.template(text, pointer, Place::Text)?;
     if let Some(literal) = template.literal()
         && let Err(fault) = decode(literal)
@@ -148,7 +148,7 @@ fn compile_binary(text: &str, pointer: &str, compiler: &mut Compiler<'_>) -> Opt
         compiler.problems.error(pointer, format!("is not base64 ({fault}); correct it"));
         return None;
     }
-    Some(Body::Binary(template))
+    Some(BodyTemplate::Binary(template))
 }
 
 fn render_binary(template: &Template, rendering: &mut Rendering<'_>) -> Result<Option<Bytes>, CallError> {

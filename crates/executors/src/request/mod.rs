@@ -2,6 +2,7 @@
 //! registration; a call only fills values in.
 
 mod auth;
+mod block;
 mod body;
 mod headers;
 mod json_text;
@@ -24,16 +25,17 @@ use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Map;
 use toolrail_core::{ArgumentUse, CallError, Problems, Secret, Secrets, ValueOrigin};
 
-use crate::answer::Answer;
+use crate::answer::AnswerMapping;
 use crate::outbound::{Bound, Outgoing, SendLimits, Sensitive};
 use crate::template::{Compiler, Rendering};
 use auth::Credential;
-use body::{Body, Content};
+use body::{BodyTemplate, FilledBody};
 use headers::Headers;
-use path::Path;
+use path::PathTemplate;
 use query::{Parameter, write_parameters};
 
 pub(crate) use auth::{Proof, told_without_token};
+pub(crate) use block::request_block;
 pub(crate) use body::decode_base64;
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};
@@ -41,12 +43,12 @@ pub(crate) use target::{Base, SplitUrl, Target, split_path, split_url};
 
 /// A request whose templates are compiled; where it goes is a [`Target`]'s business.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct RequestTemplate {
     method: Method,
-    path: Path,
+    path: PathTemplate,
     query: Vec<Parameter>,
     headers: Headers,
-    body: Body,
+    body: BodyTemplate,
     /// Boxed, as most tools have none.
     credential: Option<Box<Credential>>,
     limits: SendLimits,
@@ -73,7 +75,7 @@ pub(crate) struct Draft {
     pub(crate) rest: Option<String>,
     method: Method,
     headers: HeaderMap,
-    content: Content,
+    content: FilledBody,
     secret_body: bool,
     limits: SendLimits,
     sensitive: Sensitive,
@@ -90,7 +92,7 @@ pub(crate) struct Written<'w> {
     pub(crate) pointer: String,
 }
 
-impl Request {
+impl RequestTemplate {
     /// Compiles all of it, noting every fault at once.
     pub(crate) fn compile(
         written: &Written<'_>,
@@ -99,10 +101,10 @@ impl Request {
         compiler: &mut Compiler<'_>,
     ) -> Option<Self> {
         let method = settings.method(compiler.problems);
-        let path = Path::compile(&written.path, &written.pointer, compiler);
+        let path = PathTemplate::compile(&written.path, &written.pointer, compiler);
         let query = query::compile(written, settings, compiler);
         let headers = Headers::compile(settings, compiler);
-        let body = Body::compile(settings, method.as_ref(), compiler);
+        let body = BodyTemplate::compile(settings, method.as_ref(), compiler);
         let credential = Credential::compile(proof.as_ref(), compiler);
         let limits = settings.limits(compiler.problems);
         let parameters = query.as_deref().unwrap_or_default();
@@ -176,8 +178,8 @@ impl Draft {
     /// The finished request, once the files it links to are there.
     pub(crate) fn into_outgoing(self, uri: http::Uri) -> Outgoing {
         let body = match self.content {
-            Content::None | Content::Parts(_) => Bytes::new(),
-            Content::Bytes(bytes) => bytes,
+            FilledBody::None | FilledBody::Parts(_) => Bytes::new(),
+            FilledBody::Bytes(bytes) => bytes,
         };
         Outgoing {
             method: self.method,
@@ -193,14 +195,14 @@ impl Draft {
 
     /// Fetches linked files and puts the parts of a multipart body together; anything else is ready already.
     pub(crate) async fn assemble(&mut self, client: &crate::outbound::Client) -> Result<(), CallError> {
-        let Content::Parts(parts) = &mut self.content else {
+        let FilledBody::Parts(parts) = &mut self.content else {
             return Ok(());
         };
         let started = tokio::time::Instant::now();
         let parts = std::mem::take(parts);
         let (bytes, content_type) = multipart::assemble(parts, client, self.limits).await?;
         self.headers.insert(CONTENT_TYPE, content_type);
-        self.content = Content::Bytes(bytes);
+        self.content = FilledBody::Bytes(bytes);
         self.limits.total = self.limits.total.saturating_sub(started.elapsed());
         Ok(())
     }
@@ -227,7 +229,10 @@ impl SensitiveTexts {
 }
 
 /// The arguments that the templates of the request and of the answer use, and whether they may use others too.
-pub(crate) fn arguments_of(compiler: Compiler<'_>, answer: Option<&Answer>) -> (Vec<ArgumentUse>, bool) {
+pub(crate) fn arguments_of(
+    compiler: Compiler<'_>,
+    answer: Option<&AnswerMapping>,
+) -> (Vec<ArgumentUse>, bool) {
     let (mut arguments, mut all) = (compiler.arguments, compiler.all_arguments);
     if let Some(answer) = answer {
         let (named, takes_all) = answer.arguments();
@@ -237,7 +242,7 @@ pub(crate) fn arguments_of(compiler: Compiler<'_>, answer: Option<&Answer>) -> (
     (arguments, all)
 }
 
-fn fixed_rest(path: &Path, query: &[Parameter], credential: Option<&Credential>) -> Option<String> {
+fn fixed_rest(path: &PathTemplate, query: &[Parameter], credential: Option<&Credential>) -> Option<String> {
     let fixed = path.is_fixed()
         && query.iter().all(|parameter| matches!(parameter, Parameter::Literal(_)))
         && !credential.is_some_and(Credential::goes_into_query);

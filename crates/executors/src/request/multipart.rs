@@ -6,11 +6,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, ErrorCode, closest};
+use toolrail_core::{CallError, ErrorCode, did_you_mean};
 
 use super::body::decode_value;
 use super::headers::AGENT;
-use super::resource::{Data, Resource};
+use super::resource::{Data, FileContent};
 use super::scalar_text;
 use crate::outbound::{Bound, Client, Outgoing, SendLimits, Sensitive};
 use crate::template::{Compiler, Evaluated, Place, Placement, Rendering, Template, child, text_of};
@@ -48,7 +48,7 @@ enum FileSource {
 
 /// One part with its values filled in.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct MultipartPart {
     /// The name of the field.
     pub(super) name: String,
     /// The name of the file, if it is one.
@@ -98,10 +98,8 @@ fn compile_file(
     compiler: &mut Compiler<'_>,
 ) -> Option<FileTemplate> {
     for field in file.keys().filter(|field| !FILE_FIELDS.contains(&field.as_str())) {
-        let hint = closest(field, FILE_FIELDS.iter().copied()).map_or_else(
-            || format!("a file has {}", FILE_FIELDS.join(", ")),
-            |meant| format!("did you mean {meant:?}?"),
-        );
+        let hint = did_you_mean(field, FILE_FIELDS.iter().copied())
+            .unwrap_or_else(|| format!("a file has {}", FILE_FIELDS.join(", ")));
         compiler.problems.error(child(pointer, field), format!("unknown field {field:?} of a file; {hint}"));
     }
     let mut text = |field: &str, place: Place| match file.get(field) {
@@ -164,7 +162,10 @@ fn compile_hosts(
 }
 
 /// Fills the values in; absent parts are left out.
-pub(super) fn render(parts: &[PartTemplate], rendering: &mut Rendering<'_>) -> Result<Vec<Part>, CallError> {
+pub(super) fn render(
+    parts: &[PartTemplate],
+    rendering: &mut Rendering<'_>,
+) -> Result<Vec<MultipartPart>, CallError> {
     let mut rendered = Vec::with_capacity(parts.len());
     for part in parts {
         match &part.value {
@@ -179,11 +180,16 @@ fn render_field(
     name: &str,
     template: &Template,
     rendering: &mut Rendering<'_>,
-    rendered: &mut Vec<Part>,
+    rendered: &mut Vec<MultipartPart>,
 ) -> Result<(), CallError> {
     let mut add = |text: &str, mime: Option<&str>| {
         let data = Data::Bytes(Bytes::copy_from_slice(text.as_bytes()));
-        rendered.push(Part { name: name.to_owned(), filename: None, mime: mime.map(str::to_owned), data });
+        rendered.push(MultipartPart {
+            name: name.to_owned(),
+            filename: None,
+            mime: mime.map(str::to_owned),
+            data,
+        });
     };
     let Some(expression) = template.whole() else {
         let mut text = String::new();
@@ -212,7 +218,7 @@ fn render_file(
     name: &str,
     file: &FileTemplate,
     rendering: &mut Rendering<'_>,
-) -> Result<Option<Part>, CallError> {
+) -> Result<Option<MultipartPart>, CallError> {
     let resource = match &file.source {
         FileSource::Base64(template) => {
             let mut text = String::new();
@@ -221,7 +227,7 @@ fn render_file(
             }
             let masked = rendering.is_shown() && template.names_secret();
             let bytes = if masked { Bytes::from(text) } else { decode_value(&text, template)? };
-            Resource { data: Data::Bytes(bytes), mime: None, name: None }
+            FileContent { data: Data::Bytes(bytes), mime: None, name: None }
         }
         FileSource::Resource(template, hosts) => match render_resource(template, hosts, rendering)? {
             Some(resource) => resource,
@@ -233,7 +239,12 @@ fn render_file(
     let mime = written(file.content_type.as_ref(), rendering)?
         .or(resource.mime)
         .unwrap_or_else(|| "application/octet-stream".into());
-    Ok(Some(Part { name: name.to_owned(), filename: Some(filename), mime: Some(mime), data: resource.data }))
+    Ok(Some(MultipartPart {
+        name: name.to_owned(),
+        filename: Some(filename),
+        mime: Some(mime),
+        data: resource.data,
+    }))
 }
 
 fn written(template: Option<&Template>, rendering: &mut Rendering<'_>) -> Result<Option<String>, CallError> {
@@ -248,7 +259,7 @@ fn render_resource(
     template: &Template,
     hosts: &[String],
     rendering: &mut Rendering<'_>,
-) -> Result<Option<Resource>, CallError> {
+) -> Result<Option<FileContent>, CallError> {
     let Some(expression) = template.whole() else {
         return Ok(None);
     };
@@ -261,8 +272,8 @@ fn render_resource(
         CallError::new(ErrorCode::InvalidArguments, format!("{} {words}", expression.label()))
     };
     let resource = match value.json() {
-        Some(Value::Object(block)) => Resource::of_block(block, hosts).map_err(fault)?,
-        _ => Resource::of_uri(&value.text(), hosts).map_err(fault)?,
+        Some(Value::Object(block)) => FileContent::of_block(block, hosts).map_err(fault)?,
+        _ => FileContent::of_uri(&value.text(), hosts).map_err(fault)?,
     };
     if let Data::Link(uri) = &resource.data {
         rendering.note(|| format!("the file at {uri} would be fetched and sent as {}", template.pointer()));
@@ -272,7 +283,7 @@ fn render_resource(
 
 /// Fetches what is linked and puts the body together; gives its `Content-Type` too.
 pub(super) async fn assemble(
-    parts: Vec<Part>,
+    parts: Vec<MultipartPart>,
     client: &Client,
     limits: SendLimits,
 ) -> Result<(Bytes, HeaderValue), CallError> {

@@ -6,7 +6,7 @@ use crate::template::{Compiler, Evaluated, Piece, Place, Placement, Rendering, T
 
 /// A compiled path; it starts with a slash, or is empty.
 #[derive(Debug)]
-pub(crate) struct Path {
+pub(crate) struct PathTemplate {
     pieces: Vec<PathPiece>,
     /// As the author wrote it, for messages.
     written: String,
@@ -20,7 +20,7 @@ enum PathPiece {
     Segment(Template),
 }
 
-impl Path {
+impl PathTemplate {
     /// Compiles the pieces of a path, noting what is wrong.
     pub(super) fn compile(pieces: &[Piece<'_>], pointer: &str, compiler: &mut Compiler<'_>) -> Option<Self> {
         let mut path = Self { pieces: Vec::new(), written: written(pieces) };

@@ -7,10 +7,10 @@ use http::HeaderMap;
 use serde_json::{Map, Value, json};
 use toolrail_core::{CallError, Preview, Secrets};
 
-use super::body::Content;
-use super::multipart::Part;
+use super::body::FilledBody;
+use super::multipart::MultipartPart;
 use super::resource::Data;
-use super::{Request, Target};
+use super::{RequestTemplate, Target};
 use crate::template::Rendering;
 
 /// The longest binary that is shown in full.
@@ -18,7 +18,7 @@ const SHOWN_BYTES: usize = 4096;
 
 /// The preview of a request to `target`.
 pub(crate) fn shown(
-    request: &Request,
+    request: &RequestTemplate,
     target: &Target,
     arguments: &Map<String, Value>,
     secrets: &Secrets,
@@ -31,9 +31,9 @@ pub(crate) fn shown(
     shown.insert("url".into(), target.shown(rest, &mut rendering)?.into());
     let mut headers = headers_shown(&draft.headers);
     let body = match draft.content {
-        Content::None => None,
-        Content::Bytes(bytes) => Some(bytes_shown(&bytes, draft.headers.get(http::header::CONTENT_TYPE))),
-        Content::Parts(parts) => {
+        FilledBody::None => None,
+        FilledBody::Bytes(bytes) => Some(bytes_shown(&bytes, draft.headers.get(http::header::CONTENT_TYPE))),
+        FilledBody::Parts(parts) => {
             headers.insert("content-type".into(), "multipart/form-data".into());
             Some(parts.iter().map(part_shown).collect())
         }
@@ -72,7 +72,7 @@ fn bytes_shown(bytes: &Bytes, content_type: Option<&http::HeaderValue>) -> Value
     }
 }
 
-fn part_shown(part: &Part) -> Value {
+fn part_shown(part: &MultipartPart) -> Value {
     let mut shown = Map::new();
     shown.insert("name".into(), part.name.as_str().into());
     for (field, value) in [("filename", &part.filename), ("contentType", &part.mime)] {

@@ -16,7 +16,7 @@ pub(super) enum Data {
 
 /// What a resource turned out to be.
 #[derive(Debug)]
-pub(super) struct Resource {
+pub(super) struct FileContent {
     /// The bytes, or where they are.
     pub(super) data: Data,
     /// Its media type, if it says one.
@@ -25,9 +25,9 @@ pub(super) struct Resource {
     pub(super) name: Option<String>,
 }
 
-impl Resource {
+impl FileContent {
     /// An MCP content block: a resource link, an embedded resource, a picture or a sound.
-    pub(super) fn of_block(block: &Map<String, Value>, hosts: &[String]) -> Result<Resource, String> {
+    pub(super) fn of_block(block: &Map<String, Value>, hosts: &[String]) -> Result<FileContent, String> {
         let text =
             |from: &Map<String, Value>, key: &str| from.get(key).and_then(Value::as_str).map(str::to_owned);
         let decode = |base64: Option<String>| {
@@ -39,7 +39,7 @@ impl Resource {
         Some("resource_link") => {
             let uri = text(block, "uri").ok_or("is a resource link without uri; add it")?;
             let linked = Self::of_uri(&uri, hosts)?;
-            Ok(Resource {
+            Ok(FileContent {
                 data: linked.data,
                 mime: text(block, "mimeType").or(linked.mime),
                 name: text(block, "name").or(linked.name),
@@ -55,10 +55,10 @@ impl Resource {
                 None => decode(text(inner, "blob"))?,
             };
             let name = text(inner, "uri").as_deref().and_then(last_segment);
-            Ok(Resource { data, mime: text(inner, "mimeType"), name })
+            Ok(FileContent { data, mime: text(inner, "mimeType"), name })
         }
         Some("image" | "audio") => {
-            Ok(Resource { data: decode(text(block, "data"))?, mime: text(block, "mimeType"), name: None })
+            Ok(FileContent { data: decode(text(block, "data"))?, mime: text(block, "mimeType"), name: None })
         }
         _ => Err(
             "is not a resource; give a data: URI, a link, or a resource_link, resource, image or audio block"
@@ -67,7 +67,7 @@ impl Resource {
     }
     }
 
-    pub(super) fn of_uri(uri: &str, hosts: &[String]) -> Result<Resource, String> {
+    pub(super) fn of_uri(uri: &str, hosts: &[String]) -> Result<FileContent, String> {
         if let Some(rest) = uri.strip_prefix("data:") {
             return of_data_uri(rest);
         }
@@ -88,12 +88,12 @@ impl Resource {
         let uri = url[..url::Position::AfterQuery]
             .parse()
             .map_err(|_| "is a link that is not valid; correct it".to_owned())?;
-        Ok(Resource { data: Data::Link(uri), mime: None, name: last_segment(url.path()) })
+        Ok(FileContent { data: Data::Link(uri), mime: None, name: last_segment(url.path()) })
     }
 }
 
 /// What follows `data:`, as in `image/png;base64,iVBO…` (RFC 2397).
-fn of_data_uri(rest: &str) -> Result<Resource, String> {
+fn of_data_uri(rest: &str) -> Result<FileContent, String> {
     let (meta, data) =
         rest.split_once(',').ok_or("is a data: URI without a comma; write data:type;base64,…")?;
     let (mime, is_base64) = match meta.strip_suffix(";base64") {
@@ -109,7 +109,7 @@ fn of_data_uri(rest: &str) -> Result<Resource, String> {
         return Err("is a data: URI with a type that is not valid; correct it".into());
     }
     let mime = if mime.is_empty() { "text/plain" } else { mime };
-    Ok(Resource { data: Data::Bytes(bytes), mime: Some(mime.to_owned()), name: None })
+    Ok(FileContent { data: Data::Bytes(bytes), mime: Some(mime.to_owned()), name: None })
 }
 
 fn last_segment(path: &str) -> Option<String> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toolrail_core::{Auth, Problem, Problems};
 
-use super::{Base, Proof, Request, RequestSettings, Written, reach};
+use super::{Base, Proof, RequestSettings, RequestTemplate, Written, reach};
 use crate::runtime::Runtime;
 use crate::service::{PLACE, Service, Services, Shared};
 use crate::template::Compiler;
@@ -82,7 +82,7 @@ impl Shared {
             ..RequestSettings::default()
         };
         let written = Written { path: Vec::new(), query: Vec::new(), pointer: self.pointer("baseUrl") };
-        Request::compile(&written, &settings, self.proof(), compiler);
+        RequestTemplate::compile(&written, &settings, self.proof(), compiler);
         reach::check(base.as_slice(), compiler);
     }
 }

@@ -6,7 +6,7 @@ use http::Method;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolrail_core::{Problems, closest};
+use toolrail_core::{Problems, did_you_mean_written};
 
 use crate::outbound::SendLimits;
 use crate::service::Shared;
@@ -99,10 +99,8 @@ impl RequestSettings<'_> {
         if METHODS.contains(&upper.as_str()) {
             return Method::from_bytes(upper.as_bytes()).ok();
         }
-        let hint = match closest(written, METHODS.iter().copied()) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => format!("use one of {}", METHODS.join(", ")),
-        };
+        let hint = did_you_mean_written(written, METHODS.iter().copied(), str::to_owned)
+            .unwrap_or_else(|| format!("use one of {}", METHODS.join(", ")));
         problems.error(self.pointer("method"), format!("the method {written:?} is not supported; {hint}"));
         None
     }

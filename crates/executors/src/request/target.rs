@@ -15,14 +15,14 @@ use crate::template::{Braces, Compiler, Piece, Place, Rendering, Template, scan}
 /// The start of a URL, compiled.
 pub(crate) enum Base {
     /// Written by the author.
-    Fixed(Origin),
+    Fixed(BaseOrigin),
     /// With secrets in it, and what they make of it if they have values.
-    Secret(Template, Option<Origin>),
+    Secret(Template, Option<BaseOrigin>),
 }
 
 /// Scheme, host and port, and what every path starts with.
 #[derive(Clone, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct BaseOrigin {
     scheme: Scheme,
     authority: Authority,
     /// What every path starts with; a slash at least.
@@ -81,7 +81,7 @@ impl Base {
             let origin = secret_origin(&template, compiler);
             return Some(Self::Secret(template, origin));
         };
-        match Origin::parse(text) {
+        match BaseOrigin::parse(text) {
             Ok(origin) => {
                 let host = origin.authority.host();
                 if is_link_local_host(host) {
@@ -113,7 +113,7 @@ impl Base {
     /// What is wrong with a base URL, as far as can be said without variables and secrets.
     pub(crate) fn fault(text: &str) -> Option<String> {
         let is_plain = !text.is_empty() && !text.contains("{{") && !text.contains("${");
-        let fault = is_plain.then(|| Origin::parse(text).err()).flatten()?;
+        let fault = is_plain.then(|| BaseOrigin::parse(text).err()).flatten()?;
         Some(format!("{:?} {fault}", quotable(text, text)))
     }
 
@@ -139,7 +139,7 @@ impl Base {
             Self::Secret(template, None) => {
                 let mut text = String::new();
                 template.write(rendering, &mut text)?;
-                let origin = Origin::parse(&text).map_err(|fault| {
+                let origin = BaseOrigin::parse(&text).map_err(|fault| {
                     let words =
                         format!("the URL at {} {}", template.pointer(), with_secrets(template, &fault));
                     CallError::new(ErrorCode::InvalidDefinition, words)
@@ -189,7 +189,7 @@ impl Target {
     }
 }
 
-impl Origin {
+impl BaseOrigin {
     /// Reads scheme, host, port and prefix; a fault comes back in words that do not repeat the text, which may be secret.
     fn parse(text: &str) -> Result<Self, String> {
         let lower = text.get(..8).unwrap_or(text).to_ascii_lowercase();
@@ -262,11 +262,11 @@ impl fmt::Debug for Base {
 }
 
 /// Reads the origin once, if the secrets in it have values, and has its host masked like them.
-fn secret_origin(template: &Template, compiler: &mut Compiler<'_>) -> Option<Origin> {
+fn secret_origin(template: &Template, compiler: &mut Compiler<'_>) -> Option<BaseOrigin> {
     let arguments = Map::new();
     let mut text = String::new();
     template.write(&mut Rendering::to_send(&arguments, compiler.secrets), &mut text).ok()?;
-    match Origin::parse(&text) {
+    match BaseOrigin::parse(&text) {
         Ok(origin) => {
             compiler.derived_secrets.push(Secret::new(origin.authority.as_str()));
             Some(origin)
@@ -455,7 +455,7 @@ mod tests {
             ("http://h", "", "/"),
         ];
         for (base, rest, expected) in cases {
-            let uri = Origin::parse(base).unwrap().uri(rest).unwrap();
+            let uri = BaseOrigin::parse(base).unwrap().uri(rest).unwrap();
             assert_eq!(uri.path_and_query().unwrap().as_str(), expected, "{base} + {rest}");
         }
     }
@@ -469,7 +469,7 @@ mod tests {
             ("https://例え.jp", "https://xn--r8jz45g.jp/"),
         ];
         for (text, expected) in good {
-            assert_eq!(Origin::parse(text).unwrap().text(), expected);
+            assert_eq!(BaseOrigin::parse(text).unwrap().text(), expected);
         }
         let bad = [
             ("localhost:8080", "no scheme"),
@@ -485,7 +485,7 @@ mod tests {
             ("http://h?x=1", "query"),
         ];
         for (text, words) in bad {
-            let fault = Origin::parse(text).unwrap_err();
+            let fault = BaseOrigin::parse(text).unwrap_err();
             assert!(fault.contains(words), "{text}: {fault}");
         }
     }

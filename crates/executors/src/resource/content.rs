@@ -16,7 +16,7 @@ const TEXT: &str = "/resource/text";
 
 /// Compiled content.
 #[derive(Debug)]
-pub(super) enum Content {
+pub(super) enum ResourceContent {
     /// A text as it stands.
     Text(String),
     /// A text with variables.
@@ -37,7 +37,7 @@ pub(super) struct Reading {
     notes: Vec<String>,
 }
 
-impl Content {
+impl ResourceContent {
     /// Compiles it, noting every fault.
     pub(super) fn compile(
         settings: &ResourceSettings,
@@ -137,9 +137,13 @@ impl Reading {
     }
 }
 
-fn compile_text(text: &str, address: Option<&Address>, compiler: &mut Compiler<'_>) -> Option<Content> {
+fn compile_text(
+    text: &str,
+    address: Option<&Address>,
+    compiler: &mut Compiler<'_>,
+) -> Option<ResourceContent> {
     if !matches!(address, Some(Address::Uri(_))) {
-        return client_text(text, TEXT, compiler).map(Content::Template);
+        return client_text(text, TEXT, compiler).map(ResourceContent::Template);
     }
     // Without variables there is nothing to fill in, and documents about templates have braces of their own.
     if text.contains("{{args.") || text.contains("{{secrets.") {
@@ -149,7 +153,7 @@ fn compile_text(text: &str, address: Option<&Address>, compiler: &mut Compiler<'
         );
     }
     check_length(text, TEXT, compiler.problems)?;
-    Some(Content::Text(text.to_owned()))
+    Some(ResourceContent::Text(text.to_owned()))
 }
 
 fn incomplete(template: &Template, call: &Call<'_>) -> CallError {

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolrail_core::{
     Call, CallError, Compiled, Completing, Completion, Definition, Executor, Kind, Made, Offered, Outcome,
-    Payload, Preview, Problems, ToolResult, async_trait, closest,
+    Payload, Preview, Problems, ToolResult, async_trait, did_you_mean,
 };
 
 use crate::offered::{Choices, check_fields, check_one_of, check_used, entry, media_type, publish_http};
 use crate::runtime::Runtime;
 use crate::template::{Compiler, child};
 use address::Address;
-use content::Content;
+use content::ResourceContent;
 use settings::ResourceSettings;
 
 /// The kind `resource`.
@@ -52,14 +52,14 @@ impl Kind for Resource {
         let choices = choices(&settings, address.as_ref(), problems);
         let mut compiler = Compiler::of(definition, problems, &self.runtime).declaring(variables);
         let source = (definition, &self.runtime);
-        let content = Content::compile(&settings, address.as_ref(), source, &mut compiler);
+        let content = ResourceContent::compile(&settings, address.as_ref(), source, &mut compiler);
         let (needs, used) = (compiler.needs(), compiler.arguments);
         if address.is_some() {
             check_used(&used, variables, "the variables of \"uriTemplate\"", problems);
         }
         let (address, content) = (address?, content?);
         let entry = list_entry(&address, &settings, content.size(), definition).into();
-        let executor = Arc::new(Reader { content, mime: settings.mime_type, choices });
+        let executor = Arc::new(ResourceReader { content, mime: settings.mime_type, choices });
         let made = match address {
             Address::Uri(key) => Made::Resource(Offered { key, entry, executor }),
             Address::Template(key, _) => Made::Template(Offered { key, entry, executor }),
@@ -103,10 +103,8 @@ fn choices(settings: &ResourceSettings, address: Option<&Address>, problems: &mu
         choices.add(name, values, &child(COMPLETE, name), problems);
     }
     for name in given.into_iter().flat_map(|given| given.keys()).filter(|name| !variables.contains(name)) {
-        let hint = match closest(name, variables.iter().map(String::as_str)) {
-            Some(meant) => format!("did you mean {meant:?}?"),
-            None => format!("it has {}", variables.join(", ")),
-        };
+        let hint = did_you_mean(name, variables.iter().map(String::as_str))
+            .unwrap_or_else(|| format!("it has {}", variables.join(", ")));
         problems
             .error(child(COMPLETE, name), format!("{name:?} is not a variable of \"uriTemplate\"; {hint}"));
     }
@@ -134,14 +132,14 @@ fn list_entry(
     Value::Object(entry)
 }
 
-struct Reader {
-    content: Content,
+struct ResourceReader {
+    content: ResourceContent,
     mime: Option<String>,
     choices: Choices,
 }
 
 #[async_trait]
-impl Executor for Reader {
+impl Executor for ResourceReader {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
         let reading = self.content.read(call).await?;
         let result = reading.into_result(call.tool, self.mime.as_deref());

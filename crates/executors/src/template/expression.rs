@@ -29,7 +29,7 @@ pub(super) enum Term {
     /// All arguments together.
     Arguments,
     /// An argument, or something inside it.
-    Argument(String, Vec<Step>),
+    Argument(String, Vec<ArgumentStep>),
     /// A secret.
     Secret(String),
     /// A variable, and its value if it has one.
@@ -40,7 +40,7 @@ pub(super) enum Term {
 
 /// One step into an argument.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ArgumentStep {
     Member(String),
     Item(usize),
 }
@@ -96,8 +96,8 @@ impl Expression {
             let mut steps = parse_steps(path)?.into_iter();
             match steps.next() {
                 None => (Term::Arguments, References { all_arguments: true, ..References::default() }),
-                Some(Step::Item(_)) => return None,
-                Some(Step::Member(name)) => {
+                Some(ArgumentStep::Item(_)) => return None,
+                Some(ArgumentStep::Member(name)) => {
                     let references = References { arguments: vec![name.clone()], ..References::default() };
                     (Term::Argument(name, steps.collect()), references)
                 }
@@ -247,12 +247,12 @@ impl Term {
     /// Looks a path up; nothing if any step leads nowhere.
     pub(super) fn look_up<'a>(
         name: &str,
-        steps: &[Step],
+        steps: &[ArgumentStep],
         arguments: &'a Map<String, Value>,
     ) -> Option<&'a Value> {
         steps.iter().try_fold(arguments.get(name)?, |value, step| match step {
-            Step::Member(key) => value.get(key),
-            Step::Item(index) => value.get(index),
+            ArgumentStep::Member(key) => value.get(key),
+            ArgumentStep::Item(index) => value.get(index),
         })
     }
 }
@@ -267,13 +267,13 @@ fn root<'s>(source: &'s str, name: &str) -> Option<&'s str> {
 fn only_member(path: &str) -> Option<String> {
     let mut steps = parse_steps(path)?.into_iter();
     match (steps.next()?, steps.next()) {
-        (Step::Member(name), None) => Some(name),
-        (Step::Member(_) | Step::Item(_), _) => None,
+        (ArgumentStep::Member(name), None) => Some(name),
+        (ArgumentStep::Member(_) | ArgumentStep::Item(_), _) => None,
     }
 }
 
 /// `.name`, `.0`, `[0]` and `['name']` in any number; nothing if there is anything else.
-fn parse_steps(mut path: &str) -> Option<Vec<Step>> {
+fn parse_steps(mut path: &str) -> Option<Vec<ArgumentStep>> {
     let mut steps = Vec::new();
     while !path.is_empty() {
         let (step, rest) = if let Some(after) = path.strip_prefix('.') {
@@ -282,7 +282,10 @@ fn parse_steps(mut path: &str) -> Option<Vec<Step>> {
             if name.is_empty() {
                 return None;
             }
-            (name.parse().map_or_else(|_| Step::Member(name.to_owned()), Step::Item), &after[length..])
+            (
+                name.parse().map_or_else(|_| ArgumentStep::Member(name.to_owned()), ArgumentStep::Item),
+                &after[length..],
+            )
         } else {
             let (inside, rest) = path.strip_prefix('[')?.split_once(']')?;
             (parse_subscript(inside.trim())?, rest)
@@ -293,13 +296,13 @@ fn parse_steps(mut path: &str) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-fn parse_subscript(inside: &str) -> Option<Step> {
+fn parse_subscript(inside: &str) -> Option<ArgumentStep> {
     if let Ok(index) = inside.parse() {
-        return Some(Step::Item(index));
+        return Some(ArgumentStep::Item(index));
     }
     let quote = inside.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
     let name = inside.strip_prefix(quote)?.strip_suffix(quote)?;
-    (!name.contains([quote, '\\'])).then(|| Step::Member(name.to_owned()))
+    (!name.contains([quote, '\\'])).then(|| ArgumentStep::Member(name.to_owned()))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Looks into an expression before it is compiled: which arguments and secrets it names, and whether it uses only what
 //! is there. The expression engine itself would find an unknown filter no sooner than in a call.
 
-use toolrail_core::closest;
+use toolrail_core::{did_you_mean, did_you_mean_written};
 
 /// The filters there are.
 const FILTERS: &[&str] = &[
@@ -72,7 +72,7 @@ pub(super) struct References {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Token<'s> {
+enum TemplateToken<'s> {
     Word(&'s str),
     Text(String),
     Number,
@@ -94,32 +94,33 @@ pub(super) fn inspect(source: &str) -> Result<References, String> {
     let mut references = References::default();
     for at in 0..tokens.len() {
         match &tokens[at] {
-            Token::Sign('~') => {
+            TemplateToken::Sign('~') => {
                 return Err(
                     "\"~\" is not supported; write the parts side by side, as in {{args.a}}-{{args.b}}"
                         .into(),
                 );
             }
-            Token::Sign('(') if calls_a_value(&tokens, at) => {
+            TemplateToken::Sign('(') if calls_a_value(&tokens, at) => {
                 return Err(
                     "calling a method is not supported; use a filter, as in {{args.name|upper}}".into()
                 );
             }
-            Token::Word(word) => inspect_word(&tokens, at, word, &mut references)?,
+            TemplateToken::Word(word) => inspect_word(&tokens, at, word, &mut references)?,
             _ => {}
         }
     }
     Ok(references)
 }
 
-fn check_extent(tokens: &[Token<'_>]) -> Result<(), String> {
+fn check_extent(tokens: &[TemplateToken<'_>]) -> Result<(), String> {
     let (mut depth, mut filters, mut operators) = (0_usize, 0, 0);
     for token in tokens {
         match token {
-            Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
-            Token::Sign('|') => filters += 1,
-            Token::Sign('+' | '-' | '*' | '/' | '%') | Token::Word("not" | "and" | "or" | "if") => {
+            TemplateToken::Sign('(' | '[' | '{') => depth += 1,
+            TemplateToken::Sign(')' | ']' | '}') => depth = depth.saturating_sub(1),
+            TemplateToken::Sign('|') => filters += 1,
+            TemplateToken::Sign('+' | '-' | '*' | '/' | '%')
+            | TemplateToken::Word("not" | "and" | "or" | "if") => {
                 operators += 1;
             }
             _ => {}
@@ -142,25 +143,25 @@ fn check_extent(tokens: &[Token<'_>]) -> Result<(), String> {
 }
 
 fn inspect_word(
-    tokens: &[Token<'_>],
+    tokens: &[TemplateToken<'_>],
     at: usize,
     word: &str,
     references: &mut References,
 ) -> Result<(), String> {
     let before = |steps: usize| at.checked_sub(steps).map(|index| &tokens[index]);
-    if before(1) == Some(&Token::Sign('.')) {
+    if before(1) == Some(&TemplateToken::Sign('.')) {
         return Ok(());
     }
-    if before(1) == Some(&Token::Sign('|')) {
+    if before(1) == Some(&TemplateToken::Sign('|')) {
         return known("filter", word, FILTERS);
     }
-    let after_is = before(1) == Some(&Token::Word("is"))
-        || (before(1) == Some(&Token::Word("not")) && before(2) == Some(&Token::Word("is")));
+    let after_is = before(1) == Some(&TemplateToken::Word("is"))
+        || (before(1) == Some(&TemplateToken::Word("not")) && before(2) == Some(&TemplateToken::Word("is")));
     if after_is && word != "not" {
         return known("test", word, TESTS);
     }
-    let named_parameter =
-        tokens.get(at + 1) == Some(&Token::Sign('=')) && tokens.get(at + 2) != Some(&Token::Sign('='));
+    let named_parameter = tokens.get(at + 1) == Some(&TemplateToken::Sign('='))
+        && tokens.get(at + 2) != Some(&TemplateToken::Sign('='));
     if KEYWORDS.contains(&word) || named_parameter {
         return Ok(());
     }
@@ -172,7 +173,7 @@ fn inspect_word(
         ("secrets", None) => return Err("name the secret itself, as in {{secrets.KEY}}".into()),
         ("vars", Some(name)) => add(&mut references.variables, name),
         ("vars", None) => return Err("name the variable itself, as in {{vars.NAME}}".into()),
-        _ if before(1) == Some(&Token::Sign('-')) => {
+        _ if before(1) == Some(&TemplateToken::Sign('-')) => {
             return Err(format!(
                 "{word:?} is unknown; only args, secrets and vars exist, and a name with - is written args['a-b']"
             ));
@@ -189,15 +190,12 @@ fn unknown_root(word: &str, step: Option<&str>) -> String {
             path("args", word)
         );
     };
-    match closest(word, ["args", "secrets", "vars"]) {
-        Some(meant) => format!("{word:?} is unknown; did you mean {{{{{}}}}}?", path(meant, step)),
-        None => format!(
-            "{word:?} is unknown; only args, secrets and vars exist, as in {{{{{}}}}}, {{{{{}}}}} or {{{{{}}}}}",
-            path("args", step),
-            path("secrets", step),
-            path("vars", step)
-        ),
-    }
+    let written = |root: &str| format!("{{{{{}}}}}", path(root, step));
+    let hint = did_you_mean_written(word, ["args", "secrets", "vars"], written).unwrap_or_else(|| {
+        let [args, secrets, vars] = ["args", "secrets", "vars"].map(written);
+        format!("only args, secrets and vars exist, as in {args}, {secrets} or {vars}")
+    });
+    format!("{word:?} is unknown; {hint}")
 }
 
 /// A step after a root as it is written.
@@ -219,48 +217,47 @@ fn known(what: &str, name: &str, names: &[&str]) -> Result<(), String> {
     if names.contains(&name) {
         return Ok(());
     }
-    Err(match closest(name, names.iter().copied()) {
-        Some(meant) => format!("the {what} {name:?} does not exist; did you mean {meant:?}?"),
-        None => format!("the {what} {name:?} does not exist; there are {}", names.join(", ")),
-    })
+    let hint = did_you_mean(name, names.iter().copied())
+        .unwrap_or_else(|| format!("there are {}", names.join(", ")));
+    Err(format!("the {what} {name:?} does not exist; {hint}"))
 }
 
 /// `.name` or `['name']` right after a root.
-fn first_step<'t>(after: &'t [Token<'_>]) -> Option<&'t str> {
+fn first_step<'t>(after: &'t [TemplateToken<'_>]) -> Option<&'t str> {
     match after {
-        [Token::Sign('.'), Token::Word(name), ..] => Some(name),
-        [Token::Sign('['), Token::Text(name), Token::Sign(']'), ..] => Some(name),
+        [TemplateToken::Sign('.'), TemplateToken::Word(name), ..] => Some(name),
+        [TemplateToken::Sign('['), TemplateToken::Text(name), TemplateToken::Sign(']'), ..] => Some(name),
         _ => None,
     }
 }
 
 /// Whether the parenthesis at `at` calls what stands before it, rather than group or pass parameters to a filter.
-fn calls_a_value(tokens: &[Token<'_>], at: usize) -> bool {
+fn calls_a_value(tokens: &[TemplateToken<'_>], at: usize) -> bool {
     let before = |steps: usize| at.checked_sub(steps).map(|index| &tokens[index]);
     match before(1) {
-        Some(Token::Sign(']' | ')') | Token::Text(_)) => true,
-        Some(Token::Word(_)) => before(2) == Some(&Token::Sign('.')),
+        Some(TemplateToken::Sign(']' | ')') | TemplateToken::Text(_)) => true,
+        Some(TemplateToken::Word(_)) => before(2) == Some(&TemplateToken::Sign('.')),
         _ => false,
     }
 }
 
-fn tokens(source: &str) -> Vec<Token<'_>> {
+fn tokens(source: &str) -> Vec<TemplateToken<'_>> {
     let mut tokens = Vec::new();
     let mut rest = source.trim_start();
     while let Some(first) = rest.chars().next() {
         let length = if first == '"' || first == '\'' {
             let (text, length) = quoted(rest, first);
-            tokens.push(Token::Text(text));
+            tokens.push(TemplateToken::Text(text));
             length
         } else if first.is_ascii_digit() {
-            tokens.push(Token::Number);
+            tokens.push(TemplateToken::Number);
             run(rest, |c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'))
         } else if first.is_alphabetic() || first == '_' {
             let length = run(rest, |c| c.is_alphanumeric() || c == '_');
-            tokens.push(Token::Word(&rest[..length]));
+            tokens.push(TemplateToken::Word(&rest[..length]));
             length
         } else {
-            tokens.push(Token::Sign(first));
+            tokens.push(TemplateToken::Sign(first));
             first.len_utf8()
         };
         rest = rest[length..].trim_start();

@@ -37,11 +37,11 @@ const EACH: usize = 48;
 pub(crate) struct Template {
     pointer: String,
     place: Place,
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug)]
-enum Part {
+enum TemplatePart {
     /// In the form in which it is sent.
     Literal(String),
     Expression(Expression),
@@ -157,21 +157,21 @@ impl<'c> Compiler<'c> {
         Some(Template { pointer: pointer.to_owned(), place, parts: joined(parts?) })
     }
 
-    fn part(&mut self, piece: Piece<'_>, pointer: &str, place: Place) -> Option<Part> {
+    fn part(&mut self, piece: Piece<'_>, pointer: &str, place: Place) -> Option<TemplatePart> {
         let part = match piece {
             Piece::Literal(text) => {
                 for (found, meant) in placeholder::meant_as_templates(text, &self.declared) {
                     self.problems
                         .warning(pointer, format!("{found} is sent as it stands; write {{{{{meant}}}}}"));
                 }
-                place.literal(text).map(Part::Literal)
+                place.literal(text).map(TemplatePart::Literal)
             }
             Piece::Expression(source) => self.expression(source, pointer, place),
-            Piece::Argument(name) => Ok(Part::Expression(Expression::argument(name))),
+            Piece::Argument(name) => Ok(TemplatePart::Expression(Expression::argument(name))),
         };
         match part {
             Ok(part) => {
-                if let Part::Expression(expression) = &part {
+                if let TemplatePart::Expression(expression) = &part {
                     self.gather(expression, pointer, place);
                 }
                 Some(part)
@@ -184,7 +184,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// An expression, or what it comes to where that is known already.
-    fn expression(&mut self, source: &str, pointer: &str, place: Place) -> Result<Part, String> {
+    fn expression(&mut self, source: &str, pointer: &str, place: Place) -> Result<TemplatePart, String> {
         let expression = Expression::compile(source, self.variables)?;
         let Some(text) = expression.constant() else {
             for name in expression.variables().iter().filter(|name| self.variables.find(name).is_none()) {
@@ -194,13 +194,13 @@ impl<'c> Compiler<'c> {
                     format!("the variable {name:?} has no value here, so calls fail; {how}"),
                 );
             }
-            return Ok(Part::Expression(expression));
+            return Ok(TemplatePart::Expression(expression));
         };
         let mut placed = String::new();
         place.write(&text, &mut placed).map_err(|fault| format!("{} {fault}", expression.label()))?;
         let value = Some(Value::String(text));
         self.filled.push(ValueOrigin { pointer: pointer.to_owned(), from: source.to_owned(), value });
-        Ok(Part::Literal(placed))
+        Ok(TemplatePart::Literal(placed))
     }
 
     fn gather(&mut self, expression: &Expression, pointer: &str, place: Place) {
@@ -249,7 +249,7 @@ impl Template {
     pub(crate) fn literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
-            [Part::Literal(text)] => Some(text),
+            [TemplatePart::Literal(text)] => Some(text),
             _ => None,
         }
     }
@@ -257,7 +257,7 @@ impl Template {
     /// The expression, if it is all there is: then its value keeps its JSON type.
     pub(crate) fn whole(&self) -> Option<&Expression> {
         match self.parts.as_slice() {
-            [Part::Expression(expression)] => Some(expression),
+            [TemplatePart::Expression(expression)] => Some(expression),
             _ => None,
         }
     }
@@ -275,8 +275,8 @@ impl Template {
     /// Its expressions.
     pub(crate) fn expressions(&self) -> impl Iterator<Item = &Expression> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Expression(expression) => Some(expression),
-            Part::Literal(_) => None,
+            TemplatePart::Expression(expression) => Some(expression),
+            TemplatePart::Literal(_) => None,
         })
     }
 
@@ -302,8 +302,8 @@ impl Template {
                 break;
             }
             match part {
-                Part::Literal(text) => out.push_str(text),
-                Part::Expression(expression) => {
+                TemplatePart::Literal(text) => out.push_str(text),
+                TemplatePart::Expression(expression) => {
                     let value = rendering.evaluate(expression, &self.pointer)?;
                     if self.drops(&value) {
                         out.truncate(start);
@@ -425,11 +425,11 @@ impl Template {
 }
 
 /// Texts that meet become one.
-fn joined(parts: Vec<Part>) -> Vec<Part> {
-    let mut joined: Vec<Part> = Vec::with_capacity(parts.len());
+fn joined(parts: Vec<TemplatePart>) -> Vec<TemplatePart> {
+    let mut joined: Vec<TemplatePart> = Vec::with_capacity(parts.len());
     for part in parts {
         match (joined.last_mut(), part) {
-            (Some(Part::Literal(before)), Part::Literal(text)) => before.push_str(&text),
+            (Some(TemplatePart::Literal(before)), TemplatePart::Literal(text)) => before.push_str(&text),
             (_, part) => joined.push(part),
         }
     }

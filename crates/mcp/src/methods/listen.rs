@@ -13,7 +13,7 @@ use toolrail_protocol::meta::{SERVER_INFO, SUBSCRIPTION_ID};
 
 use super::Context;
 use super::as_task::{declared, missing_extension};
-use crate::follower::{Follower, View, Wanted, Watched};
+use crate::follower::{FollowedView, Follower, Wanted, Watched};
 use crate::reply::{Code, Fault, Outcome, Reply};
 
 /// The most resources one subscription may watch.
@@ -65,7 +65,7 @@ pub(super) async fn handle(context: Context<'_>) -> Reply {
         conversation: context.caller.conversation().map(str::to_owned),
         subscription: Some(context.id.to_owned()),
     };
-    let view = View {
+    let view = FollowedView {
         registry: Arc::clone(&context.server.registry),
         principal: context.peer.principal.clone(),
         endpoint: Arc::clone(context.peer.endpoint),

@@ -13,7 +13,7 @@ use super::{Context, tasks_2025};
 use crate::dialect::Dialect;
 use crate::envelope::Params;
 use crate::finish::Cache;
-use crate::relay::{Errand, Heard};
+use crate::relay::{Errand, ErrandOutcome};
 use crate::reply::{Code, Fault, Outcome, Reply};
 use crate::tasks::{self, elsewhere};
 
@@ -47,9 +47,9 @@ async fn handle(context: &Context<'_>, errand: Errand) -> Reply {
     let replica = tasks::replica_of(&server.signer, &id).ok_or_else(|| unknown_task(&id))?;
     if replica != server.replica() {
         return match server.relay.errand((replica, &id), principal, errand).await {
-            Heard::Result(result) => Ok(Outcome::whole(String::from(Box::<str>::from(result)))),
-            Heard::NoSuchTask => Err(unknown_task(&id)),
-            Heard::Nothing => Err(lost_task(&id)),
+            ErrandOutcome::Result(result) => Ok(Outcome::whole(String::from(Box::<str>::from(result)))),
+            ErrandOutcome::NoSuchTask => Err(unknown_task(&id)),
+            ErrandOutcome::Nothing => Err(lost_task(&id)),
         };
     }
     let task = server.tasks.find(&id, principal).ok_or_else(|| unknown_task(&id))?;

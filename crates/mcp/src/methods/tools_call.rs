@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolrail_core::{
-    CallError, ErrorCode, Outcome as CallOutcome, TaskSupport, ToolResult, closest, shortened,
+    CallError, ErrorCode, Outcome as CallOutcome, TaskSupport, ToolResult, did_you_mean, shortened,
 };
 use toolrail_protocol::HeaderParam;
 use toolrail_registry::{Named, Resolved, Snapshot, Tool, Unresolved};
@@ -82,8 +82,7 @@ pub(super) fn unknown_tool(context: &Context<'_>, name: &str) -> Fault {
         Dialect::Plain => Code::MethodNotFound,
     };
     let snapshot = context.snapshot();
-    let hint =
-        suggestion(&snapshot, name).map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
+    let hint = suggestion(&snapshot, name).map(|question| format!("; {question}")).unwrap_or_default();
     Fault::new(code, format!("unknown tool {:?}{hint}", shortened(name)))
 }
 
@@ -94,7 +93,7 @@ fn suggestion(snapshot: &Snapshot, name: &str) -> Option<String> {
         return None;
     }
     let tools = snapshot.tools().iter().take(MOST).chain(snapshot.built_ins());
-    closest(name, tools.map(|tool| tool.name.as_str())).map(str::to_owned)
+    did_you_mean(name, tools.map(|tool| tool.name.as_str()))
 }
 
 /// The plain dialect's own shapes are for calls that used its own word, `tool`.

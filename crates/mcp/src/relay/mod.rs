@@ -21,7 +21,7 @@ use toolrail_registry::Registry;
 use crate::stamp::tag;
 pub(crate) use errand::Errand;
 use news::Newsroom;
-pub(crate) use news::{Exchange, Report};
+pub(crate) use news::{NewsExchange, Report};
 use once::Once;
 use parts::{Joining, LetterId};
 
@@ -52,7 +52,7 @@ pub(crate) enum Letter {
 }
 
 /// How an errand ended.
-pub(crate) enum Heard {
+pub(crate) enum ErrandOutcome {
     /// With this result.
     Result(Box<RawValue>),
     /// There is no such task.
@@ -61,7 +61,7 @@ pub(crate) enum Heard {
     Nothing,
 }
 
-type Done = Option<Box<RawValue>>;
+type ErrandResult = Option<Box<RawValue>>;
 
 /// This replica's end.
 pub(crate) struct Relay {
@@ -72,7 +72,7 @@ pub(crate) struct Relay {
     held: AtomicUsize,
     bell: Notify,
     next: AtomicU64,
-    errands: Mutex<HashMap<u64, oneshot::Sender<Done>>>,
+    errands: Mutex<HashMap<u64, oneshot::Sender<ErrandResult>>>,
     /// Questions whose answers were passed on.
     passed_on: Once,
     pub(crate) newsroom: Newsroom,
@@ -124,18 +124,18 @@ impl Relay {
         (replica, task): (u32, &str),
         principal: &Principal,
         errand: Errand,
-    ) -> Heard {
+    ) -> ErrandOutcome {
         let _held = self.hold();
         let number = self.next_number();
         let (done, waiting) = oneshot::channel();
         {
             let mut errands = self.errands();
             if errands.len() >= MOST_WAITING {
-                return Heard::Nothing;
+                return ErrandOutcome::Nothing;
             }
             errands.insert(number, done);
         }
-        let _sent = Sent { relay: self, number };
+        let _sent = PendingErrand { relay: self, number };
         let letter = Letter::Errand {
             from: self.replica,
             number,
@@ -145,9 +145,9 @@ impl Relay {
         };
         let heard = async { if self.send(replica, &letter).await { waiting.await.ok() } else { None } };
         match tokio::time::timeout(ANSWER_WITHIN, heard).await {
-            Ok(Some(Some(result))) => Heard::Result(result),
-            Ok(Some(None)) => Heard::NoSuchTask,
-            Ok(None) | Err(_) => Heard::Nothing,
+            Ok(Some(Some(result))) => ErrandOutcome::Result(result),
+            Ok(Some(None)) => ErrandOutcome::NoSuchTask,
+            Ok(None) | Err(_) => ErrandOutcome::Nothing,
         }
     }
 
@@ -246,18 +246,18 @@ impl Relay {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn errands(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<Done>>> {
+    fn errands(&self) -> MutexGuard<'_, HashMap<u64, oneshot::Sender<ErrandResult>>> {
         self.errands.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// An errand under way; forgotten when dropped.
-struct Sent<'a> {
+struct PendingErrand<'a> {
     relay: &'a Relay,
     number: u64,
 }
 
-impl Drop for Sent<'_> {
+impl Drop for PendingErrand<'_> {
     fn drop(&mut self) {
         self.relay.errands().remove(&self.number);
     }

@@ -116,13 +116,13 @@ impl Newsroom {
 
 /// What news are exchanged through, and whom they concern.
 #[derive(Clone, Copy)]
-pub(crate) struct Exchange<'a> {
+pub(crate) struct NewsExchange<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) newsroom: &'a Newsroom,
     pub(crate) sessions: &'a Sessions,
 }
 
-impl Exchange<'_> {
+impl NewsExchange<'_> {
     /// Learns which sessions have ended at other replicas.
     pub(crate) async fn catch_up(self) {
         match tokio::time::timeout(CATCH_UP_WITHIN, self.read_news()).await {

@@ -8,10 +8,10 @@ const MOST: usize = 10_000;
 
 /// Remembers what was done.
 #[derive(Default)]
-pub(super) struct Once(Mutex<Done>);
+pub(super) struct Once(Mutex<KnownIds>);
 
 #[derive(Default)]
-struct Done {
+struct KnownIds {
     known: HashSet<Box<str>>,
     order: VecDeque<Box<str>>,
 }
@@ -42,7 +42,7 @@ impl Once {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Done> {
+    fn lock(&self) -> MutexGuard<'_, KnownIds> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -36,10 +36,10 @@ pub(super) fn split(id: LetterId, letter: &[u8]) -> Option<Vec<Vec<u8>>> {
 /// Letters of which some parts are here.
 #[derive(Default)]
 pub(super) struct Joining {
-    begun: HashMap<LetterId, Begun>,
+    begun: HashMap<LetterId, PartialLetter>,
 }
 
-struct Begun {
+struct PartialLetter {
     next: u16,
     so_far: Vec<u8>,
     since: Instant,
@@ -58,7 +58,7 @@ impl Joining {
         }
         self.begun.retain(|_, begun| begun.since.elapsed() < MailLimits::ALL.kept);
         if index == 0 && self.begun.len() < MOST_BEGUN {
-            let begun = Begun { next: 0, so_far: Vec::new(), since: Instant::now() };
+            let begun = PartialLetter { next: 0, so_far: Vec::new(), since: Instant::now() };
             self.begun.insert(id, begun);
         }
         let begun = self.begun.get_mut(&id)?;

@@ -58,7 +58,7 @@ enum Phase {
 }
 
 /// What becomes of questions.
-enum Asking {
+enum QuestionHandling {
     Answered(Map<String, Value>),
     LeftToRequest,
     InTask,
@@ -94,18 +94,18 @@ impl TaskCaller {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_up(&self, questions: &Questions) -> Asking {
+    fn look_up(&self, questions: &Questions) -> QuestionHandling {
         let Phase::Request { answers, left } = &mut *self.phase() else {
-            return Asking::InTask;
+            return QuestionHandling::InTask;
         };
         let known = |key: &String| answers.get(key).map(|answer| (key.clone(), answer.clone()));
         let found: Option<Map<_, _>> = questions.by_key.iter().map(|(key, _)| known(key)).collect();
         found.map_or_else(
             || {
                 *left = Some(questions.clone());
-                Asking::LeftToRequest
+                QuestionHandling::LeftToRequest
             },
-            Asking::Answered,
+            QuestionHandling::Answered,
         )
     }
 
@@ -126,7 +126,7 @@ impl TaskCaller {
     async fn ask_in_task(&self, questions: &Questions) -> Result<Map<String, Value>, CallError> {
         self.check_capabilities(questions)?;
         let mut changes = self.task.changes();
-        let asked = Asked { task: &self.task, keys: self.task.pose(questions.by_key.clone())? };
+        let asked = AwaitedQuestions { task: &self.task, keys: self.task.pose(questions.by_key.clone())? };
         let answers = async {
             loop {
                 if let Some(answers) = self.task.collect(&asked.keys) {
@@ -148,12 +148,12 @@ impl TaskCaller {
 }
 
 /// Questions somebody waits for; taken back when the waiting ends.
-struct Asked<'a> {
+struct AwaitedQuestions<'a> {
     task: &'a Task,
     keys: Vec<String>,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for AwaitedQuestions<'_> {
     fn drop(&mut self) {
         self.task.withdraw(&self.keys);
     }
@@ -198,12 +198,12 @@ impl Caller for TaskCaller {
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
         match self.look_up(questions) {
-            Asking::Answered(answers) => Ok(answers),
+            QuestionHandling::Answered(answers) => Ok(answers),
             // Whoever answers the request writes what the client really gets.
-            Asking::LeftToRequest => {
+            QuestionHandling::LeftToRequest => {
                 Err(Unanswered::Later(InputRequired { requests: Map::new(), state: None }))
             }
-            Asking::InTask => self.ask_in_task(questions).await.map_err(Unanswered::Never),
+            QuestionHandling::InTask => self.ask_in_task(questions).await.map_err(Unanswered::Never),
         }
     }
 

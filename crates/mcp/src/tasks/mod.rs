@@ -48,11 +48,11 @@ pub(crate) struct Tasks {
 
 #[derive(Default)]
 struct Shelf {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptTasks>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptTasks {
     by_id: HashMap<String, Place>,
     /// The bytes of all results.
     held: usize,
@@ -142,7 +142,7 @@ async fn drive(task: Arc<Task>, work: Work, shelf: Weak<Shelf>) {
 }
 
 impl Shelf {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, KeptTasks> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,7 +13,7 @@ use toolrail_core::{
 };
 use toolrail_registry::Tool;
 
-use crate::asks::is_answer;
+use crate::questions::is_answer;
 use crate::reply::Code;
 
 /// How long a task is kept after its end.
@@ -30,12 +30,12 @@ pub(crate) struct Task {
     pub(super) created: SystemTime,
     pub(super) stop: CancellationToken,
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     changed: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct State {
+struct TaskState {
     end: Option<(End, Instant)>,
     message: Option<String>,
     updated: Option<SystemTime>,
@@ -56,7 +56,7 @@ pub(super) enum End {
 }
 
 /// A task at one moment.
-pub(super) struct View {
+pub(super) struct TaskView {
     pub(super) status: Status,
     pub(super) message: Option<String>,
     pub(super) updated: SystemTime,
@@ -94,14 +94,14 @@ impl Task {
         self.changed.subscribe()
     }
 
-    pub(super) fn view(&self) -> View {
+    pub(super) fn view(&self) -> TaskView {
         let state = self.state();
         let status = match &state.end {
             Some((end, _)) => Status::Ended(end.clone()),
             None if state.pending.is_empty() => Status::Working,
             None => Status::InputRequired(requests(&state.pending)),
         };
-        View {
+        TaskView {
             status,
             message: state.message.clone(),
             updated: state.updated.unwrap_or(self.created),
@@ -115,7 +115,7 @@ impl Task {
     }
 
     /// How long it is kept from its creation: as it stands while it works, so that the time only ever grows.
-    fn ttl(&self, state: &State) -> Duration {
+    fn ttl(&self, state: &TaskState) -> Duration {
         let until = state.end.as_ref().map_or_else(Instant::now, |(_, ended)| *ended);
         until.duration_since(self.began) + KEPT
     }
@@ -195,12 +195,12 @@ impl Task {
         });
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TaskState> {
         // Nothing panics while holding the lock; even if it did, each change is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut TaskState)) {
         let mut state = self.state();
         if state.end.is_some() {
             return;

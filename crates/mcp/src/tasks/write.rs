@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolrail_core::{Outcome as CallOutcome, Payload, RpcError, ToolResult, rfc3339, write_json_string};
 use toolrail_registry::Era;
 
-use super::task::{End, Status, Task, View};
+use super::task::{End, Status, Task, TaskView};
 use crate::content;
 use crate::dialect::Dialect;
 use crate::finish::{Cache, Finish};
@@ -70,7 +70,7 @@ fn write_result(
     finish.close_with_code(out, code)
 }
 
-fn write_head(out: &mut Vec<u8>, task: &Task, view: &View, status: &str) {
+fn write_head(out: &mut Vec<u8>, task: &Task, view: &TaskView, status: &str) {
     out.extend_from_slice(b"{\"taskId\":");
     write_json_string(out, &task.id);
     write_member(out, "status", &status.into());

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 
-use crate::transport::{BridgeError, Incoming, Remote, Reply, bridge};
+use crate::transport::{BridgeError, Incoming, Remote, RemoteReply, bridge};
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
 
@@ -78,7 +78,7 @@ impl Incoming for Body {
 }
 
 impl Remote for Scripted {
-    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply> {
+    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, RemoteReply> {
         Box::pin(async move {
             self.sent.lock().unwrap().push((method, headers, body));
             let scene = self.replies.lock().unwrap().pop_front();
@@ -90,7 +90,7 @@ impl Remote for Scripted {
                 Some(Scene::Silent) => return std::future::pending().await,
             };
             let media_type = Some(kind.to_owned()).filter(|kind| !kind.is_empty());
-            Ok(Reply { status, session: None, media_type, body: Box::new(Body { text, end }) })
+            Ok(RemoteReply { status, session: None, media_type, body: Box::new(Body { text, end }) })
         })
     }
 }

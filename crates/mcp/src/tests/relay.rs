@@ -10,9 +10,9 @@ use toolrail_core::{MailLimits, NewsKind, ReplicaStore as _};
 
 use super::tasks::{call, of_task, until};
 use super::*;
-use crate::asks::Asker;
+use crate::questions::QuestionOrigin;
 use crate::relay::Errand;
-use crate::relay::{Heard, Report};
+use crate::relay::{ErrandOutcome, Report};
 use crate::sign::Signer;
 
 struct Replicas {
@@ -65,7 +65,7 @@ async fn a_task_is_unknown_to_another_tenant_here_and_elsewhere() {
     assert!(working.tasks.find(id, &acme).is_none());
     assert!(working.tasks.follow(&[id.to_owned()], &acme).ids().is_empty());
     let heard = other.relay.errand((working.replica(), id), &acme, Errand::Cancel).await;
-    assert!(matches!(heard, Heard::NoSuchTask));
+    assert!(matches!(heard, ErrandOutcome::NoSuchTask));
     assert!(working.tasks.find(id, &Principal::Anonymous).is_some());
 }
 
@@ -116,8 +116,8 @@ async fn a_question_is_answered_once_by_the_session_that_was_asked() {
     let replicas = replicas().await;
     let [server, _] = &replicas.servers;
     let [live, stranger] = ["session", "stranger"].map(|id| server.sessions.live(id).unwrap());
-    let asker = Asker { replica: NOBODY, ..server.asker(&live) };
-    let id = live.asks.expect(asker).unwrap().id.clone();
+    let asker = QuestionOrigin { replica: NOBODY, ..server.asker(&live) };
+    let id = live.questions.expect(asker).unwrap().id.clone();
     assert!(!server.pass_on(&stranger, &id, Ok(RawValue::NULL)).await);
     assert!(server.pass_on(&live, &id, Ok(RawValue::NULL)).await);
     assert!(!server.pass_on(&live, &id, Ok(RawValue::NULL)).await);

@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-pub use remote::{BridgeError, Incoming, Remote, Reply};
+pub use remote::{BridgeError, Incoming, Remote, RemoteReply};
 
 use super::connection::MOST_UNDER_WAY;
 use super::stream::{Line, Lines, too_long, write};
@@ -33,8 +33,8 @@ use crate::live::Live;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use headers::{Repeated, insert, plain};
 use patience::within;
-use remote::{Event, Events};
-use verdict::{Asked, Verdict, is_header_mismatch, is_starting, no_such_group, revision_of, useless};
+use remote::{Event, RemoteEvents};
+use verdict::{ClientLine, Verdict, is_header_mismatch, is_starting, no_such_group, revision_of, useless};
 
 /// How long the bridge waits before it comes back to a stream that ended, or to a gateway that starts.
 const RETRY: Duration = Duration::from_secs(1);
@@ -96,14 +96,14 @@ struct Bridge<'a> {
 
 /// What came back: a stream of events, or all of it.
 enum Got {
-    Events(Reply),
+    Events(RemoteReply),
     Whole { status: u16, media_type: Option<String>, body: Bytes },
 }
 
 /// One message of the client on its way.
 struct Sending<'a> {
     line: &'a Bytes,
-    asked: Asked<'a>,
+    asked: ClientLine<'a>,
     method: &'a str,
 }
 
@@ -111,8 +111,10 @@ impl Sending<'_> {
     /// How long the head of its answer may take.
     fn patience(&self) -> Duration {
         let is_long = match &self.asked {
-            Asked::Batch(batch) => batch.is_long,
-            Asked::Request(_) | Asked::Told | Asked::Unreadable => patience::is_long(self.method),
+            ClientLine::Batch(batch) => batch.is_long,
+            ClientLine::Request(_) | ClientLine::Told | ClientLine::Unreadable => {
+                patience::is_long(self.method)
+            }
         };
         if is_long { patience::HEAD_OF_CALL } else { patience::HEAD }
     }
@@ -150,7 +152,7 @@ impl<'a> Bridge<'a> {
         };
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = id.map(|id| self.live.begin(id.get(), handle));
-        let mut sending = Sending { line: &line, asked: Asked::of(&line), method };
+        let mut sending = Sending { line: &line, asked: ClientLine::of(&line), method };
         let delivered = Abortable::new(self.deliver(message.as_ref(), &mut sending), registration).await;
         if let Ok(Err(error)) = delivered {
             self.answer_with(&mut sending.asked, error).await;
@@ -174,7 +176,7 @@ impl<'a> Bridge<'a> {
         }
         match got {
             Got::Events(reply) => self.pass_on(reply, sending).await,
-            Got::Whole { status, media_type, body } if matches!(sending.asked, Asked::Batch(_)) => {
+            Got::Whole { status, media_type, body } if matches!(sending.asked, ClientLine::Batch(_)) => {
                 let useless = || useless(status, media_type.as_deref(), &body);
                 self.pass_batch(&body, &mut sending.asked, useless).await;
                 self.end_without_group(status, &body);
@@ -228,9 +230,9 @@ impl<'a> Bridge<'a> {
     }
 
     /// Passes the events of a stream on until it has answered; comes back to one that ends before.
-    async fn pass_on(&self, reply: Reply, sending: &mut Sending<'_>) -> Result<(), BridgeError> {
+    async fn pass_on(&self, reply: RemoteReply, sending: &mut Sending<'_>) -> Result<(), BridgeError> {
         let lost = |why: &str| BridgeError(format!("the gateway lost the call: {why}; call again"));
-        let (mut events, mut last, mut answered) = (Events::new(reply.body), None, false);
+        let (mut events, mut last, mut answered) = (RemoteEvents::new(reply.body), None, false);
         for _ in 0..MOST_RETURNS {
             let broken = loop {
                 match events.next().await {
@@ -253,11 +255,11 @@ impl<'a> Bridge<'a> {
             let headers = self.stream_headers(Some(from));
             // One that is being restarted is come back to as well.
             events = match self.ask(Method::GET, headers, Bytes::new()).await {
-                Ok(reply) if reply.is_events() => Events::new(reply.body),
+                Ok(reply) if reply.is_events() => RemoteEvents::new(reply.body),
                 Ok(reply) if reply.status < 500 => {
                     return Err(lost(&format!("status {} when asked for the rest", reply.status)));
                 }
-                Ok(_) | Err(_) => Events::nothing(),
+                Ok(_) | Err(_) => RemoteEvents::nothing(),
             };
         }
         Err(lost("its stream ended too often without an answer"))
@@ -268,7 +270,7 @@ impl<'a> Bridge<'a> {
         if data.is_empty() {
             return false;
         }
-        if let Asked::Batch(batch) = &mut sending.asked {
+        if let ClientLine::Batch(batch) = &mut sending.asked {
             let taken = batch.take(&data);
             self.pass_taken(taken, &data).await;
             return false;
@@ -316,7 +318,7 @@ impl<'a> Bridge<'a> {
     }
 
     /// Asks the gateway for what it has at hand.
-    async fn ask(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<Reply, BridgeError> {
+    async fn ask(&self, method: Method, headers: HeaderMap, body: Bytes) -> Result<RemoteReply, BridgeError> {
         within(patience::HEAD, self.remote.send(method, headers, body)).await
     }
 
@@ -359,15 +361,15 @@ impl<'a> Bridge<'a> {
     }
 
     /// Tells whoever waits why there is no answer.
-    async fn answer_with(&self, asked: &mut Asked<'_>, error: BridgeError) {
+    async fn answer_with(&self, asked: &mut ClientLine<'_>, error: BridgeError) {
         match asked {
-            Asked::Request(id) => self.pass(refusal(Some(id), &error)).await,
-            Asked::Unreadable => self.pass(refusal(None, &error)).await,
-            Asked::Batch(batch) if batch.waits() => {
+            ClientLine::Request(id) => self.pass(refusal(Some(id), &error)).await,
+            ClientLine::Unreadable => self.pass(refusal(None, &error)).await,
+            ClientLine::Batch(batch) if batch.waits() => {
                 let answers = batch.refuse_rest(|id| refusal(Some(id), &error));
                 self.pass(batch::line_of(&answers, b"[")).await;
             }
-            Asked::Batch(_) | Asked::Told => {
+            ClientLine::Batch(_) | ClientLine::Told => {
                 tracing::warn!(error = error.0, "a message did not reach the gateway");
             }
         }

@@ -16,12 +16,12 @@ use toolrail_core::{Principal, Share};
 use toolrail_registry::Endpoint;
 
 use crate::envelope::{self, Message};
-use crate::follower::{Follower, View, Wanted};
+use crate::follower::{FollowedView, Follower, Wanted};
 use crate::live::Live;
 use crate::mailboxes::Sender;
-use crate::outbox::{Outbox, Sent};
+use crate::outbox::{Outbox, OutboxItem};
 use crate::peer::{Peer, Session};
-use crate::reply::{Answer, Code, Fault, Pieces, Said};
+use crate::reply::{Answer, Code, Fault, MessageOutcome, Pieces};
 use crate::server::Server;
 
 /// The most calls one connection may have under way; more are refused.
@@ -29,7 +29,7 @@ pub(super) const MOST_UNDER_WAY: usize = 1024;
 /// The most bytes that the messages of these calls may have together, beside one.
 const MOST_BYTES_UNDER_WAY: usize = 16 * 1024 * 1024;
 
-type Running = Pin<Box<dyn Future<Output = Said> + Send>>;
+type Running = Pin<Box<dyn Future<Output = MessageOutcome> + Send>>;
 type Following = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The calls of one connection.
@@ -118,7 +118,7 @@ impl Connection {
             }
             Ok(Message::Response(response)) => {
                 if let Some(id) = response.id {
-                    self.live.asks.answer(id, response.result);
+                    self.live.questions.answer(id, response.result);
                 }
                 return None;
             }
@@ -163,7 +163,7 @@ impl Connection {
                 };
                 server.answer(&bytes, &peer).await
             };
-            Abortable::new(call, registration).await.unwrap_or(Said::Nothing)
+            Abortable::new(call, registration).await.unwrap_or(MessageOutcome::Nothing)
         })));
     }
 
@@ -185,7 +185,7 @@ impl Connection {
             while let Some(message) = self.outbox.take() {
                 self.ready.push_back(message.into());
             }
-            if let Said::Answer(answer) = said {
+            if let MessageOutcome::Answer(answer) = said {
                 self.ready.push_back(answer.body);
             }
             return Poll::Ready(self.ready.pop_front());
@@ -194,8 +194,8 @@ impl Connection {
             let _ = following.as_mut().poll(context);
         }
         match self.outbox.poll_next(context) {
-            Poll::Ready(Sent::Message(message)) => Poll::Ready(Some(message.into())),
-            Poll::Ready(Sent::HangUp) => Poll::Ready(None),
+            Poll::Ready(OutboxItem::Message(message)) => Poll::Ready(Some(message.into())),
+            Poll::Ready(OutboxItem::HangUp) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -205,7 +205,7 @@ impl Connection {
         if self.following.is_some() || self.session.revision.get().is_none() {
             return;
         }
-        let view = View {
+        let view = FollowedView {
             registry: Arc::clone(&self.server.registry),
             principal: self.principal.clone(),
             endpoint: Arc::clone(&self.endpoint),

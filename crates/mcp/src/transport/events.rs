@@ -13,8 +13,8 @@ use http_body::Frame;
 use tokio::time::{Instant, Sleep};
 
 use super::Body;
-use crate::outbox::{Outbox, Sent};
-use crate::reply::{Pieces, Said};
+use crate::outbox::{Outbox, OutboxItem};
+use crate::reply::{MessageOutcome, Pieces};
 use crate::resume::{EventId, Next, Stream};
 
 /// How often a stream that is silent shows that it is alive.
@@ -34,7 +34,7 @@ pub(super) trait EventSource: Send + Unpin {
 /// An answer that is a stream of events.
 pub(super) fn respond(source: impl EventSource + 'static) -> Response<Body> {
     let quiet = Box::pin(tokio::time::sleep(KEEP_ALIVE));
-    let events = Events { source, begun: Pieces::default(), quiet };
+    let events = EventBody { source, begun: Pieces::default(), quiet };
     let mut response = Response::new(Body::Stream(Box::pin(events)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -62,14 +62,14 @@ pub(super) fn priming(id: EventId, back_after: u32) -> Pieces {
     Pieces::default().and(format!("id: {id}\nretry: {back_after}\ndata: \n\n"))
 }
 
-struct Events<S> {
+struct EventBody<S> {
     source: S,
     /// What is left of the event that is being sent.
     begun: Pieces,
     quiet: Pin<Box<Sleep>>,
 }
 
-impl<S: EventSource> http_body::Body for Events<S> {
+impl<S: EventSource> http_body::Body for EventBody<S> {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -94,8 +94,8 @@ impl<S: EventSource> http_body::Body for Events<S> {
 }
 
 /// A request being answered within the connection that asked: when that goes, so does the request.
-pub(super) struct Answering {
-    pub(super) future: Option<Pin<Box<dyn Future<Output = Said> + Send>>>,
+pub(super) struct ConnectionAnswer {
+    pub(super) future: Option<Pin<Box<dyn Future<Output = MessageOutcome> + Send>>>,
     pub(super) outbox: Arc<Outbox>,
     /// What comes after everything that waits in the outbox.
     pub(super) last: Option<Pieces>,
@@ -105,7 +105,7 @@ pub(super) struct Answering {
     pub(super) first: Option<Pieces>,
 }
 
-impl Answering {
+impl ConnectionAnswer {
     fn event(&mut self, message: impl Into<Pieces>) -> Pieces {
         if let Some(id) = &mut self.next_id {
             id.event += 1;
@@ -114,7 +114,7 @@ impl Answering {
     }
 }
 
-impl EventSource for Answering {
+impl EventSource for ConnectionAnswer {
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Pieces>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
@@ -123,18 +123,18 @@ impl EventSource for Answering {
             && let Poll::Ready(said) = future.as_mut().poll(context)
         {
             self.future = None;
-            if let Said::Answer(answer) = said {
+            if let MessageOutcome::Answer(answer) = said {
                 self.last = Some(answer.body);
             }
         }
         while let Poll::Ready(sent) = self.outbox.poll_next(context) {
             match sent {
-                Sent::Message(message) => {
+                OutboxItem::Message(message) => {
                     let event = self.event(message);
                     return Poll::Ready(Some(event));
                 }
                 // Nobody could come back to this stream.
-                Sent::HangUp => {}
+                OutboxItem::HangUp => {}
             }
         }
         if self.future.is_some() {

@@ -21,7 +21,7 @@ use super::connection::Connection;
 use super::events::{self, EventSource};
 use super::paths::messages_of;
 use super::read::read;
-use crate::mailboxes::{Letter, Sender, Slot};
+use crate::mailboxes::{MailboxMessage, Sender, Slot};
 use crate::peer::Session;
 use crate::reply::{Answer, Code, Fault, Pieces};
 use crate::server::Server;
@@ -36,7 +36,7 @@ struct Mailbox {
     server: Arc<Server>,
     id: String,
     first: Option<Pieces>,
-    messages: mpsc::Receiver<Letter>,
+    messages: mpsc::Receiver<MailboxMessage>,
     waiting: Arc<AtomicUsize>,
     connection: Connection,
     closing: std::pin::Pin<Box<tokio_util::sync::WaitForCancellationFutureOwned>>,

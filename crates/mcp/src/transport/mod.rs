@@ -18,7 +18,7 @@ use axum::Router;
 use axum::routing::{get, post};
 
 pub use body::Body;
-pub use bridge::{BridgeError, Incoming, Remote, Reply, bridge};
+pub use bridge::{BridgeError, Incoming, Remote, RemoteReply, bridge};
 pub use paths::{ENDPOINT, TAKEN, is_endpoint, speaks_mcp};
 pub use stream::serve_stream;
 

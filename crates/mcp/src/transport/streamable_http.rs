@@ -15,17 +15,17 @@ use toolrail_protocol::revision;
 use toolrail_protocol::revision::V2025_11_25;
 
 use super::Body;
-use super::events::{self, Answering, Priming, Reading};
+use super::events::{self, ConnectionAnswer, Priming, Reading};
 use super::read::read;
 use super::visitor::Visitor;
 use crate::envelope::{self, Message};
-use crate::follower::{Follower, View, Wanted};
+use crate::follower::{FollowedView, Follower, Wanted};
 use crate::headers::Claims;
 use crate::live::{self, Live};
-use crate::outbox::{Outbox, Sent};
+use crate::outbox::{Outbox, OutboxItem};
 use crate::peer::{Peer, Session};
 use crate::relay::Report;
-use crate::reply::{Answer, Code, Fault, Said};
+use crate::reply::{Answer, Code, Fault, MessageOutcome};
 use crate::resume::{EventId, Stream};
 use crate::server::Server;
 use crate::session;
@@ -95,7 +95,7 @@ impl Server {
             Err(fault) => return Ok(respond_to(&bytes, fault)),
         };
         let outbox = Arc::<Outbox>::default();
-        let exchange = Exchange {
+        let exchange = PostExchange {
             server: Arc::clone(self),
             streams: accepts(&parts.headers, "text/event-stream"),
             headers: parts.headers,
@@ -106,7 +106,7 @@ impl Server {
         };
         let session = Arc::clone(&exchange.session);
         // Streams are driven by whoever reads them, on behalf of the same share.
-        let mut answering: Answered = Box::pin(Share::current().scope(exchange.answer()));
+        let mut answering: PendingOutcome = Box::pin(Share::current().scope(exchange.answer()));
         let at_once = poll_fn(|context| {
             if let Poll::Ready(said) = answering.as_mut().poll(context) {
                 return Poll::Ready(Some(said));
@@ -116,20 +116,24 @@ impl Server {
         .await;
         Ok(match at_once {
             Some(said) if outbox.is_empty() => self.respond_whole(said, &session, &visitor),
-            Some(Said::Answer(answer)) => {
+            Some(MessageOutcome::Answer(answer)) => {
                 let last = Some(answer.body);
-                events::respond(Answering { future: None, outbox, last, next_id: None, first: None })
+                events::respond(ConnectionAnswer { future: None, outbox, last, next_id: None, first: None })
             }
-            Some(Said::Nothing | Said::Unexpected) => {
-                events::respond(Answering { future: None, outbox, last: None, next_id: None, first: None })
-            }
+            Some(MessageOutcome::Nothing | MessageOutcome::Unexpected) => events::respond(ConnectionAnswer {
+                future: None,
+                outbox,
+                last: None,
+                next_id: None,
+                first: None,
+            }),
             None => self.respond_stream(answering, outbox, &session),
         })
     }
 
-    fn respond_whole(&self, said: Said, session: &Session, visitor: &Visitor) -> Response<Body> {
+    fn respond_whole(&self, said: MessageOutcome, session: &Session, visitor: &Visitor) -> Response<Body> {
         match said {
-            Said::Answer(answer) => {
+            MessageOutcome::Answer(answer) => {
                 let good = answer.status == 200;
                 let mut response = respond(answer);
                 // Settled just now: a session that was known by its id has something live.
@@ -142,8 +146,8 @@ impl Server {
                 }
                 response
             }
-            Said::Nothing => empty(StatusCode::ACCEPTED),
-            Said::Unexpected => respond(Answer::write(None, Err(nobody_asked()))),
+            MessageOutcome::Nothing => empty(StatusCode::ACCEPTED),
+            MessageOutcome::Unexpected => respond(Answer::write(None, Err(nobody_asked()))),
         }
     }
 
@@ -151,13 +155,13 @@ impl Server {
     /// ends with its connection.
     fn respond_stream(
         self: &Arc<Self>,
-        answering: Answered,
+        answering: PendingOutcome,
         outbox: Arc<Outbox>,
         session: &Session,
     ) -> Response<Body> {
         let live = session.live.as_ref().filter(|_| session.revision.get().is_some());
         let Some(stream) = live.and_then(|live| live.streams.open()) else {
-            return events::respond(Answering {
+            return events::respond(ConnectionAnswer {
                 future: Some(answering),
                 outbox,
                 last: None,
@@ -218,7 +222,7 @@ impl Server {
         live: &Arc<Live>,
         (last, visitor): (Option<EventId>, &Visitor),
     ) -> Response<Body> {
-        let view = View {
+        let view = FollowedView {
             registry: Arc::clone(&self.registry),
             principal: visitor.principal.clone(),
             endpoint: Arc::clone(&visitor.endpoint),
@@ -235,7 +239,7 @@ impl Server {
         let first = (priming_for(session) == Priming::Sent)
             .then(|| events::priming(place, events::BACK_FOR_A_SESSION));
         let first = first.unwrap_or_else(|| Bytes::from_static(b": here you are\n\n").into());
-        events::respond(Answering {
+        events::respond(ConnectionAnswer {
             future: Some(Box::pin(following)),
             outbox,
             last: None,
@@ -257,10 +261,10 @@ impl Server {
     }
 }
 
-type Answered = Pin<Box<dyn Future<Output = Said> + Send>>;
+type PendingOutcome = Pin<Box<dyn Future<Output = MessageOutcome> + Send>>;
 
 /// One POST on its way, owning all that it needs, so that it can outlive the connection.
-struct Exchange {
+struct PostExchange {
     server: Arc<Server>,
     headers: HeaderMap,
     session: Arc<Session>,
@@ -271,8 +275,8 @@ struct Exchange {
     streams: bool,
 }
 
-impl Exchange {
-    async fn answer(self) -> Said {
+impl PostExchange {
+    async fn answer(self) -> MessageOutcome {
         let peer = Peer {
             claims: Some(Claims::of(&self.headers)),
             session: &self.session,
@@ -289,7 +293,7 @@ impl Exchange {
         let Ok(Message::Request(request)) = envelope::parse(&self.bytes) else {
             return tokio::select! {
                 said = self.server.answer(&self.bytes, &peer) => said,
-                () = live.ended.cancelled() => Said::Nothing,
+                () = live.ended.cancelled() => MessageOutcome::Nothing,
             };
         };
         if self.streams && self.server.may_have_missed(&self.session) {
@@ -302,12 +306,12 @@ impl Exchange {
         let (handle, registration) = AbortHandle::new_pair();
         let _begun = live.begin(request.id.get(), handle);
         let answering = self.server.answer_request(&request, &peer);
-        Abortable::new(answering, registration).await.unwrap_or(Said::Nothing)
+        Abortable::new(answering, registration).await.unwrap_or(MessageOutcome::Nothing)
     }
 }
 
 /// Drives a call to its end and keeps what it says.
-async fn record(mut answering: Answered, outbox: Arc<Outbox>, stream: Arc<Stream>) {
+async fn record(mut answering: PendingOutcome, outbox: Arc<Outbox>, stream: Arc<Stream>) {
     loop {
         let next = poll_fn(|context| {
             if let Poll::Ready(said) = answering.as_mut().poll(context) {
@@ -317,13 +321,13 @@ async fn record(mut answering: Answered, outbox: Arc<Outbox>, stream: Arc<Stream
         })
         .await;
         match next {
-            Ok(Sent::Message(message)) => stream.push(message),
-            Ok(Sent::HangUp) => stream.hang_up(),
+            Ok(OutboxItem::Message(message)) => stream.push(message),
+            Ok(OutboxItem::HangUp) => stream.hang_up(),
             Err(said) => {
                 while let Some(message) = outbox.take() {
                     stream.push(message);
                 }
-                if let Said::Answer(answer) = said {
+                if let MessageOutcome::Answer(answer) = said {
                     stream.push(answer.body.into_line());
                 }
                 return stream.finish();
@@ -338,17 +342,17 @@ async fn follow(
     (live, floor): (Arc<Live>, u64),
     mut follower: Follower,
     outbox: Arc<Outbox>,
-) -> Said {
+) -> MessageOutcome {
     loop {
         tokio::select! {
             message = follower.next() => {
                 if !live.has_the_floor(floor) {
-                    return Said::Nothing;
+                    return MessageOutcome::Nothing;
                 }
                 outbox.push(message);
             }
-            () = server.closing.cancelled() => return Said::Nothing,
-            () = live.ended.cancelled() => return Said::Nothing,
+            () = server.closing.cancelled() => return MessageOutcome::Nothing,
+            () = live.ended.cancelled() => return MessageOutcome::Nothing,
         }
     }
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 /// A part of the hash, to look at before the text, and the number.
-type Entry = (u32, u32);
+type BucketEntry = (u32, u32);
 
 #[derive(Clone)]
 pub(crate) struct Buckets {
     /// By the low bits of the hash; always a power of two.
-    shared: Arc<Vec<Arc<Vec<Entry>>>>,
+    shared: Arc<Vec<Arc<Vec<BucketEntry>>>>,
     count: usize,
     /// Entries to a bucket, on average, at most.
     fill: usize,
@@ -61,7 +61,7 @@ impl Buckets {
 
     /// Doubles the buckets.
     fn widen(&mut self, hash_of: impl Fn(u32) -> u64) {
-        let mut buckets: Vec<Vec<Entry>> = vec![Vec::new(); self.shared.len() * 2];
+        let mut buckets: Vec<Vec<BucketEntry>> = vec![Vec::new(); self.shared.len() * 2];
         let count = buckets.len();
         for (tag, number) in self.shared.iter().flat_map(|bucket| bucket.iter().copied()) {
             if let Some(bucket) = buckets.get_mut(place(hash_of(number), count).0) {

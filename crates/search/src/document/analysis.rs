@@ -53,12 +53,12 @@ pub(crate) struct Part {
 #[derive(Default)]
 pub struct Reading {
     /// One for each processor.
-    memories: Vec<Memory>,
+    memories: Vec<AnalysisMemory>,
 }
 
 /// What one processor has seen.
 #[derive(Default)]
-pub(crate) struct Memory {
+pub(crate) struct AnalysisMemory {
     /// Stems, and whether any document of this batch has them.
     pub(crate) words: Vec<(Arc<str>, bool)>,
     stems: HashMap<Arc<str>, u32, Quick>,
@@ -66,7 +66,7 @@ pub(crate) struct Memory {
     known: HashMap<Box<str>, (u32, bool), Quick>,
     /// Where the words of a run stand among all that were read.
     runs: HashMap<Box<str>, Range<usize>, Quick>,
-    read: Vec<(Read, bool)>,
+    read: Vec<(ReadWord, bool)>,
 }
 
 impl Reading {
@@ -76,7 +76,7 @@ impl Reading {
         &mut self,
         documents: &[&Document<'_>],
         parameters: &Parameters,
-    ) -> Vec<(Memory, Part)> {
+    ) -> Vec<(AnalysisMemory, Part)> {
         let processors = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
         let threads = (documents.len() / FEWEST_FOR_A_THREAD).clamp(1, processors);
         let size = documents.len().div_ceil(threads).max(1);
@@ -95,14 +95,16 @@ impl Reading {
             for (part, started) in others {
                 // Where no thread could be had, or one ended badly, the part is read here.
                 let theirs = started.ok().and_then(|thread| thread.join().ok());
-                read.push(theirs.unwrap_or_else(|| Analyst::new(Memory::default(), parameters).all(part)));
+                read.push(
+                    theirs.unwrap_or_else(|| Analyst::new(AnalysisMemory::default(), parameters).all(part)),
+                );
             }
             read
         })
     }
 
     /// Keeps what was remembered for the next batch, unless it is too much.
-    pub(crate) fn keep(&mut self, mut memory: Memory) {
+    pub(crate) fn keep(&mut self, mut memory: AnalysisMemory) {
         if memory.runs.len() <= MOST_REMEMBERED {
             for word in &mut memory.words {
                 word.1 = false;
@@ -113,23 +115,23 @@ impl Reading {
 }
 
 /// A word that was read: its number, and whether it is one that phrases are made of.
-type Read = (u32, bool);
+type ReadWord = (u32, bool);
 
 /// Analyses many documents: remembers words it has seen.
 struct Analyst<'p> {
     parameters: &'p Parameters,
-    memory: Memory,
+    memory: AnalysisMemory,
     part: Part,
     /// The words of the document at hand, each with its field.
     occurrences: Vec<(u32, u8)>,
 }
 
 impl<'p> Analyst<'p> {
-    fn new(memory: Memory, parameters: &'p Parameters) -> Self {
+    fn new(memory: AnalysisMemory, parameters: &'p Parameters) -> Self {
         Self { parameters, memory, part: Part::default(), occurrences: Vec::new() }
     }
 
-    fn all(mut self, documents: &[&Document<'_>]) -> (Memory, Part) {
+    fn all(mut self, documents: &[&Document<'_>]) -> (AnalysisMemory, Part) {
         for document in documents {
             self.one(document);
         }
@@ -237,7 +239,7 @@ impl<'p> Analyst<'p> {
     }
 }
 
-impl Memory {
+impl AnalysisMemory {
     /// Where the words of a run stand among all that were read, and whether they stay there.
     fn words_of(&mut self, text: &str, run: Run) -> (Range<usize>, bool) {
         let at = match &run {

@@ -82,7 +82,7 @@ struct Pending {
 }
 
 /// A document that was analysed, and the numbers of its words.
-struct Read<'r> {
+struct AnalysedDocument<'r> {
     part: &'r Part,
     analysed: &'r Analysed,
     /// Where its terms and its sequence begin.
@@ -90,7 +90,7 @@ struct Read<'r> {
     numbers: &'r [u32],
 }
 
-impl Read<'_> {
+impl AnalysedDocument<'_> {
     fn number(&self, word: u32) -> u32 {
         self.numbers.get(word as usize).copied().unwrap_or(u32::MAX)
     }
@@ -199,7 +199,7 @@ impl<T: Clone> Index<T> {
             for analysed in &part.documents {
                 let Some((key, value)) = self.next_document(&mut changes, &mut pending) else { break };
                 let slot = self.place(&key, &mut pending);
-                let read = Read { part: &part, analysed, from, numbers: &numbers };
+                let read = AnalysedDocument { part: &part, analysed, from, numbers: &numbers };
                 self.put(slot, &read, (key, value), &mut pending);
                 from = analysed.ends;
             }
@@ -241,7 +241,13 @@ impl<T: Clone> Index<T> {
         slot
     }
 
-    fn put(&mut self, slot: u32, read: &Read<'_>, (key, value): (Arc<str>, T), pending: &mut Pending) {
+    fn put(
+        &mut self,
+        slot: u32,
+        read: &AnalysedDocument<'_>,
+        (key, value): (Arc<str>, T),
+        pending: &mut Pending,
+    ) {
         let before = pending.added.len();
         pending
             .added

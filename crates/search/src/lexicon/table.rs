@@ -8,11 +8,11 @@ use crate::containers::quick;
 /// A map from a word to other words with weights.
 pub(super) struct Table {
     text: &'static str,
-    places: OnceLock<Box<[Place]>>,
+    places: OnceLock<Box<[LinePlace]>>,
 }
 
 /// Where a line begins, counted from 1 so that 0 is no line, and a part of its key's hash.
-type Place = (u32, u32);
+type LinePlace = (u32, u32);
 
 impl Table {
     pub(super) const fn new(text: &'static str) -> Self {
@@ -60,7 +60,7 @@ impl Table {
 }
 
 /// A place for every line, at least as many empty ones, and as many in all as a power of two; text beyond 4 GB would not be found.
-fn places(text: &str) -> Box<[Place]> {
+fn places(text: &str) -> Box<[LinePlace]> {
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() + 1;
     let mut places = vec![(0, 0); (lines * 2).next_power_of_two()];
     let mut start = 0;

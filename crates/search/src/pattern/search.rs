@@ -26,10 +26,10 @@ pub struct PatternSearch<'s, 'i, T: Clone> {
     /// The index and the slot that are next.
     next: (usize, u32),
     looked_at: usize,
-    found: Vec<Found<'i, T>>,
+    found: Vec<PatternMatch<'i, T>>,
 }
 
-struct Found<'i, T> {
+struct PatternMatch<'i, T> {
     score: f32,
     field: &'static str,
     key: &'i str,
@@ -81,12 +81,12 @@ impl<'s, 'i, T: Clone> PatternSearch<'s, 'i, T> {
 
     /// The hits so far, the best first, equals by key.
     pub fn hits(mut self) -> Vec<Hit<T>> {
-        let order = |one: &Found<'_, T>, another: &Found<'_, T>| {
+        let order = |one: &PatternMatch<'_, T>, another: &PatternMatch<'_, T>| {
             another.score.total_cmp(&one.score).then_with(|| one.key.cmp(another.key))
         };
         self.found.sort_by(order);
         self.found.truncate(self.query.limit);
-        let hit = |Found { score, field, value, .. }| {
+        let hit = |PatternMatch { score, field, value, .. }| {
             let matched = Matched { word: self.query.pattern.text.clone(), by: None, field, weight: score };
             Hit { value: T::clone(value), score, matched: vec![matched] }
         };
@@ -98,7 +98,7 @@ impl<'s, 'i, T: Clone> PatternSearch<'s, 'i, T> {
         let Some(texts) = (self.query.texts)(&record.value) else { return };
         self.looked_at += 1;
         if let Some((score, field)) = self.query.pattern.score(&texts, self.query.until) {
-            self.found.push(Found { score, field, key: &record.key, value: &record.value });
+            self.found.push(PatternMatch { score, field, key: &record.key, value: &record.value });
         }
     }
 }

@@ -41,14 +41,14 @@ impl Way {
 
 /// What a thread remembers, and the weights it goes by.
 #[derive(Default)]
-struct Memory {
+struct QueryMemory {
     weights: (f32, f32),
     words: HashMap<Box<str>, Rc<Known>, Quick>,
     bigrams: HashMap<Box<str>, Rc<Known>, Quick>,
 }
 
 thread_local! {
-    static MEMORY: RefCell<Memory> = RefCell::default();
+    static MEMORY: RefCell<QueryMemory> = RefCell::default();
 }
 
 /// Looks a folded word up, or remembers it.
@@ -56,7 +56,7 @@ pub(crate) fn known(folded: &str, shape: Shape, parameters: &Parameters) -> Rc<K
     MEMORY.with_borrow_mut(|memory| {
         let weights = (parameters.related, parameters.gloss);
         if memory.weights != weights {
-            *memory = Memory { weights, ..Memory::default() };
+            *memory = QueryMemory { weights, ..QueryMemory::default() };
         }
         let words = if shape == Shape::Bigram { &mut memory.bigrams } else { &mut memory.words };
         if let Some(known) = words.get(folded) {

@@ -46,10 +46,11 @@ pub(crate) struct ParsedQuery {
 /// Reads a query.
 pub(crate) fn read(query: &str, parameters: &Parameters) -> ParsedQuery {
     let query = query.get(..query.floor_char_boundary(LONGEST_QUERY)).unwrap_or_default();
-    let mut reader = Reader { query, parameters, parsed: ParsedQuery::default(), place: Place::default() };
+    let mut reader =
+        Reader { query, parameters, parsed: ParsedQuery::default(), place: QueryPlace::default() };
     reader.read(Stops::Skipped);
     if reader.parsed.words.is_empty() {
-        reader.place = Place::default();
+        reader.place = QueryPlace::default();
         reader.read(Stops::Kept);
     }
     reader.parsed.clauses = reader.place.clause + 1;
@@ -82,7 +83,7 @@ enum Stops {
 
 /// Where in the query the reader is.
 #[derive(Default)]
-struct Place {
+struct QueryPlace {
     clause: usize,
     /// Content words of this clause so far.
     words: usize,
@@ -98,7 +99,7 @@ struct Reader<'q> {
     query: &'q str,
     parameters: &'q Parameters,
     parsed: ParsedQuery,
-    place: Place,
+    place: QueryPlace,
 }
 
 impl Reader<'_> {

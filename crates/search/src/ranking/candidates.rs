@@ -67,12 +67,12 @@ fn gather<T: Clone>(
         if parsed.clauses > 1 {
             let Sums { clause, touched_by_clause, ranked, .. } = sums;
             take(touched_by_clause, clause, ranked);
-            Best { index, accept }.choose(ranked, each, &mut chosen);
+            DocumentChooser { index, accept }.choose(ranked, each, &mut chosen);
         }
     }
     let Sums { whole, touched, ranked, .. } = sums;
     take(touched, whole, ranked);
-    Best { index, accept }.choose(ranked, CANDIDATES, &mut chosen);
+    DocumentChooser { index, accept }.choose(ranked, CANDIDATES, &mut chosen);
     chosen.sort_unstable();
     chosen.dedup();
     chosen
@@ -147,12 +147,12 @@ fn take(touched: &mut Vec<u32>, sums: &mut [f32], ranked: &mut Vec<(f32, u32)>) 
 }
 
 /// Chooses the best documents.
-struct Best<'s, T: Clone> {
+struct DocumentChooser<'s, T: Clone> {
     index: &'s Index<T>,
     accept: &'s (dyn Fn(&T) -> bool + Sync),
 }
 
-impl<T: Clone> Best<'_, T> {
+impl<T: Clone> DocumentChooser<'_, T> {
     /// Chooses the best that are accepted. Looks further where many are not.
     fn choose(&self, ranked: &mut [(f32, u32)], most: usize, chosen: &mut Vec<u32>) {
         let most = chosen.len() + most;

@@ -10,7 +10,7 @@ use crate::ranking::finds::{Find, Terms};
 use crate::ranking::learnt::Lesson;
 
 /// Two words that are neighbours in the query.
-struct Pair {
+struct WordPair {
     clauses: u32,
     /// What finding them together is worth.
     worth: f32,
@@ -39,7 +39,7 @@ pub(crate) struct Scorer<'r, T: Clone> {
     terms: Terms,
     /// What the words of each clause are worth, never 0, and how much the clause counts. The first is the whole query.
     clauses: Vec<(f32, f32)>,
-    pairs: Vec<Pair>,
+    pairs: Vec<WordPair>,
     /// What the document at hand has, by clause.
     sums: Vec<Sum>,
     /// The second words of the pairs it has.
@@ -67,7 +67,7 @@ impl<'r, T: Clone> Scorer<'r, T> {
             let before = parsed.words.iter().enumerate().take(this);
             for (before, one) in before.filter(|(_, one)| one.position + 1 == two.position) {
                 let words = 1 << before | 1 << this;
-                scorer.pairs.push(Pair {
+                scorer.pairs.push(WordPair {
                     clauses: one.clauses & two.clauses,
                     worth: scorer.worth(before).min(scorer.worth(this)),
                     words,

@@ -71,7 +71,7 @@ struct Search<'s, 'i, T: Clone> {
 }
 
 /// A document that is among the best.
-struct Best<'i, T> {
+struct RankedDocument<'i, T> {
     score: f32,
     record: &'i Arc<Record<T>>,
     /// Its index, and its number among the candidates of that index.
@@ -80,8 +80,8 @@ struct Best<'i, T> {
     meaning: f32,
 }
 
-struct Found<'i, T> {
-    best: Vec<Best<'i, T>>,
+struct RankedDocuments<'i, T> {
+    best: Vec<RankedDocument<'i, T>>,
     /// What was found in the candidates of each index.
     finds: Vec<Finds>,
 }
@@ -120,8 +120,8 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
         Self { indexes, query, extras, parsed, probes, lessons }
     }
 
-    fn run(&self) -> Found<'i, T> {
-        let mut found = Found { best: Vec::new(), finds: Vec::new() };
+    fn run(&self) -> RankedDocuments<'i, T> {
+        let mut found = RankedDocuments { best: Vec::new(), finds: Vec::new() };
         let mut reached = Reached { best: Vec::new(), most: self.query.limit };
         // What may come to the words of a document.
         let parameters = self.extras.parameters;
@@ -158,13 +158,13 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
     }
 
     /// The best first; of equals that which has more of the query's words, then the shorter one.
-    fn order(&self, found: &mut Found<'i, T>) {
-        let Found { best, finds } = found;
-        let words = |best: &Best<'_, T>| {
+    fn order(&self, found: &mut RankedDocuments<'i, T>) {
+        let RankedDocuments { best, finds } = found;
+        let words = |best: &RankedDocument<'_, T>| {
             let finds = finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
             finds.iter().filter(|find| find.value > 0.0).count()
         };
-        let length = |best: &Best<'_, T>| best.record.length();
+        let length = |best: &RankedDocument<'_, T>| best.record.length();
         best.sort_unstable_by(|one, another| {
             let by_score = another.score.total_cmp(&one.score);
             let by_words = || words(another).cmp(&words(one)).then_with(|| length(one).cmp(&length(another)));
@@ -196,7 +196,7 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
         record: &'i Arc<Record<T>>,
         (words, learnt): (f32, f32),
         place: (usize, usize),
-    ) -> Best<'i, T> {
+    ) -> RankedDocument<'i, T> {
         let parameters = self.extras.parameters;
         let meaning = self
             .extras
@@ -211,10 +211,10 @@ impl<'s, 'i, T: Clone> Search<'s, 'i, T> {
         } else {
             0.0
         };
-        Best { score: said + prior, record, place, learnt, meaning }
+        RankedDocument { score: said + prior, record, place, learnt, meaning }
     }
 
-    fn hit(&self, best: &Best<'_, T>, found: &Found<'_, T>) -> Hit<T> {
+    fn hit(&self, best: &RankedDocument<'_, T>, found: &RankedDocuments<'_, T>) -> Hit<T> {
         let finds = found.finds.get(best.place.0).map_or(&[][..], |finds| finds.of(best.place.1));
         let mut matched =
             explain::explain(self.query.text, &self.parsed, (&self.probes, finds), self.extras.parameters);

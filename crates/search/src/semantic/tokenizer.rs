@@ -47,7 +47,7 @@ struct Model {
     kind: Option<String>,
     vocab: Value,
     #[serde(default)]
-    merges: Vec<Pair>,
+    merges: Vec<MergedPair>,
     unk_token: Option<String>,
     #[serde(default)]
     byte_fallback: bool,
@@ -55,7 +55,7 @@ struct Model {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Pair {
+enum MergedPair {
     Spaced(String),
     Split(String, String),
 }
@@ -224,14 +224,14 @@ fn read_marks(before: Option<&Value>, steps: &mut Vec<Step>) -> Result<(), Table
 }
 
 fn merges_of(
-    pairs: &[Pair],
+    pairs: &[MergedPair],
     pieces: &HashMap<Box<str>, u32>,
 ) -> Result<HashMap<(u32, u32), Merge>, TableProblem> {
     let mut merges = HashMap::with_capacity(pairs.len());
     for (rank, pair) in (0_u32..).zip(pairs) {
         let (left, right) = match pair {
-            Pair::Split(left, right) => (left.as_str(), right.as_str()),
-            Pair::Spaced(both) => both.split_once(' ').unwrap_or((both, "")),
+            MergedPair::Split(left, right) => (left.as_str(), right.as_str()),
+            MergedPair::Spaced(both) => both.split_once(' ').unwrap_or((both, "")),
         };
         let whole = format!("{left}{right}");
         let known = |piece: &str| pieces.get(piece).copied();

@@ -30,11 +30,11 @@ pub struct Nearest<T> {
 #[derive(Clone)]
 struct Chunk<T> {
     numbers: Vec<i8>,
-    entries: Vec<Entry<T>>,
+    entries: Vec<VectorEntry<T>>,
 }
 
 #[derive(Clone)]
-struct Entry<T> {
+struct VectorEntry<T> {
     key: Arc<str>,
     value: T,
     scale: f32,
@@ -113,7 +113,7 @@ impl<T: Clone> Vectors<T> {
         if !self.fits(vector) {
             return self.remove(&key);
         }
-        let entry = Entry { key: Arc::clone(&key), value, scale: vector.scale() };
+        let entry = VectorEntry { key: Arc::clone(&key), value, scale: vector.scale() };
         let chunks = Arc::make_mut(&mut self.chunks);
         if let Some(&place) = self.places.get(&key) {
             let chunk = Arc::make_mut(&mut chunks[place / CHUNK]);
@@ -156,7 +156,7 @@ impl<T: Clone> Vectors<T> {
 /// Ordered so that the nearest comes first.
 struct Near<'v, T> {
     cosine: f32,
-    entry: &'v Entry<T>,
+    entry: &'v VectorEntry<T>,
 }
 
 impl<T> Ord for Near<'_, T> {

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use toolrail_admin::MOST_AUDIT_ENTRIES;
 
-use super::target::{Ask, Missing, Target, TargetArgs};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs};
+use super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 #[derive(Args)]
@@ -26,15 +27,15 @@ pub(super) struct AuditArgs {
 #[derive(Subcommand)]
 enum AuditCommand {
     /// List entries of the record, oldest first; the newest ones unless --after says otherwise
-    List(ListArgs),
+    List(AuditListArgs),
     /// Follow the record from its first entry and say whether it is whole; exit code 1 if not
     Verify(VerifyArgs),
 }
 
 #[derive(Args)]
-struct ListArgs {
+struct AuditListArgs {
     /// The most entries to show
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_AUDIT_ENTRIES)))]
     limit: u32,
     /// Only entries after this one
     #[arg(long, value_name = "NUMBER")]
@@ -50,9 +51,9 @@ struct VerifyArgs {
 
 pub(super) async fn run(args: AuditArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Refuse).await?;
-    let form = Form::of(args.json);
+    let form = OutputForm::of(args.json);
     let ended = match &args.command {
-        None => list(&target, &ListArgs { limit: 20, after: None }, form).await,
+        None => list(&target, &AuditListArgs { limit: 20, after: None }, form).await,
         Some(AuditCommand::List(args)) => list(&target, args, form).await,
         Some(AuditCommand::Verify(args)) => verify(&target, args, form).await,
     };
@@ -60,17 +61,17 @@ pub(super) async fn run(args: AuditArgs) -> anyhow::Result<ExitCode> {
     ended
 }
 
-async fn list(target: &Target, args: &ListArgs, form: Form) -> anyhow::Result<ExitCode> {
+async fn list(target: &Target, args: &AuditListArgs, form: OutputForm) -> anyhow::Result<ExitCode> {
     let path = match args.after {
         Some(after) => format!("/admin/audit?after={after}&limit={}", args.limit),
         None => format!("/admin/audit?newest=true&limit={}", args.limit),
     };
-    let body = target.expect(&Ask::get(&path, "entries")).await?;
+    let body = target.expect(&RestRequest::get(&path, "entries")).await?;
     let entries = body["entries"].as_array().map(Vec::as_slice).unwrap_or_default();
     match form {
-        Form::Json => print::json(&body),
-        Form::People if entries.is_empty() => print::note("no entries"),
-        Form::People => {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People if entries.is_empty() => print::note("no entries"),
+        OutputForm::People => {
             let rows = entries.iter().map(row).collect();
             print::table(["NUMBER", "WHEN", "WHO", "VIA", "REVISION", "WHAT"], rows, Overlong::Wrap);
         }
@@ -106,15 +107,15 @@ fn places(changes: &Value) -> String {
     }
 }
 
-async fn verify(target: &Target, args: &VerifyArgs, form: Form) -> anyhow::Result<ExitCode> {
+async fn verify(target: &Target, args: &VerifyArgs, form: OutputForm) -> anyhow::Result<ExitCode> {
     let path = match &args.expect {
         Some(hash) => format!("/admin/audit/verify?expect={}", super::target::path_step(hash)),
         None => "/admin/audit/verify".to_owned(),
     };
-    let body = target.expect(&Ask::get(&path, "good")).await?;
+    let body = target.expect(&RestRequest::get(&path, "good")).await?;
     match form {
-        Form::Json => print::json(&body),
-        Form::People => report(&body),
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => report(&body),
     }
     Ok(if body["good"] == true { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

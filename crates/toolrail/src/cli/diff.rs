@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 
-use super::target::{Ask, Missing, Target, TargetArgs, path_step};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
+use super::tools::OutputForm;
 use crate::print::{self, Tint};
 
 #[derive(Args)]
@@ -41,10 +41,10 @@ async fn show(target: &Target, args: &DiffArgs) -> anyhow::Result<ExitCode> {
     let query: Vec<String> =
         given.iter().filter_map(|(name, value)| Some(format!("{name}={}", (*value)?))).collect();
     let path = format!("/admin/tools/{}/diff?{}", path_step(&args.tool), query.join("&"));
-    let body = target.expect(&Ask::get(&path, "differences")).await?;
-    match Form::of(args.json) {
-        Form::Json => print::json(&body),
-        Form::People => for_people(&body),
+    let body = target.expect(&RestRequest::get(&path, "differences")).await?;
+    match OutputForm::of(args.json) {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => for_people(&body),
     }
     Ok(ExitCode::SUCCESS)
 }

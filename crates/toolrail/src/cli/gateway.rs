@@ -16,7 +16,7 @@ use toolrail_store::StoreUrl;
 use super::{Hinted, served};
 use crate::assemble::Assembly;
 use crate::config::{ConfigFile, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
-use crate::memory::Memory;
+use crate::memory::MemoryLimit;
 use crate::{identity, print};
 
 /// The most tool names printed at the start.
@@ -65,7 +65,7 @@ pub(super) struct GatewayArgs {
     /// The most bytes in flight: requests, answers and what waits for slow clients [default: a quarter of the memory, at most
     /// 512MB]
     #[arg(long, env = "TOOLRAIL_MEMORY", value_name = "SIZE")]
-    memory: Option<Memory>,
+    memory: Option<MemoryLimit>,
     /// How often the store is looked at for changes by others, in milliseconds [default: 100, or 1000 with PostgreSQL]
     #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
     poll_ms: Option<u64>,
@@ -299,4 +299,31 @@ fn names(snapshot: &Snapshot) -> Option<String> {
         }
         count => format!("{}: {}", print::counted(count, "tool"), shown.join(", ")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+    use toolrail_registry::RegistryLimits;
+
+    use super::*;
+
+    #[test]
+    fn the_help_names_the_defaults_of_the_registry() {
+        let command = GatewayArgs::augment_args(clap::Command::new("gateway"));
+        let help = |id: &str| {
+            let argument = command.get_arguments().find(|argument| argument.get_id() == id);
+            argument.and_then(clap::Arg::get_help).map(ToString::to_string).unwrap_or_default()
+        };
+        let usual = RegistryLimits::default();
+        let (look, poll) = (usual.look.as_millis(), usual.poll.as_millis());
+        let cases = [
+            ("page_size", format!("[default: {}]", usual.page_tools)),
+            ("refresh_window_ms", format!("[default: {}]", usual.window.as_millis())),
+            ("poll_ms", format!("[default: {look}, or {poll} with PostgreSQL]")),
+        ];
+        for (id, expected) in cases {
+            assert!(help(id).ends_with(&expected), "{id}: {:?}", help(id));
+        }
+    }
 }

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::Value;
+use toolrail_admin::MOST_VERSIONS;
 
-use super::target::{Ask, Missing, Target, TargetArgs, path_step};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
+use super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 /// How many of the changed places are named in a table.
@@ -18,7 +19,7 @@ pub(super) struct HistoryArgs {
     /// The tool; all of them if left out
     tool: Option<String>,
     /// The most versions to show
-    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=500))]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_VERSIONS)))]
     limit: u32,
     /// Only versions before this one
     #[arg(long, value_name = "VERSION")]
@@ -45,10 +46,10 @@ async fn show(target: &Target, args: &HistoryArgs) -> anyhow::Result<ExitCode> {
     if let Some(before) = args.before {
         path = format!("{path}&before={before}");
     }
-    let body = target.expect(&Ask::get(&path, "versions")).await?;
-    match Form::of(args.json) {
-        Form::Json => print::json(&body),
-        Form::People => for_people(&body, args, target),
+    let body = target.expect(&RestRequest::get(&path, "versions")).await?;
+    match OutputForm::of(args.json) {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => for_people(&body, args, target),
     }
     Ok(ExitCode::SUCCESS)
 }

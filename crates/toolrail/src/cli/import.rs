@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolrail_core::Way;
 
 use super::incoming::{Incoming, Origin};
 use super::plan_view::{self, Tense};
 use super::target::{Missing, Target, TargetArgs};
-use super::transfer::{self, Existing, Extent, Others, Transferred, Wishes};
+use super::transfer::{self, Existing, Extent, Transferred, UnsentDefinitions, Wishes};
 use crate::print;
 
 #[derive(Args)]
@@ -40,9 +41,9 @@ pub(super) async fn run(args: ImportArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Create).await?;
     let wishes = Wishes {
         existing: if args.overwrite { Existing::Replace } else { Existing::Keep },
-        others: Others::Keep,
+        others: UnsentDefinitions::Keep,
         extent: if args.dry_run { Extent::Plan } else { Extent::Apply },
-        via: "import",
+        via: Way::Import,
     };
     let sent = transfer::send(&target, &incoming.tools, wishes).await;
     target.close().await;

@@ -40,7 +40,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde_json::json;
 
-use self::tools::Form;
+use self::tools::OutputForm;
 use crate::print::Tone;
 use crate::telemetry::{self, LogFormat};
 use crate::{identity, print};
@@ -110,12 +110,12 @@ impl identity::Gateway {
 
 fn run() -> ExitCode {
     let words = shorthand::written_out(&command(), std::env::args_os());
-    let form = Form::of(wants_json(&words));
+    let form = OutputForm::of(wants_json(&words));
     let parsed = command().try_get_matches_from(words);
     let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         // Help is asked for in the same way, and goes to standard output as it is.
-        Err(error) if form == Form::Json && error.use_stderr() => {
+        Err(error) if form == OutputForm::Json && error.use_stderr() => {
             tell(&misused(&error), form);
             return ExitCode::from(MISUSED);
         }
@@ -163,10 +163,10 @@ fn misused(error: &clap::Error) -> anyhow::Error {
 }
 
 /// Tells why a command failed: people on standard error, programs on standard output, where they read everything else.
-fn tell(error: &anyhow::Error, form: Form) {
+fn tell(error: &anyhow::Error, form: OutputForm) {
     let hinted = error.downcast_ref::<Hinted>();
     let hint = hinted.and_then(|hinted| hinted.hint.as_deref());
-    if form == Form::Json {
+    if form == OutputForm::Json {
         let code = hinted.and_then(|hinted| hinted.code.as_deref()).unwrap_or("FAILED");
         let message = hinted.map_or_else(|| told(error), |hinted| hinted.message.clone());
         return print::json(&json!({"ok": false, "error": {"code": code, "message": message, "hint": hint}}));

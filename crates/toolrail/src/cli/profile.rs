@@ -17,7 +17,7 @@ const URL: &str = "TOOLRAIL_URL";
 const PROFILE: &str = "TOOLRAIL_PROFILE";
 
 /// A server, and the flags that name it.
-pub(super) struct Named {
+pub(super) struct NamedServer {
     pub(super) url: String,
     pub(super) tenant: Option<String>,
     pub(super) flags: String,
@@ -40,7 +40,7 @@ struct Profile {
 }
 
 /// The server that flags or the environment name, if any.
-pub(super) fn server(args: &TargetArgs) -> anyhow::Result<Option<Named>> {
+pub(super) fn server(args: &TargetArgs) -> anyhow::Result<Option<NamedServer>> {
     if let Some(url) = &args.url {
         return Ok(Some(by_url(url)));
     }
@@ -69,12 +69,12 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn by_url(url: &str) -> Named {
+fn by_url(url: &str) -> NamedServer {
     let flags = format!(" --url {}", shell_word(&without_user(url)));
-    Named { url: url.to_owned(), tenant: None, flags }
+    NamedServer { url: url.to_owned(), tenant: None, flags }
 }
 
-fn by_profile(name: &str) -> anyhow::Result<Named> {
+fn by_profile(name: &str) -> anyhow::Result<NamedServer> {
     let file = file().context("there is no home folder to look for profiles in; use --url")?;
     let example = format!("profiles:\n  {name}:\n    url: http://127.0.0.1:8080");
     let text = std::fs::read_to_string(&file).map_err(|error| {
@@ -105,7 +105,7 @@ fn by_profile(name: &str) -> anyhow::Result<Named> {
             format!("write it like this:\n{example}"),
         )
     })?;
-    Ok(Named { url, tenant, flags: format!(" --profile {}", shell_word(name)) })
+    Ok(NamedServer { url, tenant, flags: format!(" --profile {}", shell_word(name)) })
 }
 
 /// Where profiles stand.

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde_json::Value;
 use toolrail_core::ErrorCode;
 use toolrail_executors::outbound::{
-    Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, Streamed,
+    Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, StreamedAnswer,
 };
 use toolrail_http::TENANT;
 
@@ -78,7 +78,7 @@ impl Remote {
         path: &str,
         headers: HeaderMap,
         body: Bytes,
-    ) -> anyhow::Result<Streamed> {
+    ) -> anyhow::Result<StreamedAnswer> {
         let request = self.request(method, path, headers, body)?;
         self.client.open(request).await.map_err(|failure| self.told(failure))
     }

@@ -12,14 +12,14 @@ use crate::print;
 pub(super) struct RequestsArgs {
     /// As what
     #[arg(long, value_enum, default_value_t)]
-    form: Form,
+    form: RequestsForm,
     /// The gateway that they are sent to
     #[arg(long, env = "TOOLRAIL_URL", default_value = DEFAULT_URL)]
     url: String,
 }
 
 #[derive(Clone, Copy, Default, ValueEnum)]
-enum Form {
+enum RequestsForm {
     /// A Postman collection
     #[default]
     Postman,
@@ -30,7 +30,7 @@ enum Form {
 pub(super) fn run(args: &RequestsArgs) {
     let base = args.url.trim_end_matches('/');
     match args.form {
-        Form::Postman => print::json(&toolrail_admin::postman_collection(base)),
-        Form::Curl => print::line(toolrail_admin::curl_script(base)),
+        RequestsForm::Postman => print::json(&toolrail_admin::postman_collection(base)),
+        RequestsForm::Curl => print::line(toolrail_admin::curl_script(base)),
     }
 }

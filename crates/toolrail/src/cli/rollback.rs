@@ -5,16 +5,17 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
+use toolrail_core::Way;
 
 use super::diff::show_differences;
 use super::plan_view::concerns_tenants;
-use super::target::{Ask, Missing, Target, TargetArgs, path_step};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
+use super::tools::OutputForm;
 use super::{Hinted, shell_word};
 use crate::print::{self, Tint, Tone};
 
 /// How a rollback is recorded.
-const VIA: &str = "rollback";
+const VIA: Way = Way::Rollback;
 
 #[derive(Args)]
 #[command(
@@ -47,8 +48,10 @@ pub(super) struct RollbackArgs {
 pub(super) async fn run(args: RollbackArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Refuse).await?;
     let ended = match (&args.tool, args.to, args.to_revision) {
-        (Some(tool), Some(to), _) if args.dry_run => preview(&target, tool, to, Form::of(args.json)).await,
-        (Some(tool), Some(to), _) => one(&target, tool, to, Form::of(args.json)).await,
+        (Some(tool), Some(to), _) if args.dry_run => {
+            preview(&target, tool, to, OutputForm::of(args.json)).await
+        }
+        (Some(tool), Some(to), _) => one(&target, tool, to, OutputForm::of(args.json)).await,
         (_, _, Some(revision)) => all(&target, revision, &args).await,
         _ => bail!("say where to go back to: TOOL --to VERSION, or --to-revision REVISION"),
     };
@@ -57,13 +60,13 @@ pub(super) async fn run(args: RollbackArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// How the definition differs from what it would be.
-async fn preview(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Result<ExitCode> {
+async fn preview(target: &Target, tool: &str, to: i64, form: OutputForm) -> anyhow::Result<ExitCode> {
     let step = path_step(tool);
     let newest =
-        target.expect(&Ask::get(&format!("/admin/tools/{step}/history?limit=1"), "versions")).await?;
+        target.expect(&RestRequest::get(&format!("/admin/tools/{step}/history?limit=1"), "versions")).await?;
     let path = format!("/admin/tools/{step}/diff?from={}&to={to}", newest["versions"][0]["version"]);
-    let compared = target.expect(&Ask::get(&path, "differences")).await?;
-    if form == Form::Json {
+    let compared = target.expect(&RestRequest::get(&path, "differences")).await?;
+    if form == OutputForm::Json {
         print::json(&compared);
         return Ok(ExitCode::SUCCESS);
     }
@@ -78,12 +81,12 @@ async fn preview(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Re
     Ok(ExitCode::SUCCESS)
 }
 
-async fn one(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Result<ExitCode> {
+async fn one(target: &Target, tool: &str, to: i64, form: OutputForm) -> anyhow::Result<ExitCode> {
     let path = format!("/admin/tools/{}/rollback", path_step(tool));
-    let body = target.expect(&Ask::post(&path, &json!({"to": to}), "status").by(VIA)).await?;
+    let body = target.expect(&RestRequest::post(&path, &json!({"to": to}), "status").by(VIA)).await?;
     match form {
-        Form::Json => print::json(&body),
-        Form::People => {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => {
             let text = |field: &str| body[field].as_str().unwrap_or("-");
             let name = text("name");
             print::line(match text("status") {
@@ -108,14 +111,14 @@ async fn one(target: &Target, tool: &str, to: i64, form: Form) -> anyhow::Result
 
 async fn all(target: &Target, revision: i64, args: &RollbackArgs) -> anyhow::Result<ExitCode> {
     let wish = |dry_run: bool| json!({"toRevision": revision, "dryRun": dry_run});
-    let form = Form::of(args.json);
+    let form = OutputForm::of(args.json);
     if args.dry_run || !args.yes {
-        let planned = target.expect(&Ask::post("/admin/rollback", &wish(true), "plan")).await?;
-        if form == Form::People {
+        let planned = target.expect(&RestRequest::post("/admin/rollback", &wish(true), "plan")).await?;
+        if form == OutputForm::People {
             show_plan(&planned, revision);
         }
         if args.dry_run || changes(&planned) == 0 {
-            if form == Form::Json {
+            if form == OutputForm::Json {
                 print::json(&planned);
             }
             return Ok(ExitCode::SUCCESS);
@@ -135,10 +138,10 @@ async fn all(target: &Target, revision: i64, args: &RollbackArgs) -> anyhow::Res
             }
         }
     }
-    let done = target.expect(&Ask::post("/admin/rollback", &wish(false), "plan").by(VIA)).await?;
+    let done = target.expect(&RestRequest::post("/admin/rollback", &wish(false), "plan").by(VIA)).await?;
     match form {
-        Form::Json => print::json(&done),
-        Form::People => {
+        OutputForm::Json => print::json(&done),
+        OutputForm::People => {
             if args.yes {
                 show_plan(&done, revision);
             }

@@ -2,11 +2,14 @@
 
 use std::process::ExitCode;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
+use toolrail_core::USUAL_HITS;
+use toolrail_registry::MOST_HITS;
 
-use super::target::{Ask, Missing, Target, TargetArgs};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs};
+use super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 /// The most characters of a description where there is no terminal to fit into.
@@ -26,8 +29,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_enum)]
     method: Option<Method>,
     /// The most tools to show
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    limit: u32,
+    #[arg(long, default_value_t = USUAL_HITS.into(), value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MOST_HITS as u64))]
+    limit: usize,
     /// Only tools of this category
     #[arg(long)]
     category: Option<String>,
@@ -69,11 +72,11 @@ async fn search(target: &Target, args: &SearchArgs) -> anyhow::Result<ExitCode> 
         "query": args.query.join(" "), "method": method, "limit": args.limit,
         "category": args.category, "tag": args.tag, "group": args.group,
     });
-    let body = target.expect(&Ask::post("/mcp/search", &asked, "results")).await?;
+    let body = target.expect(&RestRequest::post("/mcp/search", &asked, "results")).await?;
     let results = body["results"].as_array().map(Vec::as_slice).unwrap_or_default();
-    match Form::of(args.json) {
-        Form::Json => print::json(&body),
-        Form::People => {
+    match OutputForm::of(args.json) {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => {
             show(results, args);
             for note in body["notes"].as_array().into_iter().flatten().filter_map(Value::as_str) {
                 print::note(format!("note: {note}"));

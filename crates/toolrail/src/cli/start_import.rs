@@ -2,7 +2,7 @@
 //! nothing is removed; a bad one is told and does not block the start.
 
 use anyhow::bail;
-use toolrail_core::Author;
+use toolrail_core::{Author, Way};
 use toolrail_registry::{Covers, PlanMode, Registration, Registry, StepKind, WriteError};
 
 use super::incoming::{Arriving, Incoming};
@@ -18,7 +18,7 @@ pub(super) async fn run(registry: &Registry, from: &[String]) -> anyhow::Result<
     for problem in incoming.unreadable.iter().chain(&incoming.doubles) {
         tracing::warn!(at = problem.spot.as_ref().map(tracing::field::display), %problem, "not imported");
     }
-    let author = Author { who: "toolrail".into(), address: None, via: "import".into() };
+    let author = Author { who: "toolrail".into(), address: None, via: Way::Import.word().into() };
     for _ in 0..ATTEMPTS {
         let sent: Vec<_> = incoming.tools.iter().map(registration).collect();
         let planned = registry.changes().plan_sync(sent, Covers::one(None), PlanMode::AddAndChange).await?;

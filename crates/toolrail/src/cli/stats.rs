@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::target::{Ask, Missing, Target, TargetArgs};
-use super::tools::Form;
+use super::target::{Missing, RestRequest, Target, TargetArgs};
+use super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 #[derive(Args)]
@@ -28,14 +28,14 @@ enum StatsCommand {
 
 pub(super) async fn run(args: StatsArgs) -> anyhow::Result<ExitCode> {
     let target = Target::find(&args.target, Missing::Refuse).await?;
-    let asked = target.expect(&Ask::get("/admin/stats", "total_tools")).await;
+    let asked = target.expect(&RestRequest::get("/admin/stats", "total_tools")).await;
     target.close().await;
     let mut body = asked?;
-    match (args.command, Form::of(args.json)) {
-        (None, Form::Json) => print::json(&body),
-        (None, Form::People) => figures(&body),
-        (Some(StatsCommand::Context), Form::Json) => print::json(&body["context"].take()),
-        (Some(StatsCommand::Context), Form::People) => context(&body),
+    match (args.command, OutputForm::of(args.json)) {
+        (None, OutputForm::Json) => print::json(&body),
+        (None, OutputForm::People) => figures(&body),
+        (Some(StatsCommand::Context), OutputForm::Json) => print::json(&body["context"].take()),
+        (Some(StatsCommand::Context), OutputForm::People) => context(&body),
     }
     Ok(ExitCode::SUCCESS)
 }

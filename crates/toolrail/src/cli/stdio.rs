@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use clap::Args;
 use http::{HeaderMap, Method};
-use toolrail_executors::outbound::Streamed;
-use toolrail_mcp::{BridgeError, Incoming, Reply};
+use toolrail_executors::outbound::StreamedAnswer;
+use toolrail_mcp::{BridgeError, Incoming, RemoteReply};
 use toolrail_registry::Endpoint;
 
 use super::gateway::{self, GatewayArgs};
@@ -104,7 +104,7 @@ async fn bridge(url: &str, group: Option<&str>, args: &GatewayArgs) -> anyhow::R
         None => toolrail_mcp::ENDPOINT.to_owned(),
     };
     let server = Remote::new(url)?.for_tenant(settings.tenant.tenant())?;
-    let remote = Gateway { server, path };
+    let remote = StdioGateway { server, path };
     print::note(format!(
         "{} {} bridges standard input and output to {}{}",
         identity::title(),
@@ -125,26 +125,26 @@ fn without_group(url: &str) -> (&str, Option<&str>) {
 }
 
 /// An MCP endpoint of a server.
-struct Gateway {
+struct StdioGateway {
     server: Remote,
     path: String,
 }
 
 /// The body of one of its answers.
-struct Answer(Streamed);
+struct Answer(StreamedAnswer);
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeError>> + Send + 'a>>;
 
 /// The longest message that is passed on.
 const LONGEST: usize = 256 * 1024 * 1024;
 
-impl toolrail_mcp::Remote for Gateway {
-    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply> {
+impl toolrail_mcp::Remote for StdioGateway {
+    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, RemoteReply> {
         Box::pin(async move {
             let sent = self.server.open(method, &self.path, headers, body).await;
             let answer = sent.map_err(|error| BridgeError(told(&error)))?;
             let text = |name: &str| answer.headers.get(name).and_then(|value| value.to_str().ok());
-            Ok(Reply {
+            Ok(RemoteReply {
                 status: answer.status.as_u16(),
                 session: text("mcp-session-id").map(str::to_owned),
                 media_type: text("content-type")

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
+use toolrail_core::Way;
 
 use super::Hinted;
 use super::incoming::Incoming;
 use super::plan_view::{self, Tense};
 use super::target::{Missing, Target, TargetArgs};
-use super::transfer::{self, Existing, Extent, Others, Transferred, Wishes};
+use super::transfer::{self, Existing, Extent, Transferred, UnsentDefinitions, Wishes};
 use crate::print;
 
 #[derive(Args)]
@@ -77,8 +78,8 @@ pub(super) async fn run(args: SyncArgs) -> anyhow::Result<ExitCode> {
 async fn carry_out(args: &SyncArgs, target: &Target, incoming: &Incoming) -> anyhow::Result<Transferred> {
     refuse_nothing(incoming)?;
     let unsent = incoming.unreadable.len() + incoming.doubles.len();
-    let others = if args.prune && unsent == 0 { Others::Remove } else { Others::Keep };
-    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: "sync" };
+    let others = if args.prune && unsent == 0 { UnsentDefinitions::Remove } else { UnsentDefinitions::Keep };
+    let wishes = Wishes { existing: Existing::Replace, others, extent: Extent::Plan, via: Way::Sync };
     let mut plan = transfer::send(target, &incoming.tools, wishes).await?;
     plan.add_unsent(incoming);
     if plan.has_refusals() && !args.skip_broken && !args.dry_run {

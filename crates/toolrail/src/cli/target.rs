@@ -11,7 +11,7 @@ use clap::Args;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
-use toolrail_core::Principal;
+use toolrail_core::{Principal, Way};
 use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
@@ -29,7 +29,7 @@ const DEFAULT_DATA: &str = "data";
 /// How long a server may take to answer unless a command says otherwise.
 const USUAL_TIME: Duration = Duration::from_mins(5);
 /// By what way changes come unless a command says otherwise.
-const VIA: &str = "cli";
+const VIA: Way = Way::Cli;
 /// The database file by which a data folder is known.
 const DATABASE: &str = "toolrail.db";
 
@@ -60,12 +60,12 @@ pub(super) struct TargetArgs {
 
 /// A server or a store, on whose behalf it is used, and the flags by which the user named it.
 pub(super) struct Target {
-    place: Place,
+    place: TargetPlace,
     principal: Principal,
     flags: String,
 }
 
-enum Place {
+enum TargetPlace {
     Server(Remote),
     /// `name` is what people are told.
     Store {
@@ -83,14 +83,14 @@ pub(super) enum Missing {
 }
 
 /// A request to the REST face.
-pub(super) struct Ask<'a> {
+pub(super) struct RestRequest<'a> {
     pub(super) method: Method,
     pub(super) path: &'a str,
     pub(super) body: Option<&'a Value>,
     /// A member of every good answer to it, by which a gateway is told from any other server.
     pub(super) answer: &'static str,
     /// By what way a change is recorded to come.
-    pub(super) via: &'static str,
+    pub(super) via: Way,
     /// How long the whole of its answer may take.
     pub(super) within: Duration,
 }
@@ -101,7 +101,7 @@ pub(super) struct Reply {
     pub(super) body: Value,
 }
 
-impl<'a> Ask<'a> {
+impl<'a> RestRequest<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
         Self { method: Method::GET, path, body: None, answer, via: VIA, within: USUAL_TIME }
     }
@@ -116,7 +116,7 @@ impl<'a> Ask<'a> {
     }
 
     /// The same, recorded as coming by another way.
-    pub(super) fn by(self, via: &'static str) -> Self {
+    pub(super) fn by(self, via: Way) -> Self {
         Self { via, ..self }
     }
 
@@ -128,9 +128,9 @@ impl<'a> Ask<'a> {
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert("toolrail-via", HeaderValue::from_static(self.via));
+        headers.insert(toolrail_admin::VIA_HEADER, HeaderValue::from_static(self.via.word()));
         if let Some(author) = user::name() {
-            headers.insert("toolrail-author", author);
+            headers.insert(toolrail_admin::AUTHOR_HEADER, author);
         }
         headers
     }
@@ -145,20 +145,20 @@ impl Target {
         let principal = tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default();
         let said_nothing = args.url.is_none() && args.data.is_none() && store.is_none();
         let (place, mut flags) = match (named, store, &args.data) {
-            (Some(named), _, _) => (Place::Server(Remote::new(&named.url)?), named.flags),
+            (Some(named), _, _) => (TargetPlace::Server(Remote::new(&named.url)?), named.flags),
             // Not repeated: it may hold a password.
             (None, Some(store), _) => {
-                (Place::of_store(store, args, missing).await?, " --store URL".to_owned())
+                (TargetPlace::of_store(store, args, missing).await?, " --store URL".to_owned())
             }
             (None, None, Some(folder)) => {
                 let flags = format!(" --data {}", shell_word(&folder.to_string_lossy()));
-                (Place::of_folder(folder, args, missing).await?, flags)
+                (TargetPlace::of_folder(folder, args, missing).await?, flags)
             }
-            (None, None, None) => (Place::nearby(args).await?, String::new()),
+            (None, None, None) => (TargetPlace::nearby(args).await?, String::new()),
         };
         let place = match place {
-            Place::Server(remote) => Place::Server(remote.for_tenant(principal.tenant())?),
-            store @ Place::Store { .. } => store,
+            TargetPlace::Server(remote) => TargetPlace::Server(remote.for_tenant(principal.tenant())?),
+            store @ TargetPlace::Store { .. } => store,
         };
         if let Some(tenant) = principal.tenant() {
             flags = format!("{flags} --tenant {tenant}");
@@ -183,21 +183,21 @@ impl Target {
     /// Leaves the store tidy.
     pub(super) async fn close(self) {
         match self.place {
-            Place::Server(_) => {}
-            Place::Store { assembly, .. } => assembly.close().await,
+            TargetPlace::Server(_) => {}
+            TargetPlace::Store { assembly, .. } => assembly.close().await,
         }
     }
 
     /// Sends a request and reads the answer, good or bad.
-    pub(super) async fn ask(&self, ask: &Ask<'_>) -> anyhow::Result<Reply> {
+    pub(super) async fn ask(&self, ask: &RestRequest<'_>) -> anyhow::Result<Reply> {
         let body = ask.body.map(|body| Bytes::from(body.to_string())).unwrap_or_default();
         let method = ask.method.clone();
         let (status, bytes) = match &self.place {
-            Place::Server(remote) => {
+            TargetPlace::Server(remote) => {
                 let answer = remote.send(method, ask.path, ask.headers(), body);
                 tokio::time::timeout(ask.within, answer).await.unwrap_or_else(|_| Err(self.late(ask)))?
             }
-            Place::Store { routes, .. } => {
+            TargetPlace::Store { routes, .. } => {
                 let request = http::Request::builder().method(method).uri(ask.path);
                 let mut request = request.extension(self.principal.clone()).body(Body::from(body))?;
                 *request.headers_mut() = ask.headers();
@@ -228,7 +228,7 @@ impl Target {
         Ok(Reply { status, body })
     }
 
-    fn late(&self, ask: &Ask<'_>) -> anyhow::Error {
+    fn late(&self, ask: &RestRequest<'_>) -> anyhow::Error {
         Hinted::error(
             format!(
                 "{self} did not answer {} {} in full within {} seconds",
@@ -241,7 +241,7 @@ impl Target {
     }
 
     /// Sends a request that must succeed.
-    pub(super) async fn expect(&self, ask: &Ask<'_>) -> anyhow::Result<Value> {
+    pub(super) async fn expect(&self, ask: &RestRequest<'_>) -> anyhow::Result<Value> {
         self.accepted(self.ask(ask).await?)
     }
 
@@ -253,15 +253,18 @@ impl Target {
         let text = |field: &str| reply.body["error"][field].as_str().unwrap_or_default();
         let (code, message) = (text("code"), text("message"));
         if code != "NOT_FOUND" {
-            return Err(Hinted::refusal(code, wording::without_modes(message), None));
+            return Err(Hinted::refusal(code, message, None));
         }
-        let (fault, advice) = wording::for_people(message, self);
-        let advice = advice.unwrap_or_else(|| format!("{} shows what there is", self.command("tools list")));
-        Err(Hinted::refusal(code, fault, Some(advice)))
+        let advice = wording::advice_of(&reply.body["error"]);
+        let advised = advice.and_then(|advice| Some((wording::hint(&advice, self)?, advice.fault)));
+        let (hint, fault) = advised.unwrap_or_else(|| {
+            (format!("{} shows what there is", self.command("tools list")), message.to_owned())
+        });
+        Err(Hinted::refusal(code, fault, Some(hint)))
     }
 }
 
-impl Place {
+impl TargetPlace {
     async fn of_folder(folder: &Path, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
         if let Some((server, _)) = Self::live_server(folder).await {
             return Ok(Self::Server(server));
@@ -347,8 +350,8 @@ impl Place {
 impl std::fmt::Display for Target {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.place {
-            Place::Server(remote) => write!(formatter, "server {}", remote.shown()),
-            Place::Store { name, .. } => formatter.write_str(name),
+            TargetPlace::Server(remote) => write!(formatter, "server {}", remote.shown()),
+            TargetPlace::Store { name, .. } => formatter.write_str(name),
         }
     }
 }

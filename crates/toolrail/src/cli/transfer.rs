@@ -2,10 +2,10 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use toolrail_core::Problem;
+use toolrail_core::{Problem, Way};
 
 use super::incoming::{Arriving, Incoming};
-use super::target::{Ask, Target};
+use super::target::{RestRequest, Target};
 
 /// The most definitions in one request, and about the most bytes.
 const PORTION: usize = 5_000;
@@ -15,10 +15,10 @@ const PORTION_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Clone, Copy)]
 pub(super) struct Wishes {
     pub(super) existing: Existing,
-    pub(super) others: Others,
+    pub(super) others: UnsentDefinitions,
     pub(super) extent: Extent,
     /// By what way it is recorded to come.
-    pub(super) via: &'static str,
+    pub(super) via: Way,
 }
 
 /// What becomes of a definition that is there and differs.
@@ -30,7 +30,7 @@ pub(super) enum Existing {
 
 /// What becomes of definitions in the store that were not sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Others {
+pub(super) enum UnsentDefinitions {
     Keep,
     Remove,
 }
@@ -116,12 +116,12 @@ pub(super) async fn send(target: &Target, tools: &[Arriving], wishes: Wishes) ->
     let mut rest = tools;
     loop {
         let count = match wishes.others {
-            Others::Remove => rest.len(),
-            Others::Keep => portion(rest),
+            UnsentDefinitions::Remove => rest.len(),
+            UnsentDefinitions::Keep => portion(rest),
         };
         let (now, later) = rest.split_at(count);
         let body = request(now, wishes);
-        let mut reply = target.ask(&Ask::post("/admin/sync", &body, "plan").by(wishes.via)).await?;
+        let mut reply = target.ask(&RestRequest::post("/admin/sync", &body, "plan").by(wishes.via)).await?;
         if !reply.body["plan"].is_array() {
             target.accepted(reply)?;
             anyhow::bail!("the server answered without a plan");
@@ -141,7 +141,7 @@ fn request(tools: &[Arriving], wishes: Wishes) -> Value {
     let bodies: Vec<&Value> = tools.iter().map(|tool| &tool.body).collect();
     json!({
         "tools": bodies, "mode": "each", "overwrite": wishes.existing == Existing::Replace,
-        "prune": wishes.others == Others::Remove, "dryRun": wishes.extent == Extent::Plan,
+        "prune": wishes.others == UnsentDefinitions::Remove, "dryRun": wishes.extent == Extent::Plan,
     })
 }
 

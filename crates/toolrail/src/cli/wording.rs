@@ -1,39 +1,42 @@
-//! The REST face advises requests; on the command line the same advice is a command.
+//! The REST face advises requests; on the command line the same advice is a command or a flag.
 
+use serde_json::Value;
+use toolrail_admin::{Advice, NextStep};
+
+use super::shell_word;
 use super::target::Target;
 
-/// What a failure says, and what to try next if it says that too.
-pub(super) fn for_people(message: &str, target: &Target) -> (String, Option<String>) {
-    let message = without_modes(message);
-    match message.rsplit_once("; ") {
-        Some((fault, advice)) => match command_for(advice, target) {
-            Some(command) => (fault.to_owned(), Some(command)),
-            None => (message, None),
-        },
-        None => (message, None),
-    }
+/// The advice that an error has beside its message, if any.
+pub(super) fn advice_of(error: &Value) -> Option<Advice> {
+    error.get("advice").and_then(|advice| serde_json::from_value(advice.clone()).ok())
 }
 
-/// The same about a batch, which `--each` sends in another mode.
-pub(super) fn without_modes(message: &str) -> String {
-    message.replace("send \"mode\": \"each\"", "pass --each")
-}
-
-fn command_for(advice: &str, target: &Target) -> Option<String> {
-    let (method, rest) = advice.split_once(' ')?;
-    let (path, purpose) = rest.split_once(' ')?;
-    // The command has a flag for that.
-    let header = target.tenant().map(|tenant| format!("with Toolrail-Tenant: {tenant} "));
-    let purpose = header.and_then(|header| purpose.strip_prefix(&header)).unwrap_or(purpose);
-    let command = match (method, path.strip_prefix("/admin/tools/")) {
-        ("POST", Some(name)) => format!("tools enable {}", name.strip_suffix("/enable")?),
-        ("GET", Some(name)) => match name.strip_suffix("/history") {
-            Some(name) => format!("history {name}"),
-            None => format!("tools show {name}"),
-        },
-        ("GET", None) if path == "/admin/history" => "history".to_owned(),
-        ("GET", None) if matches!(path, "/mcp/tools" | "/admin/tools") => "tools list".to_owned(),
-        _ => return None,
+/// What to type next.
+pub(super) fn hint(advice: &Advice, target: &Target) -> Option<String> {
+    let mut header = String::new();
+    let command = match &advice.step {
+        NextStep::ListTools | NextStep::ListDefinitions => "tools list".to_owned(),
+        NextStep::ShowDefinition { name } => format!("tools show {}", shell_word(name)),
+        NextStep::EnableTool { name, tenant } => {
+            // The command has a flag for the tenant on whose behalf it works.
+            if let Some(tenant) = tenant.as_deref().filter(|tenant| target.tenant() != Some(tenant)) {
+                header = format!("with Toolrail-Tenant: {tenant} ");
+            }
+            format!("tools enable {}", shell_word(name))
+        }
+        NextStep::ListVersions { name } => format!("history {}", shell_word(name)),
+        NextStep::ListChanges => "history".to_owned(),
+        NextStep::SendEach => return None,
     };
-    Some(format!("{} {purpose}", target.command(&command)))
+    Some(format!("{} {header}{}", target.command(&command), advice.effect))
+}
+
+/// What is said about a batch, which `--each` sends in another mode.
+pub(super) fn of_batch(error: &Value) -> Option<String> {
+    match advice_of(error) {
+        Some(Advice { fault, step: NextStep::SendEach, effect }) => {
+            Some(format!("{fault}, or pass --each {effect}"))
+        }
+        Some(_) | None => error["message"].as_str().map(str::to_owned),
+    }
 }

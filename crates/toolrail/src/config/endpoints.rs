@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
-use toolrail_core::closest;
+use toolrail_core::did_you_mean;
 use toolrail_registry::{Choice, Discovery, Endpoint, Endpoints, ListingMode};
 
 use super::faults::{self, step};
@@ -185,9 +185,8 @@ fn wrong_name(name: &str) -> Option<String> {
 fn parse_mode(word: &str) -> Result<ListingMode, String> {
     ListingMode::parse(word).ok_or_else(|| {
         let known = ListingMode::ALL.map(ListingMode::word);
-        let meant =
-            closest(word, known).map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
-        format!("{word:?} is no way to list tools{meant}; known are {}", known.join(", "))
+        let hint = did_you_mean(word, known).map(|question| format!("; {question}")).unwrap_or_default();
+        format!("{word:?} is no way to list tools{hint}; known are {}", known.join(", "))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use toolrail_core::closest;
+use toolrail_core::did_you_mean;
 
 use super::{ConfigFile, KEYS, endpoints, search, semantic, services};
 
@@ -115,9 +115,9 @@ fn unknown(key: &str, keys: &[&str]) -> Option<String> {
     if keys.contains(&key) {
         return None;
     }
-    let meant = closest(key, keys.iter().copied());
-    let meant = meant.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
-    Some(format!("unknown key{meant}; known are {}", keys.join(", ")))
+    let hint = did_you_mean(key, keys.iter().copied());
+    let hint = hint.map(|question| format!("; {question}")).unwrap_or_default();
+    Some(format!("unknown key{hint}; known are {}", keys.join(", ")))
 }
 
 /// A key as a step of a JSON pointer.

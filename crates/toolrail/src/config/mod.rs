@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use toolrail_core::{Principal, Retention, Variables};
 use toolrail_discovery::Language;
 use toolrail_executors::{Service, Services};
-use toolrail_registry::{Discovery, Endpoints, FileFault, OnBroken};
+use toolrail_registry::{Discovery, Endpoints, FileFault, OnBroken, RegistryLimits};
 use toolrail_store::StoreUrl;
 
 use endpoints::GroupFile;
@@ -32,13 +32,9 @@ pub(crate) use secrets::{ListedSecret, SecretsFile};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
 pub(crate) use variables::assignment;
 
-use crate::memory::Memory;
+use crate::memory::MemoryLimit;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
-const DEFAULT_POLL: Duration = Duration::from_secs(1);
-/// For a store that cannot tell of changes by itself.
-const DEFAULT_LOOK: Duration = Duration::from_millis(100);
-const DEFAULT_WINDOW: Duration = Duration::from_millis(300);
 
 /// What may stand in the configuration file. Everything has a default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -86,7 +82,7 @@ pub(crate) struct ConfigFile {
     pub(crate) allow_origins: Option<Vec<String>>,
     /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
     /// that there is, but no more than 512 MB, when left out.
-    pub(crate) memory: Option<Memory>,
+    pub(crate) memory: Option<MemoryLimit>,
     /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
     /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
     pub(crate) poll_ms: Option<u64>,
@@ -135,13 +131,10 @@ pub(crate) struct Settings {
     pub(crate) allow_agent_secrets: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
-    pub(crate) memory: Memory,
-    pub(crate) look: Duration,
-    pub(crate) poll: Duration,
-    pub(crate) refresh_window: Duration,
+    pub(crate) memory: MemoryLimit,
+    pub(crate) limits: RegistryLimits,
     pub(crate) history: Retention,
     pub(crate) on_broken: OnBroken,
-    pub(crate) page_size: Option<usize>,
     pub(crate) endpoints: Endpoints,
     pub(crate) search: SearchSettings,
     pub(crate) language: Language,
@@ -304,11 +297,24 @@ impl ConfigFile {
         .collect()
     }
 
+    /// Those of the registry, whose defaults hold for what is not said.
+    fn limits(&self) -> RegistryLimits {
+        let usual = RegistryLimits::default();
+        RegistryLimits {
+            page_tools: self.page_size.unwrap_or(usual.page_tools),
+            look: self.poll_ms.map_or(usual.look, Duration::from_millis),
+            poll: self.poll_ms.map_or(usual.poll, Duration::from_millis),
+            window: self.refresh_window_ms.map_or(usual.window, Duration::from_millis),
+            ..usual
+        }
+    }
+
     /// Fills in the defaults.
     pub(crate) fn settle(self) -> anyhow::Result<Settings> {
         if let Some(fault) = self.out_of_range() {
             bail!("{fault}");
         }
+        let limits = self.limits();
         Ok(Settings {
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
             admin_listen: self.admin_listen.as_deref().map(address_of).transpose()?,
@@ -325,13 +331,10 @@ impl ConfigFile {
             allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
-            memory: self.memory.unwrap_or_else(Memory::usual),
-            look: self.poll_ms.map_or(DEFAULT_LOOK, Duration::from_millis),
-            poll: self.poll_ms.map_or(DEFAULT_POLL, Duration::from_millis),
-            refresh_window: self.refresh_window_ms.map_or(DEFAULT_WINDOW, Duration::from_millis),
+            memory: self.memory.unwrap_or_else(MemoryLimit::usual),
             history: Retention { versions: self.history_versions, days: self.history_days },
             on_broken: self.on_broken.unwrap_or_default(),
-            page_size: self.page_size,
+            limits,
             endpoints: endpoints::settle(
                 self.listing.unwrap_or_default(),
                 self.discovery.unwrap_or_default(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use toolrail_core::{Binding, HostPattern, closest};
+use toolrail_core::{Binding, HostPattern, did_you_mean};
 
 /// A variable that is a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,9 +72,8 @@ fn binding(value: &Value) -> Result<Option<Binding>, String> {
         _ => return Err("must be {hosts: […]}".to_owned()),
     };
     if let Some(stray) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let meant =
-            closest(stray, KEYS).map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
-        return Err(format!("unknown key {stray:?}{meant}; known are {}", KEYS.join(", ")));
+        let hint = did_you_mean(stray, KEYS).map(|question| format!("; {question}")).unwrap_or_default();
+        return Err(format!("unknown key {stray:?}{hint}; known are {}", KEYS.join(", ")));
     }
     let hosts = match members.get("hosts") {
         None => Vec::new(),

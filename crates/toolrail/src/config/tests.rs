@@ -18,8 +18,8 @@ fn every_key_of_the_file_is_taken() {
     assert_eq!((settings.secrets, settings.allow_hosts), (vec![listed], vec!["gw".into()]));
     assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
     assert_eq!(settings.allow_origins, ["https://a.b"]);
-    assert_eq!((settings.poll, settings.page_size), (Duration::from_millis(100), Some(50)));
-    assert_eq!((settings.refresh_window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
+    assert_eq!((settings.limits.poll, settings.limits.page_tools), (Duration::from_millis(100), 50));
+    assert_eq!((settings.limits.window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
     assert_eq!(settings.history, Retention { versions: Some(9), days: Some(30) });
     let main = settings.endpoints.main();
     assert_eq!((main.mode, main.discovery, &main.group), (ListingMode::Search, Discovery::Off, &None));
@@ -107,7 +107,7 @@ fn flags_go_before_the_file() {
     };
     let settings = flags.or(file).settle().unwrap();
     assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
-    assert_eq!(settings.poll, Duration::from_millis(100));
+    assert_eq!(settings.limits.poll, Duration::from_millis(100));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use super::picture;
 
 /// What the service remembers while it runs.
 #[derive(Clone, Default)]
-struct Memory {
+struct DemoMemory {
     notes: Arc<AtomicUsize>,
     orders: Arc<AtomicUsize>,
 }
@@ -33,11 +33,11 @@ pub(super) fn routes() -> Router {
         .route("/notes", post(note))
         .route("/echo", post(echo))
         .route("/chart.png", get(chart))
-        .with_state(Memory::default())
+        .with_state(DemoMemory::default())
 }
 
 #[derive(Deserialize)]
-struct Place {
+struct WeatherQuery {
     city: String,
     #[serde(default)]
     units: String,
@@ -52,7 +52,7 @@ fn number_for(text: &str) -> u32 {
     text.bytes().fold(7, |sum: u32, byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % 1_000
 }
 
-async fn weather(Query(place): Query<Place>) -> Response {
+async fn weather(Query(place): Query<WeatherQuery>) -> Response {
     let number = number_for(&place.city);
     let celsius = f64::from(number % 35) - 5.0;
     let fahrenheit = place.units == "fahrenheit";
@@ -66,7 +66,7 @@ async fn weather(Query(place): Query<Place>) -> Response {
     }))
 }
 
-async fn forecast(Query(place): Query<Place>) -> Response {
+async fn forecast(Query(place): Query<WeatherQuery>) -> Response {
     let number = number_for(&place.city);
     let days: Vec<Value> = (1..=place.days.unwrap_or(3).min(7))
         .map(|day| {
@@ -123,7 +123,7 @@ async fn users(RawQuery(query): RawQuery) -> Response {
     good(json!({"count": found.len(), "users": found}))
 }
 
-async fn order(State(memory): State<Memory>, body: Bytes) -> Response {
+async fn order(State(memory): State<DemoMemory>, body: Bytes) -> Response {
     let order: Value = serde_json::from_slice(&body).unwrap_or_default();
     let Some(lines) = order["lines"].as_array().filter(|lines| !lines.is_empty()) else {
         return answer(StatusCode::BAD_REQUEST, json!({"message": "an order needs lines"}));
@@ -134,7 +134,7 @@ async fn order(State(memory): State<Memory>, body: Bytes) -> Response {
     answer(StatusCode::CREATED, body)
 }
 
-async fn note(State(memory): State<Memory>, body: String) -> Response {
+async fn note(State(memory): State<DemoMemory>, body: String) -> Response {
     let pairs = pairs_of(&body);
     let count = memory.notes.fetch_add(1, Ordering::Relaxed) + 1;
     let labels: Vec<&str> =

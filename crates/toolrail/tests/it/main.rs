@@ -1,60 +1,16 @@
-//! The gateway as its users meet it: the real binary, real upstreams, the real command line.
+//! The gateway as its users meet it: the real binary, real upstreams, the real command line. Each folder has the tests of one
+//! concern.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
 mod admin;
-mod admin_refusals;
-mod audit;
-mod behind;
-mod call_tool;
-mod children;
+mod bounds;
 mod cli;
-mod cli_comforts;
-mod cli_errors;
-mod clients;
-mod commands;
-mod conflicts;
-mod conformance;
-mod demo;
-mod discovery;
-mod examples;
-mod export;
-mod faults;
-mod fleet;
-mod foreign;
-mod full_disk;
-mod fuzz;
-mod fuzz_inputs;
-mod fuzz_upstream;
-mod groups;
-mod guard;
-mod hardening;
-mod history;
-mod import;
-mod json_store;
-mod learning;
-mod listing;
-mod mcp_http;
-mod mcp_stdio;
-mod mcp_websocket;
-mod memory;
-mod metrics;
-mod raw_upstream;
-mod readme;
-mod relay;
-mod reload;
+mod documents;
+mod mcp;
 mod replicas;
-mod rest;
-mod restored;
 mod search;
 mod serving;
-mod session;
-mod sources;
-mod store_url;
 mod stores;
-mod subscriptions;
-mod supplied;
 mod support;
-mod sync;
-mod sync_api;
-mod tenants;
+mod upstream;

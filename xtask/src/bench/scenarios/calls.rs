@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::super::Bench;
 use super::super::gateway::{Gateway, LARGE_TOOL, SMALL_TOOL};
-use super::super::load::{Measure, Target, measure};
+use super::super::load::{LoadMeasure, Target, measure};
 use super::super::process::Process;
 use super::super::report::{Cell, Column, Section, megabytes, number, text};
 use super::super::requests::{Dialect, call_tool, get};
@@ -33,15 +33,15 @@ const COLUMNS: &[Column] = &[
 
 /// The answer's size decides which path of the upstream and which tool is called.
 #[derive(Clone, Copy)]
-struct Size {
+struct CallSize {
     title: &'static str,
     path: &'static str,
     tool: &'static str,
 }
 
-const SIZES: [Size; 2] = [
-    Size { title: "200-byte answer", path: "/small?q=Berlin", tool: SMALL_TOOL },
-    Size { title: "64 KB answer", path: "/large?q=Berlin", tool: LARGE_TOOL },
+const SIZES: [CallSize; 2] = [
+    CallSize { title: "200-byte answer", path: "/small?q=Berlin", tool: SMALL_TOOL },
+    CallSize { title: "64 KB answer", path: "/large?q=Berlin", tool: LARGE_TOOL },
 ];
 
 /// One way for a call to take, and what was measured on it in each round.
@@ -49,7 +49,7 @@ struct Path<'a> {
     name: &'static str,
     process: &'a Process,
     target: Target,
-    rounds: Vec<Measure>,
+    rounds: Vec<LoadMeasure>,
 }
 
 /// One table per size of the answer.
@@ -96,7 +96,7 @@ impl Stage {
         Ok(Self { upstream, proxy, gateway })
     }
 
-    fn paths(&self, size: Size) -> Vec<Path<'_>> {
+    fn paths(&self, size: CallSize) -> Vec<Path<'_>> {
         let mut paths =
             vec![plain_path("direct", &self.upstream, size), plain_path(BARE_PROXY, &self.proxy, size)];
         if let Some((gateway, _)) = &self.gateway {
@@ -113,13 +113,17 @@ impl Stage {
     }
 }
 
-fn plain_path<'a>(name: &'static str, (process, address): &'a (Process, SocketAddr), size: Size) -> Path<'a> {
+fn plain_path<'a>(
+    name: &'static str,
+    (process, address): &'a (Process, SocketAddr),
+    size: CallSize,
+) -> Path<'a> {
     let target = Target { address: *address, request: get(*address, size.path), marker: MARKER };
     Path { name, process, target, rounds: Vec::new() }
 }
 
 fn row(connections: usize, path: &Path<'_>, paths: &[Path<'_>]) -> Vec<Cell> {
-    let middle = |value: fn(&Measure) -> f64| Cell::from(median(path.rounds.iter().map(value).collect()));
+    let middle = |value: fn(&LoadMeasure) -> f64| Cell::from(median(path.rounds.iter().map(value).collect()));
     let ratios = ratios_to_proxy(path, paths);
     let resident = path.rounds.iter().map(|round| round.resident_bytes).max().unwrap_or(0);
     let errors: u64 = path.rounds.iter().map(|round| round.errors).sum();

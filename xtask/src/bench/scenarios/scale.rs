@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::super::gateway::{Gateway, SMALL_TOOL};
-use super::super::load::{Measure, Target, measure};
+use super::super::load::{LoadMeasure, Target, measure};
 use super::super::report::{Cell, Column, Section, number};
 use super::super::requests::{Dialect, call_tool};
 use super::super::upstream::MARKER;
@@ -42,8 +42,8 @@ pub(super) async fn run(scene: &Scene<'_>) -> Result<Section> {
     Ok(Section { title, columns: COLUMNS, rows })
 }
 
-fn row(count: usize, rounds: &[Measure]) -> Vec<Cell> {
-    let middle = |value: fn(&Measure) -> f64| Cell::from(median(rounds.iter().map(value).collect()));
+fn row(count: usize, rounds: &[LoadMeasure]) -> Vec<Cell> {
+    let middle = |value: fn(&LoadMeasure) -> f64| Cell::from(median(rounds.iter().map(value).collect()));
     vec![
         Cell::from(count),
         middle(|round| round.calls_per_second),

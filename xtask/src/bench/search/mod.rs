@@ -38,18 +38,18 @@ pub(crate) struct SearchOptions {
 
 /// One catalogue that is measured.
 #[derive(Clone, Copy)]
-struct Size {
+struct CatalogueSize {
     tools: usize,
     languages: Languages,
     /// Queries to time: ours, the crate, and the source system, which needs so long that a few must do.
     queries: [usize; 3],
 }
 
-const SIZES: &[Size] = &[
-    Size { tools: 1_000, languages: Languages::English, queries: [20_000, 2_000, 0] },
-    Size { tools: 1_000, languages: Languages::Mixed, queries: [20_000, 2_000, 200] },
-    Size { tools: 10_000, languages: Languages::Mixed, queries: [10_000, 500, 50] },
-    Size { tools: 100_000, languages: Languages::Mixed, queries: [5_000, 100, 0] },
+const SIZES: &[CatalogueSize] = &[
+    CatalogueSize { tools: 1_000, languages: Languages::English, queries: [20_000, 2_000, 0] },
+    CatalogueSize { tools: 1_000, languages: Languages::Mixed, queries: [20_000, 2_000, 200] },
+    CatalogueSize { tools: 10_000, languages: Languages::Mixed, queries: [10_000, 500, 50] },
+    CatalogueSize { tools: 100_000, languages: Languages::Mixed, queries: [5_000, 100, 0] },
 ];
 
 const COLUMNS: &[Column] = &[
@@ -91,7 +91,7 @@ pub(crate) fn run(options: &SearchOptions) -> Result<()> {
     Ok(())
 }
 
-impl Size {
+impl CatalogueSize {
     fn within(self, options: &SearchOptions) -> Self {
         let share = if options.quick { 4 } else { 1 };
         Self { queries: self.queries.map(|queries| queries / share), ..self }
@@ -106,7 +106,7 @@ impl Size {
 }
 
 /// One engine with one catalogue, in a new process.
-fn measured(shown_as: &str, engine: &str, size: &Size, queries: usize) -> Result<Vec<Cell>> {
+fn measured(shown_as: &str, engine: &str, size: &CatalogueSize, queries: usize) -> Result<Vec<Cell>> {
     eprintln!("search: {shown_as}, {} tools, {}", size.tools, size.words());
     let languages = match size.languages {
         Languages::English => "english",
@@ -151,7 +151,7 @@ fn answer(program: &Path, arguments: &[&str]) -> Result<Value> {
 }
 
 /// The source system: adding one tool makes it index all of them again at the next query, so that is what an insert costs.
-fn source_system(system: &RegistryTools, size: &Size) -> Result<Vec<Cell>> {
+fn source_system(system: &RegistryTools, size: &CatalogueSize) -> Result<Vec<Cell>> {
     eprintln!("search: registry-tools, {} tools, {}", size.tools, size.words());
     let catalogue = Catalogue::new(size.tools, size.languages);
     let tools: Vec<Value> = (0..size.tools).map(|number| catalogue.tool(number).to_json(number)).collect();

@@ -29,11 +29,11 @@ pub(super) enum Condition {
     All(Vec<Condition>),
     Not(Box<Condition>),
     Exists(Inner),
-    Compare(Operand, Comparison, Operand),
+    Compare(Operand, PathComparison, Operand),
     /// `match()`, or `search()` where only a part must match.
     Matches {
         text: Operand,
-        pattern: Pattern,
+        pattern: PathPattern,
         whole: bool,
     },
 }
@@ -48,7 +48,7 @@ pub(super) struct Inner {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Comparison {
+pub(super) enum PathComparison {
     Equal,
     Unequal,
     Less,
@@ -70,7 +70,7 @@ pub(super) enum Operand {
 }
 
 #[derive(Debug)]
-pub(super) enum Pattern {
+pub(super) enum PathPattern {
     /// Written out, and so compiled once.
     Ready(Box<Stepped>),
     Found(Operand),

@@ -1,6 +1,6 @@
 //! A JSONPath out of its text.
 
-use super::ast::{Comparison, Condition, Inner, Operand, Pattern, Query, Segment, Selector};
+use super::ast::{Condition, Inner, Operand, PathComparison, PathPattern, Query, Segment, Selector};
 use super::pattern;
 
 /// A fault, and before which character.
@@ -9,13 +9,13 @@ pub(super) struct Wrong {
     pub(super) at: usize,
 }
 
-type Parsed<T> = Result<T, Wrong>;
+type PathResult<T> = Result<T, Wrong>;
 
 /// The largest index that every JSON parser keeps exact.
 const LARGEST: i64 = (1 << 53) - 1;
 
-pub(super) fn parse(written: &str) -> Parsed<Query> {
-    let mut parser = Parser { written, at: 0 };
+pub(super) fn parse(written: &str) -> PathResult<Query> {
+    let mut parser = PathParser { written, at: 0 };
     if !parser.skip("$") {
         return Err(parser.wrong("a path starts with $"));
     }
@@ -26,13 +26,13 @@ pub(super) fn parse(written: &str) -> Parsed<Query> {
     Ok(query)
 }
 
-struct Parser<'w> {
+struct PathParser<'w> {
     written: &'w str,
     at: usize,
 }
 
-impl Parser<'_> {
-    fn segments(&mut self) -> Parsed<Query> {
+impl PathParser<'_> {
+    fn segments(&mut self) -> PathResult<Query> {
         let mut segments = Vec::new();
         loop {
             let before = self.at;
@@ -53,7 +53,7 @@ impl Parser<'_> {
     }
 
     /// `*` or a name without quotes.
-    fn short(&mut self) -> Parsed<Selector> {
+    fn short(&mut self) -> PathResult<Selector> {
         if self.skip("*") {
             return Ok(Selector::Every);
         }
@@ -68,7 +68,7 @@ impl Parser<'_> {
         Ok(Selector::Name(name))
     }
 
-    fn bracketed(&mut self) -> Parsed<Vec<Selector>> {
+    fn bracketed(&mut self) -> PathResult<Vec<Selector>> {
         let mut selectors = Vec::new();
         loop {
             self.space();
@@ -83,7 +83,7 @@ impl Parser<'_> {
         }
     }
 
-    fn selector(&mut self) -> Parsed<Selector> {
+    fn selector(&mut self) -> PathResult<Selector> {
         if self.skip("*") {
             return Ok(Selector::Every);
         }
@@ -112,7 +112,7 @@ impl Parser<'_> {
         Ok(Selector::Slice { start, end, step: step.unwrap_or(1) })
     }
 
-    fn index(&mut self) -> Parsed<Option<i64>> {
+    fn index(&mut self) -> PathResult<Option<i64>> {
         let rest = self.rest();
         let sign = usize::from(rest.starts_with('-'));
         let digits = rest[sign..].find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len() - sign);
@@ -130,7 +130,7 @@ impl Parser<'_> {
         }
     }
 
-    fn any(&mut self) -> Parsed<Condition> {
+    fn any(&mut self) -> PathResult<Condition> {
         let mut parts = vec![self.all()?];
         while self.skip_after_space("||") {
             self.space();
@@ -139,7 +139,7 @@ impl Parser<'_> {
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::Any(parts) })
     }
 
-    fn all(&mut self) -> Parsed<Condition> {
+    fn all(&mut self) -> PathResult<Condition> {
         let mut parts = vec![self.basic()?];
         while self.skip_after_space("&&") {
             self.space();
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Ok(if parts.len() == 1 { parts.remove(0) } else { Condition::All(parts) })
     }
 
-    fn basic(&mut self) -> Parsed<Condition> {
+    fn basic(&mut self) -> PathResult<Condition> {
         if self.skip("!") {
             self.space();
             let inner = self.basic()?;
@@ -188,7 +188,7 @@ impl Parser<'_> {
         }
     }
 
-    fn matches(&mut self, name: &str, whole: bool) -> Parsed<Condition> {
+    fn matches(&mut self, name: &str, whole: bool) -> PathResult<Condition> {
         self.at += name.len() + 1;
         self.space();
         let text = self.operand()?;
@@ -201,18 +201,18 @@ impl Parser<'_> {
         let pattern = match self.operand()? {
             Operand::Text(written) => {
                 let ready = pattern::compile(&written, whole);
-                Pattern::Ready(Box::new(ready.map_err(|words| Wrong { words, at: before })?))
+                PathPattern::Ready(Box::new(ready.map_err(|words| Wrong { words, at: before })?))
             }
             other => {
                 self.check_singular(&other)?;
-                Pattern::Found(other)
+                PathPattern::Found(other)
             }
         };
         self.close()?;
         Ok(Condition::Matches { text, pattern, whole })
     }
 
-    fn operand(&mut self) -> Parsed<Operand> {
+    fn operand(&mut self) -> PathResult<Operand> {
         if let Some(text) = self.quoted()? {
             return Ok(Operand::Text(text));
         }
@@ -249,7 +249,7 @@ impl Parser<'_> {
         self.number().map(Operand::Number)
     }
 
-    fn inner(&mut self) -> Parsed<Option<Inner>> {
+    fn inner(&mut self) -> PathResult<Option<Inner>> {
         let from_root = self.rest().starts_with('$');
         if !self.skip("@") && !self.skip("$") {
             return Ok(None);
@@ -257,7 +257,7 @@ impl Parser<'_> {
         Ok(Some(Inner { from_root, query: self.segments()?, one: false }))
     }
 
-    fn number(&mut self) -> Parsed<f64> {
+    fn number(&mut self) -> PathResult<f64> {
         let rest = self.rest();
         let length =
             rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(rest.len());
@@ -272,19 +272,19 @@ impl Parser<'_> {
         }
     }
 
-    fn comparison(&mut self) -> Option<Comparison> {
+    fn comparison(&mut self) -> Option<PathComparison> {
         let signs = [
-            ("==", Comparison::Equal),
-            ("!=", Comparison::Unequal),
-            ("<=", Comparison::LessOrEqual),
-            (">=", Comparison::GreaterOrEqual),
-            ("<", Comparison::Less),
-            (">", Comparison::Greater),
+            ("==", PathComparison::Equal),
+            ("!=", PathComparison::Unequal),
+            ("<=", PathComparison::LessOrEqual),
+            (">=", PathComparison::GreaterOrEqual),
+            ("<", PathComparison::Less),
+            (">", PathComparison::Greater),
         ];
         signs.into_iter().find(|(sign, _)| self.skip(sign)).map(|(_, comparison)| comparison)
     }
 
-    fn check_singular(&self, operand: &Operand) -> Parsed<()> {
+    fn check_singular(&self, operand: &Operand) -> PathResult<()> {
         match operand {
             Operand::Value(inner) if !inner.one && !inner.query.is_singular() => {
                 Err(self
@@ -295,7 +295,7 @@ impl Parser<'_> {
     }
 
     /// A text in quotes, if one begins here.
-    fn quoted(&mut self) -> Parsed<Option<String>> {
+    fn quoted(&mut self) -> PathResult<Option<String>> {
         let Some(quote) = self.rest().chars().next().filter(|c| matches!(c, '\'' | '"')) else {
             return Ok(None);
         };
@@ -323,7 +323,7 @@ impl Parser<'_> {
         self.rest().strip_prefix(name).is_some_and(|rest| rest.starts_with('('))
     }
 
-    fn close(&mut self) -> Parsed<()> {
+    fn close(&mut self) -> PathResult<()> {
         if self.skip_after_space(")") { Ok(()) } else { Err(self.wrong("a function is not closed")) }
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use toolrail_core::{Part, Sort, Stepped, Unknown};
 
-use super::ast::{Comparison, Condition, Inner, Operand, Pattern, Query, Segment, Selector};
+use super::ast::{Condition, Inner, Operand, PathComparison, PathPattern, Query, Segment, Selector};
 use super::pattern;
 use crate::meter::{Meter, Spent};
 
@@ -46,7 +46,7 @@ pub(super) struct Selecting<'t, 'm> {
 type Selected<'t> = Result<Vec<Part<'t>>, Failed>;
 
 /// What an operand comes to.
-enum Value<'t> {
+enum OperandValue<'t> {
     Nothing,
     Null,
     Bool(bool),
@@ -209,73 +209,78 @@ impl<'t, 'm> Selecting<'t, 'm> {
         self.from(start, &inner.query)
     }
 
-    fn value(&mut self, node: Part<'t>, operand: &Operand) -> Result<Value<'t>, Failed> {
+    fn value(&mut self, node: Part<'t>, operand: &Operand) -> Result<OperandValue<'t>, Failed> {
         Ok(match operand {
-            Operand::Null => Value::Null,
-            Operand::Bool(bool) => Value::Bool(*bool),
-            Operand::Number(number) => Value::Number(*number),
-            Operand::Text(text) => Value::Text(Cow::Owned(text.clone())),
+            Operand::Null => OperandValue::Null,
+            Operand::Bool(bool) => OperandValue::Bool(*bool),
+            Operand::Number(number) => OperandValue::Number(*number),
+            Operand::Text(text) => OperandValue::Text(Cow::Owned(text.clone())),
             Operand::Value(inner) => match self.inner(node, inner)?.as_slice() {
                 [part] => self.of_part(*part)?,
-                _ => Value::Nothing,
+                _ => OperandValue::Nothing,
             },
             Operand::Length(inner) => match self.value(node, inner)? {
-                Value::Text(text) => {
+                OperandValue::Text(text) => {
                     self.meter.read(text.len())?;
                     count(text.chars().count())
                 }
-                Value::Part(part) => count(part.count()),
-                Value::Nothing | Value::Null | Value::Bool(_) | Value::Number(_) => Value::Nothing,
+                OperandValue::Part(part) => count(part.count()),
+                OperandValue::Nothing
+                | OperandValue::Null
+                | OperandValue::Bool(_)
+                | OperandValue::Number(_) => OperandValue::Nothing,
             },
             Operand::Count(inner) => count(self.inner(node, inner)?.len()),
         })
     }
 
-    fn of_part(&mut self, part: Part<'t>) -> Result<Value<'t>, Failed> {
+    fn of_part(&mut self, part: Part<'t>) -> Result<OperandValue<'t>, Failed> {
         Ok(match part.sort() {
-            Sort::Null => Value::Null,
-            Sort::True => Value::Bool(true),
-            Sort::False => Value::Bool(false),
+            Sort::Null => OperandValue::Null,
+            Sort::True => OperandValue::Bool(true),
+            Sort::False => OperandValue::Bool(false),
             Sort::Number => {
                 self.meter.read(part.raw().len())?;
-                part.raw().parse().map_or(Value::Nothing, Value::Number)
+                part.raw().parse().map_or(OperandValue::Nothing, OperandValue::Number)
             }
             Sort::Text => {
                 self.meter.read(part.raw().len())?;
-                Value::Text(part.text().unwrap_or_default())
+                OperandValue::Text(part.text().unwrap_or_default())
             }
-            Sort::List | Sort::Object => Value::Part(part),
+            Sort::List | Sort::Object => OperandValue::Part(part),
         })
     }
 
     fn compare(
         &mut self,
-        left: &Value<'t>,
-        comparison: Comparison,
-        right: &Value<'t>,
+        left: &OperandValue<'t>,
+        comparison: PathComparison,
+        right: &OperandValue<'t>,
     ) -> Result<bool, Failed> {
         Ok(match comparison {
-            Comparison::Equal => self.equal(left, right)?,
-            Comparison::Unequal => !self.equal(left, right)?,
-            Comparison::Less => order(left, right) == Some(Ordering::Less),
-            Comparison::Greater => order(left, right) == Some(Ordering::Greater),
-            Comparison::LessOrEqual => {
+            PathComparison::Equal => self.equal(left, right)?,
+            PathComparison::Unequal => !self.equal(left, right)?,
+            PathComparison::Less => order(left, right) == Some(Ordering::Less),
+            PathComparison::Greater => order(left, right) == Some(Ordering::Greater),
+            PathComparison::LessOrEqual => {
                 order(left, right) == Some(Ordering::Less) || self.equal(left, right)?
             }
-            Comparison::GreaterOrEqual => {
+            PathComparison::GreaterOrEqual => {
                 order(left, right) == Some(Ordering::Greater) || self.equal(left, right)?
             }
         })
     }
 
-    fn equal(&mut self, left: &Value<'t>, right: &Value<'t>) -> Result<bool, Failed> {
+    fn equal(&mut self, left: &OperandValue<'t>, right: &OperandValue<'t>) -> Result<bool, Failed> {
         self.meter.spend(1)?;
         Ok(match (left, right) {
-            (Value::Nothing, Value::Nothing) | (Value::Null, Value::Null) => true,
-            (Value::Bool(left), Value::Bool(right)) => left == right,
-            (Value::Number(left), Value::Number(right)) => left.partial_cmp(right) == Some(Ordering::Equal),
-            (Value::Text(left), Value::Text(right)) => left == right,
-            (Value::Part(left), Value::Part(right)) => self.equal_parts(*left, *right)?,
+            (OperandValue::Nothing, OperandValue::Nothing) | (OperandValue::Null, OperandValue::Null) => true,
+            (OperandValue::Bool(left), OperandValue::Bool(right)) => left == right,
+            (OperandValue::Number(left), OperandValue::Number(right)) => {
+                left.partial_cmp(right) == Some(Ordering::Equal)
+            }
+            (OperandValue::Text(left), OperandValue::Text(right)) => left == right,
+            (OperandValue::Part(left), OperandValue::Part(right)) => self.equal_parts(*left, *right)?,
             _ => false,
         })
     }
@@ -308,10 +313,10 @@ impl<'t, 'm> Selecting<'t, 'm> {
         &mut self,
         node: Part<'t>,
         text: &Operand,
-        pattern: &Pattern,
+        pattern: &PathPattern,
         whole: bool,
     ) -> Result<bool, Failed> {
-        let Value::Text(text) = self.value(node, text)? else {
+        let OperandValue::Text(text) = self.value(node, text)? else {
             return Ok(false);
         };
         if text.len() > LONGEST_TEXT {
@@ -319,12 +324,12 @@ impl<'t, 'm> Selecting<'t, 'm> {
         }
         self.meter.spend(10 + text.len() as u64)?;
         let operand = match pattern {
-            Pattern::Ready(pattern) => {
+            PathPattern::Ready(pattern) => {
                 return pattern.is_match(&text, |steps| Ok(self.meter.spend(steps)?));
             }
-            Pattern::Found(operand) => operand,
+            PathPattern::Found(operand) => operand,
         };
-        let Value::Text(written) = self.value(node, operand)? else {
+        let OperandValue::Text(written) = self.value(node, operand)? else {
             return Ok(false);
         };
         let key = (written.into_owned(), whole);
@@ -348,17 +353,17 @@ fn children(node: Part<'_>) -> impl Iterator<Item = Part<'_>> {
     node.items().chain(node.members().map(|(_, value)| value))
 }
 
-fn order(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+fn order(left: &OperandValue<'_>, right: &OperandValue<'_>) -> Option<Ordering> {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => left.partial_cmp(right),
-        (Value::Text(left), Value::Text(right)) => Some(left.cmp(right)),
+        (OperandValue::Number(left), OperandValue::Number(right)) => left.partial_cmp(right),
+        (OperandValue::Text(left), OperandValue::Text(right)) => Some(left.cmp(right)),
         _ => None,
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no answer has so many values")]
-fn count<'t>(number: usize) -> Value<'t> {
-    Value::Number(number as f64)
+fn count<'t>(number: usize) -> OperandValue<'t> {
+    OperandValue::Number(number as f64)
 }
 
 fn place(index: i64, length: usize) -> Option<usize> {

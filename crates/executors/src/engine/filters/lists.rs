@@ -6,16 +6,14 @@ use super::super::fault::{Fault, Why};
 use super::super::operate::{equal, order};
 use super::super::tests::Test;
 use super::super::value::{Value, pay_for_list};
-use super::{Filter, Given, at_path};
+use super::{Filter, FilterResult, Given, at_path};
 use crate::meter::Meter;
 
-type Made<'d> = Result<Value<'d>, Fault>;
-
-pub(super) fn length<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn length<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     Ok(Value::Int(i128::try_from(value.length(meter)?).unwrap_or(i128::MAX)))
 }
 
-pub(super) fn first<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn first<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     match &value {
         Value::Map(_) => Ok(value.items(meter)?.into_iter().next().unwrap_or(Value::Undefined)),
         Value::Text(_) | Value::List(_) => value.item(&Value::Int(0), meter),
@@ -23,18 +21,18 @@ pub(super) fn first<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) 
     }
 }
 
-pub(super) fn last<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn last<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     match &value {
         Value::Text(_) | Value::List(_) => value.item(&Value::Int(-1), meter),
         _ => Err(Fault::new(format!("{} has no last item", value.sort()))),
     }
 }
 
-pub(super) fn list<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn list<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     Ok(Value::list(value.items(meter)?))
 }
 
-pub(super) fn reverse<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn reverse<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     if let Some(text) = value.as_str() {
         meter.take(text.len())?;
         return Ok(Value::from(text.chars().rev().collect::<String>()));
@@ -44,11 +42,11 @@ pub(super) fn reverse<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>
     Ok(Value::list(items))
 }
 
-pub(super) fn min<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn min<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     extreme(meter, &value, given, |ordering| ordering == Ordering::Less)
 }
 
-pub(super) fn max<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn max<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     extreme(meter, &value, given, |ordering| ordering != Ordering::Less)
 }
 
@@ -57,7 +55,7 @@ fn extreme<'d>(
     value: &Value<'d>,
     given: &Given<'_, 'd>,
     replaces: fn(Ordering) -> bool,
-) -> Made<'d> {
+) -> FilterResult<'d> {
     let mut best: Option<(Value<'d>, Value<'d>)> = None;
     for (key, item) in keyed(meter, value, given, usize::MAX)? {
         let better = match &best {
@@ -71,13 +69,13 @@ fn extreme<'d>(
     Ok(best.map_or(Value::Undefined, |(_, item)| item))
 }
 
-pub(super) fn sort<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn sort<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let keyed = keyed(meter, &value, given, usize::MAX)?;
     let items = sorted(meter, keyed, given.is_set("reverse"))?;
     Ok(Value::list(items.into_iter().map(|(_, item)| item).collect()))
 }
 
-pub(super) fn dictsort<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn dictsort<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let Value::Map(map) = &value else {
         return Err(Fault::new(format!("dictsort takes an object, not {}", value.sort())));
     };
@@ -93,7 +91,7 @@ pub(super) fn dictsort<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_
     Ok(Value::list(pairs.into_iter().map(|(_, pair)| pair).collect()))
 }
 
-pub(super) fn unique<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn unique<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let keyed = keyed(meter, &value, given, 1)?;
     let places = keyed.into_iter().enumerate();
     let placed: Vec<_> = places.map(|(place, (key, item))| (key, (place, item))).collect();
@@ -113,7 +111,7 @@ pub(super) fn unique<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 
     Ok(Value::list(kept.into_iter().map(|(_, item)| item).collect()))
 }
 
-pub(super) fn items<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn items<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     let Value::Map(map) = &value else {
         return Err(Fault::new(format!("items takes an object, not {}", value.sort())));
     };
@@ -124,7 +122,7 @@ pub(super) fn items<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) 
     ))
 }
 
-pub(super) fn map<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn map<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let items = value.items(meter)?;
     if let Some(path) = given.text(usize::MAX, "attribute", meter)? {
         let otherwise = given.get(usize::MAX, "default");
@@ -150,19 +148,19 @@ pub(super) fn map<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>
     Ok(Value::list(mapped))
 }
 
-pub(super) fn select<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn select<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     chosen(meter, &value, None, given, true)
 }
 
-pub(super) fn reject<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn reject<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     chosen(meter, &value, None, given, false)
 }
 
-pub(super) fn selectattr<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn selectattr<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     chosen_by_attribute(meter, &value, given, true)
 }
 
-pub(super) fn rejectattr<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn rejectattr<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     chosen_by_attribute(meter, &value, given, false)
 }
 
@@ -171,7 +169,7 @@ fn chosen_by_attribute<'d>(
     value: &Value<'d>,
     given: &Given<'_, 'd>,
     wanted: bool,
-) -> Made<'d> {
+) -> FilterResult<'d> {
     let Some(path) = given.text(0, "", meter)? else {
         return Err(Fault::new("name the attribute, as in selectattr('active')"));
     };
@@ -186,7 +184,7 @@ fn chosen<'d>(
     path: Option<&str>,
     given: &Given<'_, 'd>,
     wanted: bool,
-) -> Made<'d> {
+) -> FilterResult<'d> {
     let test = match given.get(0, "") {
         None => None,
         Some(name) => {
@@ -213,7 +211,7 @@ fn chosen<'d>(
     Ok(Value::list(chosen))
 }
 
-pub(super) fn groupby<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn groupby<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let Some(path) = given.text(0, "attribute", meter)? else {
         return Err(Fault::new("groupby takes the name of an attribute, as in groupby('city')"));
     };
@@ -237,7 +235,7 @@ pub(super) fn groupby<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_,
     ))
 }
 
-pub(super) fn zip<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn zip<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let mut lists = vec![value.items(meter)?.into_iter()];
     for other in &given.positional {
         lists.push(other.items(meter)?.into_iter());
@@ -253,7 +251,7 @@ pub(super) fn zip<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>
     }
 }
 
-pub(super) fn chain<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn chain<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let mut items = value.items(meter)?;
     for other in &given.positional {
         items.extend(other.items(meter)?);
@@ -262,7 +260,7 @@ pub(super) fn chain<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, '
     Ok(Value::list(items))
 }
 
-pub(super) fn attr<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn attr<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let key = given.get(0, "name").cloned().unwrap_or(Value::Undefined);
     value.item(&key, meter)
 }
@@ -299,7 +297,7 @@ fn keyed<'d>(
     Ok(keyed)
 }
 
-fn folded<'d>(key: Value<'d>, given: &Given<'_, 'd>, meter: &mut Meter) -> Made<'d> {
+fn folded<'d>(key: Value<'d>, given: &Given<'_, 'd>, meter: &mut Meter) -> FilterResult<'d> {
     let Some(text) = key.as_str().filter(|_| !given.is_set("case_sensitive")) else {
         return Ok(key);
     };

@@ -17,7 +17,10 @@ pub(crate) struct Filter {
     pub(super) apply: Apply,
 }
 
-type Apply = for<'d> fn(&mut Meter, Value<'d>, &Given<'_, 'd>) -> Result<Value<'d>, Fault>;
+type Apply = for<'d> fn(&mut Meter, Value<'d>, &Given<'_, 'd>) -> FilterResult<'d>;
+
+/// What a filter makes of a value.
+type FilterResult<'d> = Result<Value<'d>, Fault>;
 
 /// The parameters of a filter or a test.
 #[derive(Debug, Default)]

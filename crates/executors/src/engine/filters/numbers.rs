@@ -4,15 +4,13 @@ use super::super::ast::Operator;
 use super::super::fault::Fault;
 use super::super::operate::{compute, negate};
 use super::super::value::Value;
-use super::{Given, at_path};
+use super::{FilterResult, Given, at_path};
 use crate::meter::Meter;
-
-type Made<'d> = Result<Value<'d>, Fault>;
 
 /// A number has no more digits than that behind its point.
 const MOST_DIGITS: i128 = 300;
 
-pub(super) fn int<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn int<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let made = match &value {
         Value::Int(_) => return Ok(value),
         Value::Bool(bool) => Some(i128::from(*bool)),
@@ -27,7 +25,7 @@ pub(super) fn int<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>
     made.map(Value::Int).or_else(|| given.get(0, "default").cloned()).ok_or_else(|| no_number(&value))
 }
 
-pub(super) fn float<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn float<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let made = match &value {
         Value::Int(number) => Some(super::super::operate::to_float(*number)),
         Value::Bool(bool) => Some(f64::from(u8::from(*bool))),
@@ -41,11 +39,11 @@ pub(super) fn float<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, '
     made.map(Value::Float).or_else(|| given.get(0, "default").cloned()).ok_or_else(|| no_number(&value))
 }
 
-pub(super) fn bool<'d>(_: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn bool<'d>(_: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     Ok(Value::Bool(value.is_true()))
 }
 
-pub(super) fn abs<'d>(_: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn abs<'d>(_: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     match &value {
         Value::Int(number) if *number < 0 => negate(&value),
         Value::Int(_) => Ok(value),
@@ -54,7 +52,7 @@ pub(super) fn abs<'d>(_: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Mad
     }
 }
 
-pub(super) fn round<'d>(_: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn round<'d>(_: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let digits = given.whole(0, "precision")?.unwrap_or(0).clamp(-MOST_DIGITS, MOST_DIGITS);
     let number = match &value {
         Value::Int(_) if digits >= 0 => return Ok(value),
@@ -78,7 +76,7 @@ pub(super) fn round<'d>(_: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) 
     Ok(if matches!(value, Value::Int(_)) { Value::Int(cut(rounded)) } else { Value::Float(rounded) })
 }
 
-pub(super) fn sum<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn sum<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let attribute = given.text(0, "attribute", meter)?;
     let mut total = given.get(1, "start").cloned().unwrap_or(Value::Int(0));
     for item in value.items(meter)? {

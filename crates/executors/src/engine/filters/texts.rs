@@ -6,21 +6,19 @@ use percent_encoding::utf8_percent_encode;
 
 use super::super::fault::Fault;
 use super::super::value::{Value, pay_for_list, pay_for_text};
-use super::{Given, at_path};
+use super::{FilterResult, Given, at_path};
 use crate::meter::Meter;
 use crate::percent::UNRESERVED;
 
-type Made<'d> = Result<Value<'d>, Fault>;
-
-pub(super) fn upper<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn upper<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, str::to_uppercase)
 }
 
-pub(super) fn lower<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn lower<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, str::to_lowercase)
 }
 
-pub(super) fn capitalize<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn capitalize<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, |text| {
         let mut characters = text.chars();
         let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
@@ -28,7 +26,7 @@ pub(super) fn capitalize<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 
     })
 }
 
-pub(super) fn title<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn title<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, |text| {
         let mut out = String::with_capacity(text.len());
         let mut begins = true;
@@ -45,7 +43,7 @@ pub(super) fn title<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) 
     })
 }
 
-pub(super) fn trim<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn trim<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let characters: Option<Vec<char>> = given.text(0, "chars", meter)?.map(|text| text.chars().collect());
     if let Some(characters) = &characters {
         // Each character of the text is looked for among these.
@@ -58,7 +56,7 @@ pub(super) fn trim<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd
     })
 }
 
-pub(super) fn replace<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn replace<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let (Some(from), Some(to)) = (given.text(0, "old", meter)?, given.text(1, "new", meter)?) else {
         return Err(Fault::new("replace takes what to replace and what to put there"));
     };
@@ -74,7 +72,7 @@ pub(super) fn replace<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_,
     Ok(Value::from(text.replace(&from, &to)))
 }
 
-pub(super) fn split<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn split<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let separator = given.text(0, "sep", meter)?;
     let most = given
         .whole(1, "maxsplit")?
@@ -106,7 +104,7 @@ pub(super) fn split<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, '
     Ok(Value::list(parts))
 }
 
-pub(super) fn lines<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn lines<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     let text = value.text(meter)?;
     meter.take(text.len())?;
     let mut parts = Vec::new();
@@ -117,7 +115,7 @@ pub(super) fn lines<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) 
     Ok(Value::list(parts))
 }
 
-pub(super) fn join<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn join<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let separator = given.text(0, "d", meter)?.unwrap_or_default();
     let attribute = given.text(1, "attribute", meter)?;
     let mut out = String::new();
@@ -140,7 +138,7 @@ pub(super) fn join<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd
     Ok(Value::from(out))
 }
 
-pub(super) fn string<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn string<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     if value.as_str().is_some() {
         return Ok(value);
     }
@@ -149,7 +147,7 @@ pub(super) fn string<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>)
     Ok(Value::from(text))
 }
 
-pub(super) fn escape<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn escape<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, |text| {
         let mut out = String::with_capacity(text.len());
         for character in text.chars() {
@@ -166,7 +164,7 @@ pub(super) fn escape<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>)
     })
 }
 
-pub(super) fn tojson<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn tojson<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 'd>) -> FilterResult<'d> {
     let indented = given.get(0, "indent").is_some_and(Value::is_true);
     let text = if indented {
         let json = value.to_json(meter)?;
@@ -180,15 +178,15 @@ pub(super) fn tojson<'d>(meter: &mut Meter, value: Value<'d>, given: &Given<'_, 
     Ok(Value::from(text))
 }
 
-pub(super) fn urlencode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn urlencode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, |text| utf8_percent_encode(text, UNRESERVED).to_string())
 }
 
-pub(super) fn b64encode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn b64encode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     changed(&value, meter, |text| STANDARD.encode(text))
 }
 
-pub(super) fn b64decode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> Made<'d> {
+pub(super) fn b64decode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, 'd>) -> FilterResult<'d> {
     let text = value.text(meter)?;
     pay_for_text(text.len(), meter)?;
     let decoded = STANDARD.decode(text.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
@@ -196,7 +194,11 @@ pub(super) fn b64decode<'d>(meter: &mut Meter, value: Value<'d>, _: &Given<'_, '
 }
 
 /// A text made of a text, at most six times as long.
-fn changed<'d>(value: &Value<'d>, meter: &mut Meter, change: impl FnOnce(&str) -> String) -> Made<'d> {
+fn changed<'d>(
+    value: &Value<'d>,
+    meter: &mut Meter,
+    change: impl FnOnce(&str) -> String,
+) -> FilterResult<'d> {
     let text = value.text(meter)?;
     // These go character by character, which is slower than copying.
     meter.spend(text.len() as u64 / 4)?;

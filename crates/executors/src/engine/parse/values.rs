@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::super::ast::{Expr, Kind, LoopField, Step};
+use super::super::ast::{AccessStep, Expr, Kind, LoopField};
 use super::super::lex::Token;
 use super::super::value::Value;
-use super::{Parsed, Parser, Unknown, Use};
+use super::{ExpressionParser, Parsed, Unknown, VariableUse};
 
-impl Parser<'_> {
+impl ExpressionParser<'_> {
     pub(super) fn primary(&mut self) -> Parsed<Expr> {
         let start = self.place();
         let Some((token, _)) = self.tokens.get(self.at).cloned() else {
@@ -54,7 +54,7 @@ impl Parser<'_> {
             (Some(Token::Sign("[")), Some(Token::Text(step)), Some(Token::Sign("]"))) => Some(step.clone()),
             _ => None,
         };
-        self.uses.push(Use { name: name.to_owned(), step });
+        self.uses.push(VariableUse { name: name.to_owned(), step });
         let at = self.place();
         if self.skip("(") {
             self.unknown.push(Unknown { sort: "function", name: name.to_owned(), at });
@@ -132,14 +132,14 @@ impl Parser<'_> {
     }
 
     pub(super) fn steps(&mut self, value: Expr, start: usize) -> Parsed<Expr> {
-        let mut steps: Vec<(Step, Range<usize>)> = Vec::new();
+        let mut steps: Vec<(AccessStep, Range<usize>)> = Vec::new();
         loop {
             let step = if self.skip(".") {
                 let step = match self.token(0) {
-                    Some(Token::Word(name)) => Step::Member((*name).to_owned()),
+                    Some(Token::Word(name)) => AccessStep::Member((*name).to_owned()),
                     Some(Token::Int(index)) => {
                         let kind = Kind::Literal(Value::Int(*index));
-                        Step::Item(Expr { kind, at: self.place()..self.place() })
+                        AccessStep::Item(Expr { kind, at: self.place()..self.place() })
                     }
                     _ => return Err(self.unexpected("a name")),
                 };
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(if steps.is_empty() { value } else { self.made(start, Kind::Path(Box::new(value), steps)) })
     }
 
-    fn subscript(&mut self) -> Parsed<Step> {
+    fn subscript(&mut self) -> Parsed<AccessStep> {
         let mut parts: [Option<Box<Expr>>; 3] = [None, None, None];
         let mut colons = 0;
         loop {
@@ -176,11 +176,11 @@ impl Parser<'_> {
             parts[colons] = Some(Box::new(self.expression()?));
         }
         if colons > 0 {
-            return Ok(Step::Slice(parts));
+            return Ok(AccessStep::Slice(parts));
         }
         let [Some(index), _, _] = parts else {
             return Err(self.fault("[] is empty; name an item"));
         };
-        Ok(Step::Item(*index))
+        Ok(AccessStep::Item(*index))
     }
 }

@@ -8,20 +8,20 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::sync::{mpsc, watch};
 
-use super::{Group, Waiting, WayOut, pong};
+use super::{Group, PendingAnswers, WayOut, pong};
 use crate::mcp::failure::Failure;
-use crate::mcp::message::Message;
+use crate::mcp::message::ServerMessage;
 use crate::outbound::Sensitive;
 
 /// The longest line of a log that is kept.
 const LONGEST_LOG_LINE: usize = 4096;
 
 /// Reads messages and hands them on.
-pub(super) struct Reader {
+pub(super) struct LineReader {
     pub(super) name: Arc<str>,
     pub(super) most: usize,
     pub(super) sensitive: Sensitive,
-    pub(super) waiting: Arc<Waiting>,
+    pub(super) waiting: Arc<PendingAnswers>,
     pub(super) outbox: mpsc::Sender<Bytes>,
     pub(super) unasked: Arc<WayOut>,
     pub(super) group: Arc<Group>,
@@ -35,7 +35,7 @@ enum Line {
     TooLong(Vec<u8>),
 }
 
-impl Reader {
+impl LineReader {
     pub(super) async fn run(self, stdout: Option<ChildStdout>) {
         if let Some(stdout) = stdout {
             let mut stdout = BufReader::new(stdout);
@@ -55,10 +55,10 @@ impl Reader {
         if line.trim_ascii().is_empty() {
             return;
         }
-        match Message::parse(line) {
-            Ok(message @ Message::Answer { id: Some(id), .. }) => self.waiting.answer(id, Ok(message)),
-            Ok(Message::Answer { id: None, .. }) => {}
-            Ok(Message::Request { id, method, .. }) if method == "ping" => {
+        match ServerMessage::parse(line) {
+            Ok(message @ ServerMessage::Answer { id: Some(id), .. }) => self.waiting.answer(id, Ok(message)),
+            Ok(ServerMessage::Answer { id: None, .. }) => {}
+            Ok(ServerMessage::Request { id, method, .. }) if method == "ping" => {
                 drop(self.outbox.try_send(pong(&id)));
             }
             Ok(message) => match concerned(&message) {
@@ -83,7 +83,7 @@ impl Reader {
 }
 
 /// The request that a notification belongs to: by its progress token, or as the subscription it comes from.
-fn concerned(message: &Message) -> Option<u64> {
+fn concerned(message: &ServerMessage) -> Option<u64> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Params {
@@ -96,7 +96,7 @@ fn concerned(message: &Message) -> Option<u64> {
         #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
         subscription: Option<u64>,
     }
-    let Message::Notice { params: Some(params), .. } = message else {
+    let ServerMessage::Notice { params: Some(params), .. } = message else {
         return None;
     };
     let params: Params = serde_json::from_slice(params).ok()?;
@@ -166,7 +166,7 @@ mod tests {
             [r#"{"progressToken":7,"progress":1}"#, r#"{"progressToken":7,"progress":1,"_meta":{}}"#]
         {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
-            let message = Message::parse(&Bytes::from(text)).unwrap();
+            let message = ServerMessage::parse(&Bytes::from(text)).unwrap();
             assert_eq!(concerned(&message), Some(7), "{params}");
         }
     }

@@ -17,9 +17,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::failure::Failure;
-use super::message::{self, Message};
+use super::message::{self, ServerMessage};
 use super::notes::Notes;
-use super::wire::{Request, Take};
+use super::wire::{OutgoingRequest, Take};
 
 pub(super) use command::Command;
 use group::Group;
@@ -41,7 +41,7 @@ pub(super) struct Process {
     name: Arc<str>,
     /// Nothing once the child is to end.
     outbox: Option<mpsc::Sender<Bytes>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<PendingAnswers>,
     group: Arc<Group>,
     farewells: TaskTracker,
     writer: Option<AbortOnDropHandle<()>>,
@@ -49,10 +49,10 @@ pub(super) struct Process {
 }
 
 /// Requests that wait for their answers, by id; how the child ended once it has.
-struct Waiting(Mutex<Result<HashMap<u64, Waiter>, Failure>>);
+struct PendingAnswers(Mutex<Result<HashMap<u64, Waiter>, Failure>>);
 
 struct Waiter {
-    answer: oneshot::Sender<Result<Message, Failure>>,
+    answer: oneshot::Sender<Result<ServerMessage, Failure>>,
     notes: Arc<Notes>,
 }
 
@@ -60,14 +60,14 @@ struct Waiter {
 pub(super) struct ProcessExchange {
     name: Arc<str>,
     id: u64,
-    waiting: Arc<Waiting>,
-    answer: oneshot::Receiver<Result<Message, Failure>>,
+    waiting: Arc<PendingAnswers>,
+    answer: oneshot::Receiver<Result<ServerMessage, Failure>>,
     notes: Arc<Notes>,
 }
 
 /// What the child sends that belongs to no request.
 pub(super) struct Unasked {
-    queue: mpsc::Receiver<Message>,
+    queue: mpsc::Receiver<ServerMessage>,
     way: Arc<WayOut>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Unasked {
 struct WayOut(Mutex<Sink>);
 
 enum Sink {
-    Queue(mpsc::Sender<Message>),
+    Queue(mpsc::Sender<ServerMessage>),
     Taker(Take),
     /// The child has ended.
     Closed,
@@ -96,8 +96,8 @@ impl Process {
         let way = Arc::new(WayOut(Mutex::new(Sink::Queue(sender))));
         let (said, log) = watch::channel(String::new());
         let group = Arc::new(Group::new(child));
-        let waiting = Arc::new(Waiting(Mutex::new(Ok(HashMap::new()))));
-        let reader = lines::Reader {
+        let waiting = Arc::new(PendingAnswers(Mutex::new(Ok(HashMap::new()))));
+        let reader = lines::LineReader {
             name: Arc::clone(&name),
             most,
             sensitive: sensitive.clone(),
@@ -120,7 +120,7 @@ impl Process {
         &self.name
     }
 
-    pub(super) fn begin(&self, request: &Request) -> Result<ProcessExchange, Failure> {
+    pub(super) fn begin(&self, request: &OutgoingRequest) -> Result<ProcessExchange, Failure> {
         let (answer, answer_here) = oneshot::channel();
         let notes = Notes::new(NOTES);
         match &mut *self.waiting.lock() {
@@ -171,7 +171,7 @@ impl Drop for Process {
     }
 }
 
-impl Waiting {
+impl PendingAnswers {
     fn lock(&self) -> MutexGuard<'_, Result<HashMap<u64, Waiter>, Failure>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -180,14 +180,14 @@ impl Waiting {
         self.lock().as_mut().ok()?.remove(&id)
     }
 
-    fn answer(&self, id: u64, answer: Result<Message, Failure>) {
+    fn answer(&self, id: u64, answer: Result<ServerMessage, Failure>) {
         if let Some(waiter) = self.remove(id) {
             // Whoever asked may be gone.
             drop(waiter.answer.send(answer));
         }
     }
 
-    fn note(&self, token: u64, message: Message) {
+    fn note(&self, token: u64, message: ServerMessage) {
         if let Some(waiter) = self.lock().as_ref().ok().and_then(|waiting| waiting.get(&token)) {
             drop(waiter.notes.push(message));
         }
@@ -215,7 +215,7 @@ impl Waiting {
 }
 
 impl ProcessExchange {
-    pub(super) async fn next(&mut self) -> Result<Message, Failure> {
+    pub(super) async fn next(&mut self) -> Result<ServerMessage, Failure> {
         tokio::select! {
             biased;
             note = self.notes.next() => Ok(note),
@@ -231,7 +231,7 @@ impl Drop for ProcessExchange {
 }
 
 impl Unasked {
-    pub(super) async fn next(&mut self) -> Option<Message> {
+    pub(super) async fn next(&mut self) -> Option<ServerMessage> {
         self.queue.recv().await
     }
 
@@ -253,7 +253,7 @@ impl WayOut {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, message: Message) {
+    fn put(&self, message: ServerMessage) {
         match &*self.lock() {
             Sink::Queue(queue) => {
                 let waiting = QUEUE - queue.capacity();

@@ -10,13 +10,13 @@ const LONGEST: usize = 12;
 
 /// One level of escapes undone, or lines joined.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct DecodedView {
     pub(super) bytes: Vec<u8>,
     /// Where stretches of the view begin, here and in what it was made from; between them both run side by side.
     runs: Vec<(usize, usize)>,
 }
 
-impl View {
+impl DecodedView {
     /// Undoes one level of escapes; nothing if there is none.
     pub(super) fn of(source: &[u8]) -> Option<Self> {
         let mut view = Self { bytes: Vec::new(), runs: Vec::new() };

@@ -37,7 +37,7 @@ fn client_trusting(authority: &Authority) -> Client {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    Client::with_connector(ClientLimits::default(), Connector::trusting(config))
+    Client::with_connector(ClientLimits::default(), OutboundConnector::trusting(config))
 }
 
 async fn upstream(

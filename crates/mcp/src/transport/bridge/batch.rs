@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::patience::is_long;
 use super::remote::BridgeError;
-use super::verdict::{Asked, answer_to, error_to_nobody, is_same, left_unanswered};
+use super::verdict::{ClientLine, answer_to, error_to_nobody, is_same, left_unanswered};
 use super::{Bridge, refusal};
 use crate::envelope::{self, Message};
 
@@ -115,10 +115,10 @@ impl Bridge<'_> {
     pub(super) async fn pass_batch(
         &self,
         body: &Bytes,
-        asked: &mut Asked<'_>,
+        asked: &mut ClientLine<'_>,
         useless: impl FnOnce() -> BridgeError,
     ) {
-        let Asked::Batch(batch) = asked else { return };
+        let ClientLine::Batch(batch) = asked else { return };
         let mut taken = batch.take(body);
         if batch.waits() {
             let error = if taken.answers.is_empty() { useless() } else { left_unanswered() };

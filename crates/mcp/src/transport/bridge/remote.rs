@@ -18,11 +18,11 @@ pub(super) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, BridgeErr
 /// The remote end.
 pub trait Remote: Sync {
     /// Sends a request to the remote endpoint.
-    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, Reply>;
+    fn send(&self, method: Method, headers: HeaderMap, body: Bytes) -> Pending<'_, RemoteReply>;
 }
 
 /// What the remote answers.
-pub struct Reply {
+pub struct RemoteReply {
     /// The HTTP status.
     pub status: u16,
     /// The session that the remote opened, if it did.
@@ -33,7 +33,7 @@ pub struct Reply {
     pub body: Box<dyn Incoming>,
 }
 
-impl Reply {
+impl RemoteReply {
     /// Whether the body is a stream of events.
     pub(super) fn is_events(&self) -> bool {
         self.media_type.as_deref().is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
@@ -61,11 +61,11 @@ pub(super) struct Event {
 }
 
 /// The events of a stream.
-pub(super) struct Events {
+pub(super) struct RemoteEvents {
     body: Option<Box<dyn Incoming>>,
 }
 
-impl Events {
+impl RemoteEvents {
     pub(super) fn new(body: Box<dyn Incoming>) -> Self {
         Self { body: Some(body) }
     }
@@ -125,7 +125,7 @@ mod tests {
     #[tokio::test]
     async fn events_are_read_whatever_comes_between() {
         let text = ": comment\n\nid: 1\nretry: 5\ndata:\n\nevent: message\ndata: {\"a\":\ndata: 1}\n\ndata: {}\ndata";
-        let mut events = Events::new(Box::new(Fixed(text.split('\n').collect())));
+        let mut events = RemoteEvents::new(Box::new(Fixed(text.split('\n').collect())));
         let first = events.next().await.unwrap().unwrap();
         assert_eq!((first.id.as_deref(), &*first.data), (Some("1"), &b""[..]));
         assert_eq!(&*events.next().await.unwrap().unwrap().data, b"{\"a\":1}");

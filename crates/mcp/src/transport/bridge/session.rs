@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, header};
 
 use super::headers::{insert, plain};
-use super::remote::{BridgeError, Events};
-use super::verdict::{Asked, Verdict};
+use super::remote::{BridgeError, RemoteEvents};
+use super::verdict::{ClientLine, Verdict};
 use super::{Bridge, RETRY};
 
 impl Bridge<'_> {
@@ -22,10 +22,10 @@ impl Bridge<'_> {
                     return;
                 }
                 if reply.is_events() {
-                    let mut events = Events::new(reply.body);
+                    let mut events = RemoteEvents::new(reply.body);
                     while let Ok(Some(event)) = events.next().await {
                         last = event.id.or(last);
-                        if matches!(Asked::Told.verdict(&event.data), Verdict::Beside) {
+                        if matches!(ClientLine::Told.verdict(&event.data), Verdict::Beside) {
                             self.pass(event.data).await;
                         }
                     }

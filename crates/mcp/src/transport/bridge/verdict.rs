@@ -15,7 +15,7 @@ use crate::envelope::{self, Message};
 use crate::reply::Code;
 
 /// What the client sent, as far as its answer depends on that.
-pub(super) enum Asked<'a> {
+pub(super) enum ClientLine<'a> {
     /// A request, which gets one answer.
     Request(&'a RawValue),
     /// Several messages at once.
@@ -26,7 +26,7 @@ pub(super) enum Asked<'a> {
     Unreadable,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ClientLine<'a> {
     /// What a line is.
     pub(super) fn of(line: &'a [u8]) -> Self {
         match envelope::parse(line) {

@@ -26,7 +26,7 @@ pub(super) struct Order<'a> {
     pub(super) format: Format,
     pub(super) covers: Covers<'a>,
     pub(super) gone: Gone,
-    pub(super) others: Others,
+    pub(super) others: ForeignFiles,
 }
 
 /// Whose definitions are written; the files of others stay as they are.
@@ -46,7 +46,7 @@ pub(super) enum Gone {
 
 /// Whether files that somebody else wrote make room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Others {
+pub(super) enum ForeignFiles {
     Keep,
     Replace,
 }
@@ -95,7 +95,7 @@ pub(super) fn write(order: Order<'_>, tools: &[Value]) -> anyhow::Result<Done> {
         let is_ours = there != There::NoFile && before.files.contains_key(file);
         match there {
             There::Same => done.unchanged += 1,
-            There::Another | There::NoFile if !is_ours && order.others == Others::Keep => {
+            There::Another | There::NoFile if !is_ours && order.others == ForeignFiles::Keep => {
                 ledger.files.remove(file);
                 done.kept.push(path);
                 continue;
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn order(folder: &Path) -> Order<'_> {
-        let (covers, gone, others) = (Covers::Everybody, Gone::Keep, Others::Keep);
+        let (covers, gone, others) = (Covers::Everybody, Gone::Keep, ForeignFiles::Keep);
         Order { folder, format: Format::Yaml, covers, gone, others }
     }
 
@@ -353,7 +353,7 @@ mod tests {
         assert!(done.gone.is_empty());
         assert_eq!(names(folder.path()), ["a.yaml", "b.yaml", "mine", "old.yaml"]);
         assert_eq!(fs::read_to_string(folder.path().join("a.yaml")).unwrap(), "name: old\n");
-        let done = write(Order { others: Others::Replace, ..order }, &[tool("a", "x")]).unwrap();
+        let done = write(Order { others: ForeignFiles::Replace, ..order }, &[tool("a", "x")]).unwrap();
         assert_eq!((done.updated, done.gone.len()), (1, 1));
         assert!(folder.path().join("mine/old.yaml").exists());
     }

@@ -11,9 +11,9 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::target::{Ask, Missing, Target, TargetArgs};
+use super::target::{Missing, RestRequest, Target, TargetArgs};
 use crate::print;
-use folder::{Covers, Gone, Order, Others};
+use folder::{Covers, ForeignFiles, Gone, Order};
 use text::Format;
 
 #[derive(Args)]
@@ -72,7 +72,7 @@ fn sweep_beside(file: &Path) {
 /// The definitions in the store, in the order of tenants and names. Of one tenant, or shared, they are nobody's in a file:
 /// whoever takes them over says whose they are.
 async fn definitions(target: &Target, args: &ExportArgs) -> anyhow::Result<Vec<Value>> {
-    let mut body = target.expect(&Ask::get("/admin/export", "tools")).await?;
+    let mut body = target.expect(&RestRequest::get("/admin/export", "tools")).await?;
     let mut tools = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
     if args.all_tenants {
         return Ok(tools);
@@ -96,7 +96,7 @@ fn into_folder(args: &ExportArgs, tenant: Option<&str>, tools: &[Value]) -> anyh
         format: args.format.unwrap_or(Format::Yaml),
         covers: if args.all_tenants { Covers::Everybody } else { Covers::Only(tenant) },
         gone: if args.prune { Gone::Remove } else { Gone::Keep },
-        others: if args.overwrite { Others::Replace } else { Others::Keep },
+        others: if args.overwrite { ForeignFiles::Replace } else { ForeignFiles::Keep },
     };
     let done = folder::write(order, tools)?;
     let shown = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::{AddArgs, Form};
+use super::{AddArgs, OutputForm};
 use crate::cli::definition_files::{self, Found, ReadFile, place, place_of};
-use crate::cli::target::{Ask, Reply, Target};
+use crate::cli::target::{Reply, RestRequest, Target};
 use crate::cli::wording;
 use crate::print::{self, Tone};
 
-pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(target: &Target, args: &AddArgs, form: OutputForm) -> anyhow::Result<ExitCode> {
     let mut found = Vec::new();
     let mut unreadable = Vec::new();
     for ReadFile { file, found: read } in definition_files::read(&args.files)? {
@@ -32,7 +32,7 @@ pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::
     let documents: Vec<&Value> = found.iter().map(|found| &found.document).collect();
     let mode = if args.each { "each" } else { "all" };
     let body = json!({"tools": documents, "mode": mode});
-    let reply = target.ask(&Ask::post("/admin/tools/batch", &body, "results")).await?;
+    let reply = target.ask(&RestRequest::post("/admin/tools/batch", &body, "results")).await?;
     if !reply.body["results"].is_array() {
         return target.accepted(reply).map(|_| ExitCode::SUCCESS);
     }
@@ -40,8 +40,8 @@ pub(super) async fn run(target: &Target, args: &AddArgs, form: Form) -> anyhow::
     let refused = body["refused"].as_u64().unwrap_or_default();
     place_in_files(&mut body, &found);
     match form {
-        Form::Json => print::json(&body),
-        Form::People => for_people(&body),
+        OutputForm::Json => print::json(&body),
+        OutputForm::People => for_people(&body),
     }
     Ok(if status.is_success() && refused == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -59,8 +59,12 @@ fn place_in_files(body: &mut Value, found: &[Found]) {
             problem["column"] = spot.column.into();
         }
     }
-    if let Some(message) = body["error"]["message"].as_str() {
-        body["error"]["message"] = wording::without_modes(message).into();
+    if let Some(message) = wording::of_batch(&body["error"]) {
+        body["error"]["message"] = message.into();
+    }
+    // The message says it already, in words of the command line.
+    if let Some(Value::Object(error)) = body.get_mut("error") {
+        error.shift_remove("advice");
     }
 }
 

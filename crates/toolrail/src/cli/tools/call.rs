@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Form, arguments, output};
+use super::{OutputForm, arguments, output};
 use crate::cli::remote::LONGEST;
-use crate::cli::target::{Ask, Target, path_step};
+use crate::cli::target::{RestRequest, Target, path_step};
 use crate::print::{self, Overlong};
 
 #[derive(Args)]
@@ -30,15 +30,15 @@ pub(super) struct CallArgs {
     output: Option<PathBuf>,
 }
 
-pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(target: &Target, args: &CallArgs, form: OutputForm) -> anyhow::Result<ExitCode> {
     let schema = if args.arg.is_empty() { Value::Null } else { schema_of(target, &args.name).await? };
     let arguments = arguments::collect(args.args.as_deref(), &args.arg, &schema)?;
     if args.dry_run {
         return preview(target, &args.name, arguments.into(), form).await;
     }
     let request = json!({"tool": args.name, "arguments": arguments});
-    let reply = target.ask(&Ask::post("/mcp/tools/call", &request, "result").within(LONGEST)).await?;
-    if form == Form::Json && (args.output.is_none() || !reply.status.is_success()) {
+    let reply = target.ask(&RestRequest::post("/mcp/tools/call", &request, "result").within(LONGEST)).await?;
+    if form == OutputForm::Json && (args.output.is_none() || !reply.status.is_success()) {
         print::json(&reply.body);
         return Ok(if reply.status.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
@@ -55,7 +55,7 @@ pub(super) async fn run(target: &Target, args: &CallArgs, form: Form) -> anyhow:
 
 async fn schema_of(target: &Target, name: &str) -> anyhow::Result<Value> {
     let path = format!("/admin/tools/{}", path_step(name));
-    let shown = target.expect(&Ask::get(&path, "configJson")).await?;
+    let shown = target.expect(&RestRequest::get(&path, "configJson")).await?;
     let definition = &shown["configJson"];
     let schema = definition.get("inputSchema").or_else(|| definition.get("input_schema"));
     Ok(schema.cloned().unwrap_or_default())
@@ -102,11 +102,16 @@ fn show_block(block: &Value) {
     }
 }
 
-async fn preview(target: &Target, name: &str, arguments: Value, form: Form) -> anyhow::Result<ExitCode> {
+async fn preview(
+    target: &Target,
+    name: &str,
+    arguments: Value,
+    form: OutputForm,
+) -> anyhow::Result<ExitCode> {
     let path = format!("/admin/tools/{}/preview", path_step(name));
     let arguments = json!({"arguments": arguments});
-    let body = target.expect(&Ask::post(&path, &arguments, "preview")).await?;
-    if form == Form::Json {
+    let body = target.expect(&RestRequest::post(&path, &arguments, "preview")).await?;
+    if form == OutputForm::Json {
         print::json(&body);
         return Ok(ExitCode::SUCCESS);
     }

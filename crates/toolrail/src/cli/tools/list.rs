@@ -5,16 +5,16 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Form, upstream};
+use super::{OutputForm, upstream};
 use crate::cli::definition_files::place_of;
-use crate::cli::target::{Ask, Target};
+use crate::cli::target::{RestRequest, Target};
 use crate::print::{self, Overlong};
 
 /// The most characters of a description where there is no terminal to fit into.
 const LONGEST_DESCRIPTION: usize = 80;
 
 #[derive(Args)]
-pub(super) struct ListArgs {
+pub(super) struct ToolListArgs {
     /// Words that must all occur in the name or the description
     filter: Vec<String>,
     /// Only those in this state
@@ -32,7 +32,7 @@ enum State {
     Broken,
 }
 
-pub(super) async fn run(target: &Target, args: &ListArgs, form: Form) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(target: &Target, args: &ToolListArgs, form: OutputForm) -> anyhow::Result<ExitCode> {
     let state = match args.state {
         None => "",
         Some(State::Live) => "&state=live",
@@ -40,18 +40,18 @@ pub(super) async fn run(target: &Target, args: &ListArgs, form: Form) -> anyhow:
         Some(State::Broken) => "&state=broken",
     };
     let path = format!("/admin/tools?allTenants={}{state}", args.all_tenants);
-    let mut body = target.expect(&Ask::get(&path, "tools")).await?;
+    let mut body = target.expect(&RestRequest::get(&path, "tools")).await?;
     let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
     let mut tools: Vec<Value> = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
     tools.retain(|tool| matches(tool, &words));
     match form {
-        Form::Json => print::json(&json!({"tools": tools})),
-        Form::People if tools.is_empty() => print::note(nothing(args, target)),
-        Form::People if tools.iter().any(|tool| tool["tenant"].is_string()) => {
+        OutputForm::Json => print::json(&json!({"tools": tools})),
+        OutputForm::People if tools.is_empty() => print::note(nothing(args, target)),
+        OutputForm::People if tools.iter().any(|tool| tool["tenant"].is_string()) => {
             let rows = tools.iter().map(row_with_tenant).collect();
             print::table(["NAME", "TENANT", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows, Overlong::Cut);
         }
-        Form::People => {
+        OutputForm::People => {
             let rows = tools.iter().map(row).collect();
             print::table(["NAME", "TYPE", "STATE", "SOURCE", "DESCRIPTION"], rows, Overlong::Cut);
         }
@@ -59,7 +59,7 @@ pub(super) async fn run(target: &Target, args: &ListArgs, form: Form) -> anyhow:
     Ok(ExitCode::SUCCESS)
 }
 
-fn nothing(args: &ListArgs, target: &Target) -> String {
+fn nothing(args: &ToolListArgs, target: &Target) -> String {
     if args.filter.is_empty() && args.state.is_none() {
         format!("no tools yet; register one with {}", target.command("tools add FILE"))
     } else {

@@ -31,7 +31,7 @@ pub(super) struct ToolsArgs {
 #[derive(Subcommand)]
 enum ToolsCommand {
     /// List tools, prompts, resources and upstream servers, live or not
-    List(list::ListArgs),
+    List(list::ToolListArgs),
     /// List everything that is wrong with definitions, files that cannot be read included; exits with 1 if anything is
     /// broken
     Problems,
@@ -76,12 +76,12 @@ struct AddArgs {
 
 /// How results are printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OutputForm {
     People,
     Json,
 }
 
-impl Form {
+impl OutputForm {
     /// That of the flag `--json`.
     pub(super) fn of(json: bool) -> Self {
         if json { Self::Json } else { Self::People }
@@ -92,7 +92,7 @@ pub(super) async fn run(args: ToolsArgs) -> anyhow::Result<ExitCode> {
     let missing =
         if matches!(args.command, ToolsCommand::Add(_)) { Missing::Create } else { Missing::Refuse };
     let target = Target::find(&args.target, missing).await?;
-    let form = Form::of(args.json);
+    let form = OutputForm::of(args.json);
     let ended = match args.command {
         ToolsCommand::List(list) => list::run(&target, &list, form).await,
         ToolsCommand::Problems => problems::run(&target, form).await,

@@ -5,18 +5,18 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::Form;
+use super::OutputForm;
 use crate::cli::definition_files::place_of;
-use crate::cli::target::{Ask, Target};
+use crate::cli::target::{RestRequest, Target};
 use crate::print::{self, Overlong};
 
-pub(super) async fn run(target: &Target, form: Form) -> anyhow::Result<ExitCode> {
-    let body = target.expect(&Ask::get("/admin/problems", "problems")).await?;
+pub(super) async fn run(target: &Target, form: OutputForm) -> anyhow::Result<ExitCode> {
+    let body = target.expect(&RestRequest::get("/admin/problems", "problems")).await?;
     let problems = body["problems"].as_array().map(Vec::as_slice).unwrap_or_default();
     match form {
-        Form::Json => print::json(&body),
-        Form::People if problems.is_empty() => print::note("no problems"),
-        Form::People => {
+        OutputForm::Json => print::json(&body),
+        OutputForm::People if problems.is_empty() => print::note("no problems"),
+        OutputForm::People => {
             let rows = problems.iter().map(row).collect();
             print::table(["SEVERITY", "NAME", "PLACE", "PROBLEM"], rows, Overlong::Wrap);
         }

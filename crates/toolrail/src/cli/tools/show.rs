@@ -4,17 +4,17 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
-use super::{Form, upstream};
+use super::{OutputForm, upstream};
 use crate::cli::definition_files::place_of;
-use crate::cli::target::{Ask, Target, path_step};
+use crate::cli::target::{RestRequest, Target, path_step};
 use crate::print;
 
-pub(super) async fn run(target: &Target, name: &str, form: Form) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(target: &Target, name: &str, form: OutputForm) -> anyhow::Result<ExitCode> {
     let path = format!("/admin/tools/{}", path_step(name));
-    let shown = target.expect(&Ask::get(&path, "configJson")).await?;
+    let shown = target.expect(&RestRequest::get(&path, "configJson")).await?;
     match form {
-        Form::Json => print::json(&shown),
-        Form::People => for_people(&shown),
+        OutputForm::Json => print::json(&shown),
+        OutputForm::People => for_people(&shown),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,9 @@ use http::request::Parts;
 use toolrail_core::Principal;
 
 /// Who sends a request; anonymous where nobody said.
-pub(crate) struct Asker(pub(crate) Principal);
+pub(crate) struct Requester(pub(crate) Principal);
 
-impl<S: Send + Sync> FromRequestParts<S> for Asker {
+impl<S: Send + Sync> FromRequestParts<S> for Requester {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {

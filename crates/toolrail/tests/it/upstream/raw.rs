@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolrail_testkit::{Gateway, wait_until};
 
-use crate::session::Session;
 use crate::support::{gateway, installed, register};
+use crate::upstream::session::Session;
 
 const OFFERED_WITHIN: std::time::Duration = std::time::Duration::from_secs(30);
 const META: &str = "io.modelcontextprotocol";

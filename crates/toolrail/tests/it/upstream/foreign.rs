@@ -12,8 +12,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use toolrail_testkit::{Gateway, wait_until};
 
-use crate::session::Session;
 use crate::support::{gateway, installed, register};
+use crate::upstream::session::Session;
 
 const DONE_WITHIN: Duration = Duration::from_mins(4);
 const STARTED_WITHIN: Duration = Duration::from_mins(1);

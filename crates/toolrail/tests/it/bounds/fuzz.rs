@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use toolrail_testkit::{Gateway, RawAnswer, RawConnection, WebSocket};
 
-use crate::fuzz_inputs::{message, raw_bytes, sse_stream};
-use crate::fuzz_upstream::JunkServer;
+use crate::bounds::fuzz_inputs::{message, raw_bytes, sse_stream};
+use crate::bounds::fuzz_upstream::JunkServer;
 use crate::support::{gateway, listed, plain, register};
 
 const CASES: u32 = 48;

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::Command;
 use toolrail_testkit::{Balancer, Gateway, RawConnection, Upstream, wait_until};
 
-use crate::clients::Client;
+use crate::mcp::clients::Client;
 use crate::support::{gateway, listed, plain, register, weather};
 
 const CALLS: usize = 50;

@@ -5,23 +5,19 @@ use axum::response::Response;
 use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use toolrail_core::{Author, Expected, PeerAddress, Principal, Revision};
+use toolrail_core::{Author, Expected, PeerAddress, Principal, Revision, Way, author_name};
 use toolrail_registry::Which;
 
 use crate::Admin;
 use crate::failure::Failure;
 
 /// Who makes a change, as the client says. Nobody is asked for a proof yet.
-const AUTHOR: HeaderName = HeaderName::from_static("toolrail-author");
+pub const AUTHOR: HeaderName = HeaderName::from_static("toolrail-author");
 /// By what way it comes, as our command line says.
-const VIA: HeaderName = HeaderName::from_static("toolrail-via");
-/// The ways there are.
-const WAYS: [&str; 5] = ["admin-api", "cli", "import", "sync", "rollback"];
-/// The most characters of a name that are kept.
-const LONGEST_AUTHOR: usize = 64;
+pub const VIA: HeaderName = HeaderName::from_static("toolrail-via");
 
 /// A request for a change.
-pub(crate) struct Asking {
+pub(crate) struct ChangeRequest {
     /// Whose definitions are meant; the shared ones if absent.
     pub(crate) tenant: Option<String>,
     /// Who asks.
@@ -32,7 +28,7 @@ pub(crate) struct Asking {
     says_way: bool,
 }
 
-impl FromRequestParts<Admin> for Asking {
+impl FromRequestParts<Admin> for ChangeRequest {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, admin: &Admin) -> Result<Self, Failure> {
@@ -40,7 +36,7 @@ impl FromRequestParts<Admin> for Asking {
         let address = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| address.to_string());
         let way = way(&parts.headers)?;
         let author =
-            Author { who: who(&parts.headers), address, via: way.unwrap_or(admin.writer).to_owned() };
+            Author { who: who(&parts.headers), address, via: way.unwrap_or(admin.writer).word().to_owned() };
         Ok(Self {
             tenant: principal.tenant().map(str::to_owned),
             author,
@@ -50,15 +46,15 @@ impl FromRequestParts<Admin> for Asking {
     }
 }
 
-impl Asking {
+impl ChangeRequest {
     /// The definition of that name, under the condition of the request.
     pub(crate) fn which(&self, name: &str) -> Which {
         Which { tenant: self.tenant.clone(), name: name.to_owned(), expected: self.expected }
     }
 
     /// Who asks, by that way unless the request names one.
-    pub(crate) fn author_by(&self, way: &str) -> Author {
-        let via = if self.says_way { self.author.via.clone() } else { way.to_owned() };
+    pub(crate) fn author_by(&self, way: Way) -> Author {
+        let via = if self.says_way { self.author.via.clone() } else { way.word().to_owned() };
         Author { via, ..self.author.clone() }
     }
 
@@ -75,17 +71,16 @@ impl Asking {
 
 fn who(headers: &HeaderMap) -> String {
     let said = headers.get(AUTHOR).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    let plain = |character: &char| !character.is_control() && *character != char::REPLACEMENT_CHARACTER;
-    let name: String = said.unwrap_or_default().trim().chars().filter(plain).take(LONGEST_AUTHOR).collect();
-    if name.is_empty() { "anonymous".to_owned() } else { name }
+    author_name(&said.unwrap_or_default())
 }
 
-fn way(headers: &HeaderMap) -> Result<Option<&'static str>, Failure> {
+fn way(headers: &HeaderMap) -> Result<Option<Way>, Failure> {
     let Some(said) = headers.get(VIA) else {
         return Ok(None);
     };
-    let known = WAYS.into_iter().find(|way| said.as_bytes() == way.as_bytes());
-    let unknown = || Failure::bad_request(format!("Toolrail-Via is none of {}", WAYS.join(", ")));
+    let known = Way::OF_REQUESTS.into_iter().find(|way| said.as_bytes() == way.word().as_bytes());
+    let words = || Way::OF_REQUESTS.map(Way::word).join(", ");
+    let unknown = || Failure::bad_request(format!("Toolrail-Via is none of {}", words()));
     known.map(Some).ok_or_else(unknown)
 }
 
@@ -166,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_way_is_one_of_the_known_ones() {
-        assert_eq!(way(&headers(&[(VIA, "sync")])).ok().flatten(), Some("sync"));
+        assert_eq!(way(&headers(&[(VIA, "sync")])).ok().flatten(), Some(Way::Sync));
         assert!(way(&headers(&[(VIA, "magic")])).is_err());
     }
 }

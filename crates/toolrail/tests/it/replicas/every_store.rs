@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolrail_testkit::{Connection, Database, DatabaseKind, wait_until};
 
-use crate::fleet::{Fleet, SOON, call, insert, switch};
+use crate::replicas::fleet::{Fleet, SOON, call, insert, switch};
 use crate::support::{listed, plain, register};
 
 /// Ten times what is promised (the polling interval of these replicas and 100 ms): a machine that runs tests does much else.

@@ -16,7 +16,7 @@ use toolrail_testkit::{
     Connection, Database, DatabaseKind, Gateway, HttpClient, Server, ServerOptions, wait_until,
 };
 
-use crate::fleet::{Fleet, Load, NOTICED_WITHIN, SOON, end_connections, switch};
+use crate::replicas::fleet::{Fleet, Load, NOTICED_WITHIN, SOON, end_connections, switch};
 use crate::support::{listed, register};
 
 /// Writes that are acknowledged before something breaks, and again once it is mended.
@@ -218,7 +218,7 @@ async fn a_database_without_free_connections(kind: DatabaseKind) {
             hogs.push(connection);
         }
         for replica in &scene.fleet.replicas {
-            (crate::fleet::readiness(replica).await["status"] == "degraded").then_some(())?;
+            (crate::replicas::fleet::readiness(replica).await["status"] == "degraded").then_some(())?;
         }
         Some(())
     })

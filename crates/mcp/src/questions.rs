@@ -12,7 +12,7 @@ use toolrail_core::Question;
 use crate::sign::Signer;
 
 /// How a client answered: a result, or a JSON-RPC error.
-pub(crate) type Answered = Result<Value, Value>;
+pub(crate) type ClientAnswer = Result<Value, Value>;
 
 /// The most questions of one session that may wait for an answer.
 const MOST_PENDING: usize = 64;
@@ -20,7 +20,7 @@ const PURPOSE: &str = "question";
 
 /// Who asks whom. It is sealed into the ids of questions, so that nobody can make one up and have it passed on.
 #[derive(Clone, Copy)]
-pub(crate) struct Asker<'a> {
+pub(crate) struct QuestionOrigin<'a> {
     pub(crate) signer: &'a Signer,
     /// Who asks.
     pub(crate) replica: u32,
@@ -30,22 +30,22 @@ pub(crate) struct Asker<'a> {
 
 /// The requests of one session that wait for an answer.
 #[derive(Default)]
-pub(crate) struct Asks {
+pub(crate) struct PendingQuestions {
     next: AtomicU64,
-    pending: Mutex<HashMap<String, oneshot::Sender<Answered>>>,
+    pending: Mutex<HashMap<String, oneshot::Sender<ClientAnswer>>>,
 }
 
 /// One request that waits for an answer; forgotten when dropped.
-pub(crate) struct Asked<'a> {
-    asks: &'a Asks,
+pub(crate) struct PendingQuestion<'a> {
+    questions: &'a PendingQuestions,
     /// The id of the request.
     pub(crate) id: String,
-    answer: oneshot::Receiver<Answered>,
+    answer: oneshot::Receiver<ClientAnswer>,
 }
 
-impl Asks {
+impl PendingQuestions {
     /// Expects an answer; nothing if too many are expected already.
-    pub(crate) fn expect(&self, asker: Asker<'_>) -> Option<Asked<'_>> {
+    pub(crate) fn expect(&self, asker: QuestionOrigin<'_>) -> Option<PendingQuestion<'_>> {
         let id = asker.id(self.next.fetch_add(1, Ordering::Relaxed))?;
         let (sender, answer) = oneshot::channel();
         let mut pending = self.lock();
@@ -53,7 +53,7 @@ impl Asks {
             return None;
         }
         pending.insert(id.clone(), sender);
-        Some(Asked { asks: self, id, answer })
+        Some(PendingQuestion { questions: self, id, answer })
     }
 
     /// Takes an answer; false if nobody here waits for it.
@@ -73,12 +73,12 @@ impl Asks {
         !self.lock().is_empty()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<Answered>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, oneshot::Sender<ClientAnswer>>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Asker<'_> {
+impl QuestionOrigin<'_> {
     fn id(&self, number: u64) -> Option<String> {
         let told = [&self.replica.to_be_bytes()[..], &number.to_be_bytes(), self.session.as_bytes()].concat();
         self.signer.seal(PURPOSE, &told)
@@ -93,16 +93,16 @@ pub(crate) fn replica_of(signer: &Signer, id: &str, session: &str) -> Option<u32
     (asked == session.as_bytes()).then_some(u32::from_be_bytes(*replica))
 }
 
-impl Asked<'_> {
+impl PendingQuestion<'_> {
     /// Waits for the answer; nothing if the session ended.
-    pub(crate) async fn answered(mut self) -> Option<Answered> {
+    pub(crate) async fn answered(mut self) -> Option<ClientAnswer> {
         (&mut self.answer).await.ok()
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for PendingQuestion<'_> {
     fn drop(&mut self) {
-        self.asks.lock().remove(&self.id);
+        self.questions.lock().remove(&self.id);
     }
 }
 
@@ -130,14 +130,14 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_finds_its_question_once() {
-        let asks = Asks::default();
-        let asker = Asker { signer: &signer(), replica: 1, session: "" };
-        let asked = asks.expect(asker).unwrap();
+        let questions = PendingQuestions::default();
+        let asker = QuestionOrigin { signer: &signer(), replica: 1, session: "" };
+        let asked = questions.expect(asker).unwrap();
         let id = format!("\"{}\"", asked.id);
         let another = format!("\"{}\"", asker.id(77).unwrap());
-        assert!(!asks.answer(raw(&another), Ok(raw("1"))));
-        assert!(asks.answer(raw(&id), Ok(raw("{\"action\":\"accept\"}"))));
-        assert!(!asks.answer(raw(&id), Ok(raw("2"))));
+        assert!(!questions.answer(raw(&another), Ok(raw("1"))));
+        assert!(questions.answer(raw(&id), Ok(raw("{\"action\":\"accept\"}"))));
+        assert!(!questions.answer(raw(&id), Ok(raw("2"))));
         assert_eq!(asked.answered().await, Some(Ok(json!({"action": "accept"}))));
     }
 
@@ -145,8 +145,12 @@ mod tests {
     fn the_id_of_a_question_names_its_replica_to_the_session_that_was_asked() {
         let (signer, session) = (signer(), "s".repeat(32));
         for replica in [0, 0xab, u32::MAX] {
-            let asks = Asks::default();
-            let id = asks.expect(Asker { signer: &signer, replica, session: &session }).unwrap().id.clone();
+            let questions = PendingQuestions::default();
+            let id = questions
+                .expect(QuestionOrigin { signer: &signer, replica, session: &session })
+                .unwrap()
+                .id
+                .clone();
             assert!(id.len() < 200, "{id}");
             assert_eq!(replica_of(&signer, &id, &session), Some(replica));
             assert_eq!(replica_of(&signer, &id, "another"), None);
@@ -160,11 +164,11 @@ mod tests {
 
     #[test]
     fn a_question_that_nobody_waits_for_any_more_is_forgotten() {
-        let (asks, signer) = (Asks::default(), signer());
-        let asker = Asker { signer: &signer, replica: 1, session: "" };
-        drop(asks.expect(asker).unwrap());
-        assert!(!asks.any());
-        let many: Vec<_> = (0..100).filter_map(|_| asks.expect(asker)).collect();
+        let (questions, signer) = (PendingQuestions::default(), signer());
+        let asker = QuestionOrigin { signer: &signer, replica: 1, session: "" };
+        drop(questions.expect(asker).unwrap());
+        assert!(!questions.any());
+        let many: Vec<_> = (0..100).filter_map(|_| questions.expect(asker)).collect();
         assert_eq!(many.len(), MOST_PENDING);
     }
 }

@@ -7,14 +7,14 @@ use toolrail_core::{Call, CallError, Caller, ErrorCode, Json, Outcome, Payload, 
 use toolrail_registry::{Registry, Snapshot};
 
 /// What whoever carries out a call needs.
-pub(crate) struct Asked<'a> {
+pub(crate) struct DiscoveryCall<'a> {
     pub(crate) registry: Arc<Registry>,
     /// What the one who asks sees, where he asks.
     pub(crate) snapshot: Arc<Snapshot>,
     pub(crate) call: &'a Call<'a>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> DiscoveryCall<'a> {
     pub(crate) fn new(registry: &Weak<Registry>, call: &'a Call<'a>) -> Result<Self, CallError> {
         let gone = || CallError::new(ErrorCode::Internal, "the gateway is about to end");
         let registry = registry.upgrade().ok_or_else(gone)?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::process::Command;
 use toolrail_testkit::{Gateway, Upstream};
 
-use crate::conformance::{fixtures, in_front_of};
+use crate::mcp::conformance::{fixtures, in_front_of};
 use crate::support::{BINARY, gateway, installed, register, weather};
 
 /// Longer than any script's own deadline, which tells more.
