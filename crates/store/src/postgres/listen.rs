@@ -39,7 +39,7 @@ pub(super) async fn ring(server: Server, bell: Arc<Notify>, store: String) {
                 tracing::warn!(%store, fault = %failure, "lost the connection on which changes are heard; polling goes on");
             }
             Err(failure) => {
-                tracing::debug!(%store, fault = %failure, "cannot listen for changes; polling goes on")
+                tracing::debug!(%store, fault = %failure, "cannot listen for changes; polling goes on");
             }
         }
         sleep(pause).await;

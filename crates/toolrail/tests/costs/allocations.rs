@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use toolrail_admin::Admin;
-use toolrail_core::Principal;
+use toolrail_core::{Principal, Way};
 use toolrail_http::{Addresses, Guard, Guarded, Listener, Plane, Served, Tenants};
 use toolrail_mcp::{Server, ServerInfo};
 
@@ -132,7 +132,7 @@ fn gateway(upstream: SocketAddr) -> SocketAddr {
             let info =
                 ServerInfo { name: "costs".into(), title: None, version: "1".into(), instructions: None };
             let mcp = Server::new(Arc::clone(&registry), info, &[7; 32]);
-            let routes = toolrail_admin::routes(Admin::new(registry, "1", "costs"));
+            let routes = toolrail_admin::routes(Admin::new(registry, "1", Way::AdminApi));
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let calls = listener.local_addr().unwrap();
             let guard = Guard::new(&Addresses { calls, administration: None }, &[], &[]);
