@@ -91,7 +91,7 @@ fn not_callable(snapshot: &Snapshot, name: &str) -> Failure {
             Advice::new(fault, NextStep::ListTools, "lists the tools")
         }
         Some(Entry { name, item, tenant, .. }) => {
-            let (name, tenant) = (name.to_string(), tenant.as_deref().map(str::to_owned));
+            let (name, tenant) = (name.clone(), tenant.as_deref().map(str::to_owned));
             if item.is_some() {
                 let fault = format!("the tool {name:?} is switched off");
                 Advice::new(fault, NextStep::EnableTool { name, tenant }, "switches it on")

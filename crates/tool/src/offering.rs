@@ -191,7 +191,7 @@ impl Offering {
                 put_at(&mut offer.tools, tool, place);
             }
             ItemKind::Prompt(prompt) => {
-                put_offered(&mut offer.prompts, "prompt", prompt.offered(weak), taken)?
+                put_offered(&mut offer.prompts, "prompt", prompt.offered(weak), taken)?;
             }
             ItemKind::Resource(resource) => {
                 put_offered(&mut offer.resources, "resource", resource.offered(weak), taken)?;
