@@ -11,7 +11,7 @@ use super::split_form::{self, Spelling};
 use super::{Definition, Policy, ResponseMapping};
 use super::{published, unapplied};
 use crate::kind::schema_of;
-use crate::problem::{Problem, Problems, closest};
+use crate::problem::{Problem, Problems, did_you_mean};
 use crate::schema::{Effort, Fault, Reason, SchemaCompiler, Validator};
 use crate::{AnyKind, Compiled, METADATA, ToolName};
 
@@ -236,8 +236,8 @@ impl DefinitionForm {
             return format!("unknown field {field:?}; did you mean {meant:?}?");
         }
         let homes = if base.is_empty() { self.homes(field) } else { Vec::new() };
-        match closest(field, known.iter().map(String::as_str)) {
-            Some(meant) => format!("unknown field {field:?}; did you mean {meant:?}?"),
+        match did_you_mean(field, known.iter().map(String::as_str)) {
+            Some(question) => format!("unknown field {field:?}; {question}"),
             None if !homes.is_empty() => {
                 format!("unknown field {field:?}; it belongs into the block {}", homes.join(" or "))
             }
@@ -402,8 +402,8 @@ fn unknown_value(pointer: &str, found: &Value, options: &Value) -> String {
     if pointer == "/type" && KINDS_NOT_YET.contains(&word) {
         return format!("{word:?} is not supported yet; use one of {}", options.join(", "));
     }
-    match closest(word, options.iter().copied()) {
-        Some(meant) => format!("{word:?} is not one of {}; did you mean {meant:?}?", options.join(", ")),
+    match did_you_mean(word, options.iter().copied()) {
+        Some(question) => format!("{word:?} is not one of {}; {question}", options.join(", ")),
         None => format!("{word:?} is not one of {}", options.join(", ")),
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::explain::{Fault, Reason};
 use super::{Dialect, Effort, Validator, Violation, build};
-use crate::problem::closest;
+use crate::problem::did_you_mean;
 
 /// The most faults of one schema that are told at once.
 const MOST_FAULTS: usize = 20;
@@ -49,8 +49,8 @@ fn in_words(reason: Reason, schema: &Value) -> Violation {
     let found = schema.pointer(&pointer);
     let message = match (reason.fault, found) {
         (Fault::Choice, Some(Value::String(named))) => {
-            let hint = closest(named, TYPES.iter().copied());
-            let hint = hint.map(|meant| format!("; did you mean {meant:?}?")).unwrap_or_default();
+            let question = did_you_mean(named, TYPES.iter().copied());
+            let hint = question.map(|question| format!("; {question}")).unwrap_or_default();
             format!("{named:?} is not one of {}{hint}", TYPES.join(", "))
         }
         // YAML takes words such as `n` and `off` for booleans.

@@ -4,6 +4,7 @@
 //! Vendors put the JSON of tools into the prompt in ways that are not public, so these are the tokens of that JSON.
 
 use serde::Serialize;
+use toolrail_core::USUAL_HITS;
 use toolrail_search::raw_members;
 
 use super::tokens::{ANTHROPIC, LARGE_VOCABULARY, Pieces, Weights};
@@ -11,8 +12,6 @@ use crate::catalog::{CALL_TOOL, Snapshot, Tool};
 
 /// Of more tools than this, so many are counted, and what they cost for each byte holds for all.
 const MOST_COUNTED: usize = 2_000;
-/// How many hits a search has unless more are asked for.
-const HITS: u64 = 5;
 
 /// How a sort of client hands tools to its model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -133,7 +132,8 @@ impl Lists {
     fn cost(&self, format: ClientFormat) -> FormatCost {
         let hit =
             r#"{"tool_name":"","score":0.8512,"match_reason":"bm25_keyword_similarity","description":""},"#;
-        let hits = HITS * (self.tools.mean_hit(format) + Pieces::of(hit).millitokens(format.weights()));
+        let hits = u64::from(USUAL_HITS)
+            * (self.tools.mean_hit(format) + Pieces::of(hit).millitokens(format.weights()));
         let each_search = hits + self.tools.mean_tool(format);
         let full = self.tools.tokens(format) + self.beside.tokens(format);
         let search = self.in_search.tokens(format);

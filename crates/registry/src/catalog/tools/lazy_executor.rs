@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, ErrorCode, Executor, closest, shortened};
+use toolrail_core::{CallError, ErrorCode, Executor, did_you_mean, shortened};
 
 /// Carries out a tool.
 pub(crate) enum ToolExecutor {
@@ -44,8 +44,8 @@ pub(crate) struct Running {
 const MOST_TOLD: usize = 5;
 
 fn unused(stray: &str, known: &[Box<str>]) -> String {
-    let hint = match closest(stray, known.iter().map(|name| &**name)) {
-        Some(meant) => format!("did you mean {meant:?}?"),
+    let hint = match did_you_mean(stray, known.iter().map(|name| &**name)) {
+        Some(question) => question,
         None if known.is_empty() => "the tool takes none".to_owned(),
         None => {
             let named: Vec<&str> = known.iter().map(|name| &**name).take(20).collect();

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    ArgumentUse, Definition, Effort, METADATA, Misfit, Problems, ToolName, Validator, closest,
+    ArgumentUse, Definition, Effort, METADATA, Misfit, Problems, ToolName, Validator, did_you_mean,
+    did_you_mean_written,
 };
 
 use crate::catalog::is_discovery_tool;
@@ -82,10 +83,8 @@ fn warn_of_undeclared(schema: &Value, properties: &Map<String, Value>, problems:
         return;
     }
     for name in required(schema).filter(|name| !properties.contains_key(*name)).take(MOST_UNDECLARED) {
-        let hint = match closest(name, properties.keys().map(String::as_str)) {
-            Some(meant) => format!("did you mean {meant:?}?"),
-            None => "declare it there".to_owned(),
-        };
+        let hint = did_you_mean(name, properties.keys().map(String::as_str));
+        let hint = hint.unwrap_or_else(|| "declare it there".to_owned());
         problems.warning("/inputSchema/required", format!("{name:?} is not in \"properties\"; {hint}"));
     }
 }
@@ -194,10 +193,9 @@ pub(crate) fn check_arguments(definition: &Definition, used: &[ArgumentUse], pro
 }
 
 fn undeclared(usage: &ArgumentUse, properties: &Map<String, Value>, closed: bool, problems: &mut Problems) {
-    let hint = match closest(&usage.name, properties.keys().map(String::as_str)) {
-        Some(meant) => format!("did you mean args.{meant}?"),
-        None => "declare it there, or remove it here".to_owned(),
-    };
+    let known = properties.keys().map(String::as_str);
+    let hint = did_you_mean_written(&usage.name, known, |meant| format!("args.{meant}"));
+    let hint = hint.unwrap_or_else(|| "declare it there, or remove it here".to_owned());
     let message = format!("args.{} is not a property of inputSchema; {hint}", usage.name);
     if closed {
         problems.error(&usage.pointer, message);

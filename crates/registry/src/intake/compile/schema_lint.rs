@@ -1,7 +1,7 @@
 //! Keywords of a JSON Schema that are none: the standard lets them pass, and then they do nothing.
 
 use serde_json::Value;
-use toolrail_core::{Problems, closest};
+use toolrail_core::{Problems, did_you_mean};
 
 /// How the value of a keyword is read further.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,8 +137,8 @@ fn walk(schema: &Value, pointer: &str, depth: usize, problems: &mut Problems) {
 fn warn_of_misspelt(keyword: &str, place: String, problems: &mut Problems) {
     let candidates = KEYWORDS.iter().map(|(known, _)| *known);
     let candidates = candidates.filter(|known| known.len() >= SHORTEST && !NEVER_MEANT.contains(known));
-    if let Some(meant) = closest(keyword, candidates).filter(|_| keyword.len() >= SHORTEST) {
-        problems.warning(place, format!("{keyword:?} is no JSON Schema keyword; did you mean {meant:?}?"));
+    if let Some(question) = did_you_mean(keyword, candidates).filter(|_| keyword.len() >= SHORTEST) {
+        problems.warning(place, format!("{keyword:?} is no JSON Schema keyword; {question}"));
     }
 }
 
