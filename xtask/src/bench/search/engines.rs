@@ -68,16 +68,17 @@ impl Engine for Patterns {
             return Vec::new();
         };
         let until = Instant::now() + Duration::from_secs(1);
-        let texts = |tool: &Arc<Texted>| {
-            let tags = tool.tags.iter().map(String::as_str).collect();
-            Some(Texts { name: &tool.name, description: &tool.description, tags })
-        };
-        let query = PatternQuery { pattern: &pattern, limit, texts: &texts, until };
+        let query = PatternQuery { pattern: &pattern, limit, texts: &texts_of, until };
         let indexes = [&self.0];
         let mut search = PatternSearch::new(&indexes, &query);
         while search.step(until) == Progress::Going {}
         search.hits().iter().map(|hit| hit.value.number).collect()
     }
+}
+
+fn texts_of(tool: &Arc<Texted>) -> Option<Texts<'_>> {
+    let tags = tool.tags.iter().map(String::as_str).collect();
+    Some(Texts { name: &tool.name, description: &tool.description, tags })
 }
 
 /// The crate as its documentation shows it, with the first tools as its measure of length.
