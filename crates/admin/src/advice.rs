@@ -114,7 +114,7 @@ mod tests {
             assert!(!advice.fault.is_empty() && !advice.fault.contains("GET"), "{advice:?}");
             assert_eq!(advice.to_string(), error.to_string());
         }
-        assert_eq!(Advice::of(&WriteError::NoStore), None);
+        assert_eq!(Advice::of(&WriteError::Refused(Vec::new())), None);
     }
 
     #[test]

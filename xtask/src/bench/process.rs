@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 
 const START_DEADLINE: Duration = Duration::from_secs(20);
-const END_DEADLINE: Duration = Duration::from_secs(60);
+const END_DEADLINE: Duration = Duration::from_mins(1);
 
 /// A running process under test; dropping it ends the process.
 pub(super) struct Process {

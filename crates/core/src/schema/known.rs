@@ -18,14 +18,17 @@ pub(super) struct Known {
 
 #[derive(Debug)]
 enum Test {
-    Format(fn(&str) -> bool),
+    Format(IsOf),
     Content { encoding: Option<Decode>, is_json: bool },
 }
 
 /// Takes an encoding off a text.
 type Decode = fn(&str) -> Option<Vec<u8>>;
 
-const FORMATS: &[(&str, fn(&str) -> bool)] = &[
+/// Whether a text is of a format.
+type IsOf = fn(&str) -> bool;
+
+const FORMATS: &[(&str, IsOf)] = &[
     ("date", is_date),
     ("date-time", is_date_time),
     ("email", |text| is_email(text, Script::Ascii)),
@@ -271,23 +274,25 @@ fn is_authority(authority: &str, script: Script) -> bool {
     if !is_made_of(user, "-._~!$&'()*+,;=:", script) {
         return false;
     }
-    let (is_host, port) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((address, port)) => {
-            let future = address.strip_prefix(['v', 'V']).and_then(|future| future.split_once('.'));
-            let is_future = future.is_some_and(|(version, address)| {
-                let is_version = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_hexdigit());
-                is_version && !address.is_empty() && is_made_of(address, "-._~!$&'()*+,;=:", Script::Ascii)
-            });
-            (is_future || address.parse::<Ipv6Addr>().is_ok(), port)
-        }
-        None => {
-            let (name, port) =
-                host.split_at_checked(host.find(':').unwrap_or(host.len())).unwrap_or((host, ""));
-            (is_made_of(name, NAME, script), port)
-        }
+    let literal = host.strip_prefix('[').and_then(|host| host.split_once(']'));
+    let (is_host, port) = if let Some((address, port)) = literal {
+        (address.parse::<Ipv6Addr>().is_ok() || is_future_address(address), port)
+    } else {
+        let colon = host.find(':').unwrap_or(host.len());
+        let (name, port) = host.split_at_checked(colon).unwrap_or((host, ""));
+        (is_made_of(name, NAME, script), port)
     };
     let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     is_host && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+/// An address of a version of IP that is still to come.
+fn is_future_address(address: &str) -> bool {
+    let parts = address.strip_prefix(['v', 'V']).and_then(|future| future.split_once('.'));
+    parts.is_some_and(|(version, address)| {
+        let is_version = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_version && !address.is_empty() && is_made_of(address, "-._~!$&'()*+,;=:", Script::Ascii)
+    })
 }
 
 /// Whether a text has only letters, digits, those characters, and bytes written as `%20`.
