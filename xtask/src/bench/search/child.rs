@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::super::process::{CpuTime, Memory};
 use super::catalogue::{Catalogue, Languages, Made};
-use super::engines::{Crate, Engine, Ours, Patterns};
+use super::engines::{Crate, Engine, Ours, PatternEngine};
 use crate::allocations;
 use crate::search_eval::percentile;
 
@@ -42,7 +42,7 @@ pub(super) enum Which {
 pub(crate) fn run(options: &ChildOptions) -> Result<()> {
     let measured = match options.engine {
         Which::Ours => measure(&mut Ours::default(), options),
-        Which::Patterns => measure(&mut Patterns::default(), options),
+        Which::Patterns => measure(&mut PatternEngine::default(), options),
         Which::Crate => measure(&mut Crate::default(), options),
     };
     println!("{}", measured?);

@@ -37,7 +37,7 @@ impl Engine for Ours {
 
 /// Our search by regular expressions: the first word of a query and whatever follows it. Each is read anew, as the gateway does.
 #[derive(Default)]
-pub(super) struct Patterns(Index<Arc<Texted>>);
+pub(super) struct PatternEngine(Index<Arc<Texted>>);
 
 /// What patterns are matched with.
 pub(super) struct Texted {
@@ -47,7 +47,7 @@ pub(super) struct Texted {
     tags: Vec<String>,
 }
 
-impl Engine for Patterns {
+impl Engine for PatternEngine {
     fn add(&mut self, tools: Vec<(usize, Document<'_>)>) {
         let mut index = self.0.clone();
         let change = |(number, tool): (usize, Document<'_>)| {
