@@ -24,8 +24,8 @@ pub(crate) struct Allowance {
 impl Allowance {
     /// What surely ends within a millisecond, so that it may run between other calls.
     pub(crate) const SMALL: Self = Self { work: 50_000, bytes: 1 << 20 };
-    /// What one call may take on a thread of its own: a second or two.
-    pub(crate) const LARGE: Self = Self { work: 200_000_000, bytes: 128 << 20 };
+    /// What one call may take on a thread of its own: about a fifth of a second.
+    pub(crate) const LARGE: Self = Self { work: 20_000_000, bytes: 128 << 20 };
     /// However much work is left, it ends after this time.
     const LONGEST: Duration = Duration::from_secs(5);
 }

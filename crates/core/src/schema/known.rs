@@ -141,11 +141,11 @@ fn is_time(text: &str) -> bool {
     else {
         return false;
     };
-    let is_fraction = fraction.strip_prefix('.').is_some_and(|digits| !digits.is_empty());
-    if !fraction.is_empty() && (!is_fraction || number(fraction, 1, fraction.len().min(2)).is_none()) {
-        return false;
-    }
-    if !fraction.bytes().skip(1).all(|byte| byte.is_ascii_digit()) {
+    let is_fraction = match fraction.strip_prefix('.') {
+        Some(digits) => !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()),
+        None => fraction.is_empty(),
+    };
+    if !is_fraction {
         return false;
     }
     let offset = match zone {

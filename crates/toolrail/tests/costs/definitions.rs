@@ -40,6 +40,18 @@ pub(crate) fn case(port: u16) -> impl Strategy<Value = Case> {
     )
 }
 
+/// Cases that once took too much.
+pub(crate) fn known(port: u16) -> Vec<Case> {
+    let sorting_in_loops =
+        "{% for x in result %}{% for y in result %}{{ result|unique|length }}{% endfor %}{% endfor %}";
+    let definition = json!({
+        "name": "t", "description": "d", "type": "http", "inputSchema": {"type": "object"},
+        "http": {"method": "POST", "url": format!("http://127.0.0.1:{port}/")},
+        "responseMapping": {"type": "template", "template": sorting_in_loops}
+    });
+    vec![Case { definition, arguments: json!({}), answer: json!(vec![json!([-1, 1]); 500]) }]
+}
+
 fn text() -> impl Strategy<Value = String> {
     (select(vec!["a", "ab", "x1", "über", "(", "温度"]), select(vec![0_usize, 1, 3, 30, 400]))
         .prop_map(|(piece, times)| piece.repeat(times))
