@@ -47,9 +47,9 @@ pub struct Standings {
 
 /// What one connection has in flight. Cloning it gives the same share.
 #[derive(Clone)]
-pub struct Share(Arc<Part>);
+pub struct Share(Arc<SharePart>);
 
-struct Part {
+struct SharePart {
     account: &'static Account,
     tenant: Option<Arc<str>>,
     /// What the tenant has in flight beyond the free part; looked up when first needed.
@@ -159,7 +159,7 @@ impl Share {
             Principal::Anonymous => None,
             Principal::Member { tenant } => Some(Arc::clone(tenant)),
         };
-        Self(Arc::new(Part { account, tenant, of_tenant: OnceLock::new(), held: Mutex::new(0) }))
+        Self(Arc::new(SharePart { account, tenant, of_tenant: OnceLock::new(), held: Mutex::new(0) }))
     }
 
     /// The share on whose behalf the current task works; one of nobody in particular where none is set.
@@ -209,7 +209,7 @@ impl Share {
     }
 }
 
-impl Part {
+impl SharePart {
     fn add(&self, bytes: usize) -> Result<(), Full> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let after = held.saturating_add(bytes);
@@ -281,7 +281,7 @@ impl Held {
     /// The same bytes, held until the last reference to them goes.
     #[must_use]
     pub fn keep(self, bytes: Bytes) -> Bytes {
-        Bytes::from_owner(Kept { bytes, _held: self })
+        Bytes::from_owner(KeptBytes { bytes, _held: self })
     }
 }
 
@@ -299,12 +299,12 @@ impl Drop for Held {
     }
 }
 
-struct Kept {
+struct KeptBytes {
     bytes: Bytes,
     _held: Held,
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for KeptBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,19 +1,14 @@
 //! JSON that is known to be valid but that nobody needs to look into: it travels as the bytes it came in.
 
-mod escape;
 mod outline;
+mod quick;
 mod repeated;
-#[cfg(target_arch = "x86_64")]
-mod wide;
-#[cfg(not(target_arch = "x86_64"))]
-#[path = "json/narrow.rs"]
-mod wide;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-pub use escape::write_json_string;
 pub use outline::{Outline, Part, Sort, TooManyValues};
+pub use quick::write_json_string;
 pub use repeated::repeated_key;
 
 /// Below this, checking and quoting in one pass gains nothing.
@@ -73,7 +68,7 @@ impl Json {
             return None;
         }
         let trimmed = simdutf8::basic::from_utf8(bytes).ok()?.trim_matches([' ', '\t', '\n', '\r']);
-        let quoted = wide::check_and_quote(trimmed)?;
+        let quoted = quick::check_and_quote(trimmed)?;
         let text = bytes.slice_ref(trimmed.as_bytes());
         let root = root_of(&text);
         Some(Self { text, root, quoted: Some(Bytes::from(quoted)) })

@@ -32,12 +32,6 @@ pub struct Service {
     pub connect_timeout_ms: Option<u64>,
 }
 
-impl Service {
-    /// The keys it may have.
-    pub const KEYS: &'static [&'static str] =
-        &["baseUrl", "headers", "auth", "timeoutMs", "connectTimeoutMs"];
-}
-
 /// The services that definitions may use.
 #[derive(Clone, Debug, Default)]
 pub struct Services(pub(crate) BTreeMap<String, Shared>);

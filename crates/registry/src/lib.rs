@@ -31,7 +31,6 @@ mod figures;
 mod find;
 mod gauges;
 mod intake;
-mod join;
 mod registry;
 mod source_id;
 mod store;

@@ -1,16 +1,15 @@
 //! The registry itself: the parts it is put together from, and what everybody asks it for.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, join_all};
 use toolrail_core::Store;
 
 use crate::catalog::{Catalog, Endpoint, Endpoints, Feed, Snapshot};
 use crate::change::Changes;
 use crate::find::Finder;
 use crate::intake::Intake;
-use crate::join::join_all;
 use crate::store::{Replicas, WriteFailure, WriteHealth};
 use crate::usage::Usage;
 
@@ -27,8 +26,6 @@ pub struct Registry {
     /// How often use counts are written, and a store that takes no writes is tried.
     pub(crate) poll: Duration,
 }
-
-type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
 
 impl Registry {
     /// What there is.
@@ -103,13 +100,13 @@ impl Registry {
 
     /// Follows the sources and the upstreams, and does what is done now and then, until the future is dropped.
     pub async fn follow(&self) {
-        let following: Vec<Following<'_>> = vec![
+        let following: Vec<BoxFuture<'_, ()>> = vec![
             Box::pin(self.intake.follow()),
             Box::pin(self.usage.keep_counts(self.poll)),
             Box::pin(self.usage.keep_learnt()),
             Box::pin(self.writes.follow(&*self.store, self.poll)),
             Box::pin(self.finder.follow_meanings()),
         ];
-        join_all(following.into_iter()).await;
+        join_all(following).await;
     }
 }

@@ -1,6 +1,7 @@
 //! No two types of one crate have the same name: whoever reads a name, or searches for it, finds one thing.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use anyhow::Result;
@@ -8,8 +9,8 @@ use regex::Regex;
 
 use super::{Fault, TextFile, begin_of_tests};
 
-/// Crates that still have such names.
-const NOT_YET: [&str; 3] = ["core", "registry", "store"];
+/// Folders that mirror each other: the same role has the same name in each, and the folder says whose it is.
+const MIRRORS: [&str; 4] = ["json", "mysql", "postgres", "sqlite"];
 
 /// A type that stands at the top of a file; one inside a function is its own business.
 const TYPE: &str = r"^(?:pub(?:\([^)]*\))? )?(?:struct|enum|union|trait|type) (?<name>\w+)";
@@ -41,13 +42,15 @@ pub(super) fn check(files: &[TextFile]) -> Result<Vec<Fault>> {
     Ok(faults)
 }
 
-/// The folder `src` of a crate whose names are to differ.
+/// The folder in which names are to differ: `src` of a crate, or that of a driver of its stores.
 fn source_folder(path: &Path) -> Option<&Path> {
     path.extension().filter(|extension| *extension == "rs")?;
-    let folder =
-        path.ancestors().filter(|above| above.file_name().is_some_and(|name| name == "src")).last()?;
-    let name = folder.parent()?.file_name()?.to_str()?;
-    (!NOT_YET.contains(&name)).then_some(folder)
+    let is_named = |folder: &&Path, names: &[&str]| {
+        folder.file_name().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
+    };
+    let source = path.ancestors().filter(|above| is_named(above, &["src"])).last()?;
+    let mirror = path.ancestors().find(|above| above.parent() == Some(source) && is_named(above, &MIRRORS));
+    Some(mirror.filter(|_| source.ends_with("store/src")).unwrap_or(source))
 }
 
 #[cfg(test)]
@@ -82,8 +85,8 @@ mod tests {
             ("crates/a/src/three.rs", "fn a() {}\n#[cfg(test)]\nmod tests {\nstruct Reader;\n}\n"),
             ("crates/a/src/tests.rs", "struct Reader;\n"),
             ("crates/a/tests/it/main.rs", "struct Reader;\n"),
-            ("crates/store/src/one.rs", "struct Lease;\n"),
-            ("crates/store/src/two.rs", "struct Lease;\n"),
+            ("crates/store/src/mysql/pool.rs", "struct Lease;\n"),
+            ("crates/store/src/postgres/pool.rs", "struct Lease;\n"),
         ];
         assert_eq!(faults_of(&fine), [""; 0]);
     }

@@ -9,11 +9,11 @@ use super::Json;
 #[derive(Debug)]
 pub struct Outline<'t> {
     text: &'t str,
-    places: Vec<Place>,
+    places: Vec<OutlineEntry>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct OutlineEntry {
     start: u32,
     end: u32,
     /// The first place that is not inside this one.
@@ -109,7 +109,12 @@ impl<'t> Outline<'t> {
             self.places[parent].inside += 1;
         }
         let after = number(self.places.len() + 1);
-        self.places.push(Place { start: number(range.start), end: number(range.end), after, inside: 0 });
+        self.places.push(OutlineEntry {
+            start: number(range.start),
+            end: number(range.end),
+            after,
+            inside: 0,
+        });
     }
 
     fn close(&mut self, place: usize, end: usize) {
@@ -197,8 +202,8 @@ impl<'t> Part<'t> {
         })
     }
 
-    fn place(self) -> Place {
-        let nothing = Place { start: 0, end: 0, after: self.at + 1, inside: 0 };
+    fn place(self) -> OutlineEntry {
+        let nothing = OutlineEntry { start: 0, end: 0, after: self.at + 1, inside: 0 };
         self.outline.places.get(self.at as usize).copied().unwrap_or(nothing)
     }
 }

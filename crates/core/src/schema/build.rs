@@ -36,7 +36,7 @@ pub(super) fn build(schema: &Value, dialect: Dialect) -> Result<Built, Violation
         tried: Vec::new(),
     };
     let scope = builder.scopes.enter(None, schema);
-    builder.node_of(Spot { place: Place::root(schema), scope, pointer: String::new() })?;
+    builder.node_of(SchemaSpot { place: Place::root(schema), scope, pointer: String::new() })?;
     while let Some((id, spot)) = builder.waiting.pop() {
         let mut checks = builder.checks_of(&spot)?;
         checks.sort_by_key(Check::order);
@@ -53,13 +53,13 @@ pub(super) fn build(schema: &Value, dialect: Dialect) -> Result<Built, Violation
 
 /// A schema on its way: where it is, the resources that led to it, and where the user finds it.
 #[derive(Clone)]
-pub(super) struct Spot<'s> {
+pub(super) struct SchemaSpot<'s> {
     pub(super) place: Place<'s>,
     scope: ScopeId,
     pub(super) pointer: String,
 }
 
-impl<'s> Spot<'s> {
+impl<'s> SchemaSpot<'s> {
     /// A value inside this one, `steps` away.
     pub(super) fn inner(&self, value: &'s Value, steps: &[&str]) -> Self {
         let mut pointer = self.pointer.clone();
@@ -82,14 +82,14 @@ pub(super) struct Builder<'s> {
     nodes: Vec<Node>,
     places: HashMap<(Address, ScopeId), NodeId>,
     scopes: Scopes<'s>,
-    waiting: Vec<(NodeId, Spot<'s>)>,
+    waiting: Vec<(NodeId, SchemaSpot<'s>)>,
     pub(super) patterns: Patterns,
     pub(super) tried: Vec<String>,
 }
 
 impl<'s> Builder<'s> {
     /// The part at that place, which is compiled later if it is new.
-    pub(super) fn node_of(&mut self, mut spot: Spot<'s>) -> Result<NodeId, Violation> {
+    pub(super) fn node_of(&mut self, mut spot: SchemaSpot<'s>) -> Result<NodeId, Violation> {
         // Beside `$ref`, draft-07 reads nothing, not even `$id`.
         if self.dialect == Dialect::Current || spot.place.value.get("$ref").is_none() {
             let entered = spot.place.entered();
@@ -111,7 +111,7 @@ impl<'s> Builder<'s> {
         Ok(id)
     }
 
-    fn check_dialect(&self, spot: &Spot<'s>) -> Result<(), Violation> {
+    fn check_dialect(&self, spot: &SchemaSpot<'s>) -> Result<(), Violation> {
         let other = super::dialect_of(spot.place.value).map(|dialect| dialect != self.dialect);
         if spot.place.value.get("$schema").is_some() && other.unwrap_or(true) {
             return Err(spot.fault("a part cannot be in another dialect than the whole; remove its $schema"));
@@ -120,13 +120,17 @@ impl<'s> Builder<'s> {
     }
 
     /// The part that a reference leads to.
-    pub(super) fn target_of(&mut self, target: &str, from: &Spot<'s>) -> Result<NodeId, Violation> {
+    pub(super) fn target_of(&mut self, target: &str, from: &SchemaSpot<'s>) -> Result<NodeId, Violation> {
         let place = self.find(target, from)?;
         self.node_of(reached(place, target, from))
     }
 
     /// The part that a `$dynamicRef` leads to: the outermost of its name among the resources that led here.
-    pub(super) fn dynamic_target_of(&mut self, target: &str, from: &Spot<'s>) -> Result<NodeId, Violation> {
+    pub(super) fn dynamic_target_of(
+        &mut self,
+        target: &str,
+        from: &SchemaSpot<'s>,
+    ) -> Result<NodeId, Violation> {
         let place = self.find(target, from)?;
         let name = target.trim_start_matches('#');
         let is_dynamic =
@@ -136,14 +140,14 @@ impl<'s> Builder<'s> {
         self.node_of(reached(outermost.unwrap_or(place), target, from))
     }
 
-    fn find(&self, target: &str, from: &Spot<'s>) -> Result<Place<'s>, Violation> {
+    fn find(&self, target: &str, from: &SchemaSpot<'s>) -> Result<Place<'s>, Violation> {
         let found = self.anchors.find(target, from.place);
         found.filter(|place| place.value.is_object() || place.value.is_boolean()).ok_or_else(|| {
             from.fault(format!("the reference {target:?} leads to nothing; correct it, or add what it means"))
         })
     }
 
-    fn checks_of(&mut self, spot: &Spot<'s>) -> Result<Vec<Check>, Violation> {
+    fn checks_of(&mut self, spot: &SchemaSpot<'s>) -> Result<Vec<Check>, Violation> {
         match spot.place.value {
             Value::Object(members) => self.checks_of_object(members, spot),
             Value::Bool(true) => Ok(Vec::new()),
@@ -154,7 +158,7 @@ impl<'s> Builder<'s> {
     fn checks_of_object(
         &mut self,
         members: &'s Map<String, Value>,
-        spot: &Spot<'s>,
+        spot: &SchemaSpot<'s>,
     ) -> Result<Vec<Check>, Violation> {
         let mut checks = Vec::new();
         if let Some(target) = members.get("$ref").and_then(Value::as_str) {
@@ -169,9 +173,9 @@ impl<'s> Builder<'s> {
     }
 }
 
-fn reached<'s>(place: Place<'s>, target: &str, from: &Spot<'s>) -> Spot<'s> {
+fn reached<'s>(place: Place<'s>, target: &str, from: &SchemaSpot<'s>) -> SchemaSpot<'s> {
     let pointer = target.strip_prefix('#').filter(|path| path.starts_with('/')).unwrap_or_default();
-    Spot { place, scope: from.scope, pointer: pointer.to_owned() }
+    SchemaSpot { place, scope: from.scope, pointer: pointer.to_owned() }
 }
 
 /// The resources through which a place was reached, each once, the outermost first.

@@ -20,19 +20,19 @@ const MOST_REMEMBERED: usize = 200_000;
 pub(super) type Verdict = Result<bool, Overrun>;
 
 /// A place in a value: nothing of it changes or moves while it is looked at.
-type Address = usize;
+type ValueAddress = usize;
 
 /// One look at a value.
 pub(super) struct Run<'v> {
     nodes: &'v [Node],
     budget: Budget,
     depth: u32,
-    remembered: HashMap<(NodeId, Address), bool>,
+    remembered: HashMap<(NodeId, ValueAddress), bool>,
     remembers: bool,
     /// Parts that may lead back to themselves, and the places at which they are being looked at.
-    under_way: Vec<(NodeId, Address)>,
+    under_way: Vec<(NodeId, ValueAddress)>,
     /// The same for looking at what they have looked at.
-    marking: Vec<(NodeId, Address)>,
+    marking: Vec<(NodeId, ValueAddress)>,
 }
 
 impl<'v> Run<'v> {
@@ -126,7 +126,7 @@ impl<'v> Run<'v> {
         self.depth -= 1;
     }
 
-    fn remember(&mut self, key: (NodeId, Address), verdict: bool) -> Verdict {
+    fn remember(&mut self, key: (NodeId, ValueAddress), verdict: bool) -> Verdict {
         self.remembers = self.remembers || self.budget.is_long();
         if self.remembers && self.remembered.len() < MOST_REMEMBERED {
             self.remembered.insert(key, verdict);

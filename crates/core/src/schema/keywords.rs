@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jsonschema_value::numeric_check::{BoundOp, compile_bound};
 use serde_json::{Map, Value};
 
-use super::build::{Builder, Spot};
+use super::build::{Builder, SchemaSpot};
 use super::known::Known;
 use super::node::{Bound, Check, Choices, Condition, Contains, Fixed, Items, Members, NodeId, Types};
 use super::pattern::Pattern;
@@ -21,7 +21,7 @@ impl<'s> Builder<'s> {
     pub(super) fn add_assertions(
         &mut self,
         schema: Schema<'s>,
-        spot: &Spot<'s>,
+        spot: &SchemaSpot<'s>,
         checks: &mut Vec<Check>,
     ) -> Added {
         for (keyword, value) in schema {
@@ -46,7 +46,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn pattern(&mut self, text: &str, spot: &Spot<'s>) -> Result<Arc<Pattern>, Violation> {
+    fn pattern(&mut self, text: &str, spot: &SchemaSpot<'s>) -> Result<Arc<Pattern>, Violation> {
         let pattern = self.patterns.compile(text).map_err(|message| spot.fault(message))?;
         if pattern.is_tried() {
             self.tried.push(spot.pointer.clone());
@@ -58,7 +58,7 @@ impl<'s> Builder<'s> {
     pub(super) fn add_applicators(
         &mut self,
         schema: Schema<'s>,
-        spot: &Spot<'s>,
+        spot: &SchemaSpot<'s>,
         checks: &mut Vec<Check>,
     ) -> Added {
         self.add_members(schema, spot, checks)?;
@@ -89,7 +89,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn add_members(&mut self, schema: Schema<'s>, spot: &Spot<'s>, checks: &mut Vec<Check>) -> Added {
+    fn add_members(&mut self, schema: Schema<'s>, spot: &SchemaSpot<'s>, checks: &mut Vec<Check>) -> Added {
         let mut members = Members {
             named: self.named(schema, "properties", spot)?.unwrap_or_default(),
             ..Members::default()
@@ -109,7 +109,7 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn add_items(&mut self, schema: Schema<'s>, spot: &Spot<'s>, checks: &mut Vec<Check>) -> Added {
+    fn add_items(&mut self, schema: Schema<'s>, spot: &SchemaSpot<'s>, checks: &mut Vec<Check>) -> Added {
         let items = match (self.dialect, schema.get("items")) {
             (Dialect::Draft7, Some(Value::Array(_))) => Items {
                 first: self.list(schema, "items", spot)?.unwrap_or_default(),
@@ -134,7 +134,12 @@ impl<'s> Builder<'s> {
         Ok(())
     }
 
-    fn add_dependencies(&mut self, schema: Schema<'s>, spot: &Spot<'s>, checks: &mut Vec<Check>) -> Added {
+    fn add_dependencies(
+        &mut self,
+        schema: Schema<'s>,
+        spot: &SchemaSpot<'s>,
+        checks: &mut Vec<Check>,
+    ) -> Added {
         if self.dialect == Dialect::Current
             && let Some(named) = self.named(schema, "dependentSchemas", spot)?
         {
@@ -161,7 +166,7 @@ impl<'s> Builder<'s> {
         &mut self,
         schema: Schema<'s>,
         keyword: &str,
-        spot: &Spot<'s>,
+        spot: &SchemaSpot<'s>,
     ) -> Result<Option<NodeId>, Violation> {
         let value = schema.get(keyword);
         value.map(|value| self.node_of(spot.inner(value, &[keyword]))).transpose()
@@ -171,7 +176,7 @@ impl<'s> Builder<'s> {
         &mut self,
         schema: Schema<'s>,
         keyword: &str,
-        spot: &Spot<'s>,
+        spot: &SchemaSpot<'s>,
     ) -> Result<Option<Box<[NodeId]>>, Violation> {
         let Some(Value::Array(values)) = schema.get(keyword) else {
             return Ok(None);
@@ -185,7 +190,7 @@ impl<'s> Builder<'s> {
         &mut self,
         schema: Schema<'s>,
         keyword: &str,
-        spot: &Spot<'s>,
+        spot: &SchemaSpot<'s>,
     ) -> Result<Option<Named>, Violation> {
         let Some(Value::Object(values)) = schema.get(keyword) else {
             return Ok(None);

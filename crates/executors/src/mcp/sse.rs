@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::time::Instant;
+use toolrail_protocol::sse::Line;
 
 /// The longest pause that a server may ask for before it is asked again.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
@@ -57,26 +58,17 @@ impl Decoder {
             let data = self.data.split().freeze();
             return has_data.then_some(data).filter(|data| !data.is_empty());
         }
-        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
-        let field = &line[..colon];
-        let value = line.get(colon + 1..).unwrap_or_default();
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        match field {
-            b"data" => {
+        match Line::read(line) {
+            Line::Data(value) => {
                 if self.has_data {
                     self.data.extend_from_slice(b"\n");
                 }
                 self.has_data = true;
                 self.data.extend_from_slice(value);
             }
-            b"id" if !value.contains(&0) => {
-                self.last_id = Some(String::from_utf8_lossy(value).into_owned());
-            }
-            b"retry" => {
-                let millis = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-                self.retry = millis.map(|millis| Duration::from_millis(millis).min(LONGEST_RETRY));
-            }
-            _ => {}
+            Line::Id(id) => self.last_id = Some(id.to_owned()),
+            Line::Retry(pause) => self.retry = pause.map(|pause| pause.min(LONGEST_RETRY)),
+            Line::Other => {}
         }
         None
     }

@@ -26,7 +26,7 @@ pub(crate) struct UseCount {
 }
 
 /// Whose a tool is, and its name.
-pub(crate) type Named<'t> = (Option<&'t Arc<str>>, &'t str);
+pub(crate) type OwnedName<'t> = (Option<&'t Arc<str>>, &'t str);
 
 /// The bits of a count that stand below the generation.
 const COUNT_BITS: u32 = 40;
@@ -46,7 +46,7 @@ impl UseCount {
     /// Counts a call of the tool that this belongs to. What it teaches, if it ends well, comes back.
     pub(crate) fn count(
         &self,
-        (tenant, name): Named<'_>,
+        (tenant, name): OwnedName<'_>,
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Option<Lesson<'_>> {
@@ -58,7 +58,7 @@ impl UseCount {
     }
 
     /// How many calls there were, here and elsewhere, and when the last was made.
-    pub(crate) fn all(&self, tool: Named<'_>) -> Used {
+    pub(crate) fn all(&self, tool: OwnedName<'_>) -> Used {
         let Used { count, last } = self.stored(tool);
         let calls = u64::from(self.calls.load(Ordering::Relaxed));
         let on_the_way = u64::from(self.on_the_way.load(Ordering::Relaxed));
@@ -66,7 +66,7 @@ impl UseCount {
     }
 
     /// What the board says, which is looked up once for each of its states: a search asks for hundreds of tools.
-    fn stored(&self, (tenant, name): Named<'_>) -> Used {
+    fn stored(&self, (tenant, name): OwnedName<'_>) -> Used {
         // Never 0, as it is before anything was looked up.
         let generation = (u64::from(self.log.board.generation()) << 1 | 1) << COUNT_BITS;
         let stored = self.stored.load(Ordering::Acquire);

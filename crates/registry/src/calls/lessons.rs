@@ -23,12 +23,12 @@ pub(crate) struct Lessons {
     memory: Memory,
     /// In how many conversations what was learnt that is not in the store yet.
     waiting: Mutex<HashMap<Pair, u32>>,
-    learnt: ArcSwap<ByTenant>,
+    learnt: ArcSwap<LessonsByTenant>,
     /// Held while `learnt` is changed.
     changing: Mutex<()>,
 }
 
-type ByTenant = HashTrieMapSync<Option<Arc<str>>, OfTenant>;
+type LessonsByTenant = HashTrieMapSync<Option<Arc<str>>, OfTenant>;
 
 /// That a query meant a tool, as a tenant uses them.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -215,9 +215,9 @@ impl Lessons {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut ByTenant)) {
+    fn change(&self, change: impl FnOnce(&mut LessonsByTenant)) {
         let _turn = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut learnt = ByTenant::clone(&self.learnt.load());
+        let mut learnt = LessonsByTenant::clone(&self.learnt.load());
         change(&mut learnt);
         self.learnt.store(Arc::new(learnt));
     }
@@ -270,7 +270,7 @@ fn is_lost(
 }
 
 /// Changes what was learnt from a tenant.
-fn change_of(learnt: &mut ByTenant, tenant: Option<Arc<str>>, change: impl FnOnce(&mut OfTenant)) {
+fn change_of(learnt: &mut LessonsByTenant, tenant: Option<Arc<str>>, change: impl FnOnce(&mut OfTenant)) {
     let nothing = || OfTenant { learnt: Learnt::default(), tools: HashTrieSetSync::new_sync() };
     let mut known = learnt.get(&tenant).cloned().unwrap_or_else(nothing);
     change(&mut known);

@@ -32,11 +32,11 @@ pub(crate) struct Memory {
     until: Box<[AtomicU32]>,
     /// The latest of these.
     latest: AtomicU32,
-    inner: Mutex<Inner>,
+    inner: Mutex<SearchesKept>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct SearchesKept {
     conversations: HashMap<u64, VecDeque<Searched>>,
     /// All searches, the oldest first: the key of the conversation, and which one. Some may be gone.
     order: VecDeque<(u64, u64)>,
@@ -171,7 +171,7 @@ impl Memory {
         match scope {
             Scope::Everything => {
                 let next = inner.next;
-                *inner = Inner { next, ..Inner::default() };
+                *inner = SearchesKept { next, ..SearchesKept::default() };
             }
             Scope::Tenant(tenant) => inner.forget_tenant(self.hasher.hash_one(tenant)),
             Scope::Tool(tenant, name) => {
@@ -190,12 +190,12 @@ impl Memory {
         u32::try_from(at.duration_since(self.begun).as_secs()).unwrap_or(u32::MAX - 1_000) + 1
     }
 
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+    fn inner(&self) -> MutexGuard<'_, SearchesKept> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inner {
+impl SearchesKept {
     fn remember(&mut self, key: ConversationKey, mut searched: Searched) {
         let key = key.conversation;
         self.next += 1;

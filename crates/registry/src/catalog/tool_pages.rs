@@ -8,12 +8,12 @@ use super::listing::Page;
 
 /// Pages by the generation of clients and the key after which they start.
 pub(crate) struct ToolPages {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptPages>,
     most_bytes: usize,
 }
 
 #[derive(Default)]
-struct Kept {
+struct KeptPages {
     pages: HashMap<(Era, Option<Box<str>>), Page>,
     bytes: usize,
 }
@@ -42,7 +42,7 @@ impl ToolPages {
         page
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, KeptPages> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

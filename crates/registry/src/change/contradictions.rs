@@ -20,7 +20,7 @@ const MOST: usize = 100;
 
 /// What the record says of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum VersionVerdict {
     /// Nothing: another program wrote it.
     Unknown,
     /// What was changed is so; the rest cannot be seen, as the version before is not kept.
@@ -34,7 +34,7 @@ impl Changes {
     pub(crate) async fn contradictions(&self, entries: i64) -> Result<Vec<Contradiction>, WriteError> {
         let store = &self.store;
         let mut record = Backwards { store: &**store, last: entries, page: Vec::new() };
-        let mut walk = Walk::default();
+        let mut walk = HistoryWalk::default();
         let mut query = HistoryQuery { of: None, before: None, most: PAGE };
         loop {
             let page = store.history(&query).await?;
@@ -55,7 +55,7 @@ impl Changes {
         };
         let before = self.before(&key_of(version), Some(version.revision)).await?;
         let is_so = entry.hash == entry.expected_hash()
-            && verdict(Some(&entry), version, before.as_ref()) != Verdict::NotSo;
+            && verdict(Some(&entry), version, before.as_ref()) != VersionVerdict::NotSo;
         if is_so {
             return Ok(());
         }
@@ -98,7 +98,7 @@ impl Backwards<'_> {
     async fn entry_of(
         &mut self,
         revision: Revision,
-        walk: &mut Walk,
+        walk: &mut HistoryWalk,
     ) -> Result<Option<AuditEntry>, WriteError> {
         loop {
             if self.page.is_empty() && self.last > 0 {
@@ -118,7 +118,7 @@ impl Backwards<'_> {
 }
 
 /// A version whose predecessor is still to come.
-struct Waiting {
+struct Successor {
     version: Version,
     entry: Option<AuditEntry>,
     /// The newer version that this one is under suspicion for.
@@ -127,14 +127,14 @@ struct Waiting {
 
 /// The history from its end.
 #[derive(Default)]
-struct Walk {
-    waiting: HashMap<ToolKey, Waiting>,
+struct HistoryWalk {
+    waiting: HashMap<ToolKey, Successor>,
     /// Entries without a version.
     missed: HashMap<ToolKey, Revision>,
     found: BTreeMap<Revision, Contradiction>,
 }
 
-impl Walk {
+impl HistoryWalk {
     /// An entry has no version: it was forgotten, unless an older one is there.
     fn miss(&mut self, entry: &AuditEntry) {
         let key = ToolKey { tenant: entry.tenant.clone(), name: ToolName::fold(&entry.name) };
@@ -152,22 +152,22 @@ impl Walk {
         // Across a gap nothing can be said but of what was changed.
         let before = Some(&version).filter(|_| missed.is_none());
         let suspected_by = newer.and_then(|newer| self.judge(&newer, before));
-        self.waiting.insert(key, Waiting { version, entry, suspected_by });
+        self.waiting.insert(key, Successor { version, entry, suspected_by });
     }
 
     /// Notes what is wrong with a version, and returns its number if the one before it may be to blame.
-    fn judge(&mut self, newer: &Waiting, before: Option<&Version>) -> Option<Revision> {
+    fn judge(&mut self, newer: &Successor, before: Option<&Version>) -> Option<Revision> {
         let number = newer.version.revision;
         match verdict(newer.entry.as_ref(), &newer.version, before) {
-            Verdict::Unknown | Verdict::PartlySo => None,
-            Verdict::So => {
+            VersionVerdict::Unknown | VersionVerdict::PartlySo => None,
+            VersionVerdict::So => {
                 let doubted = newer.suspected_by.and_then(|by| self.found.get_mut(&by));
                 if let Some(doubted) = doubted {
                     doubted.fault = HistoryFault::Otherwise;
                 }
                 None
             }
-            Verdict::NotSo => {
+            VersionVerdict::NotSo => {
                 newer.suspected_by.and_then(|by| self.found.remove(&by));
                 let is_first = newer.entry.as_ref().is_some_and(|entry| entry.action == "create");
                 let suspect = before.map(|before| before.revision).filter(|_| !is_first);
@@ -195,21 +195,21 @@ fn contradiction(version: &Version, fault: HistoryFault) -> Contradiction {
     Contradiction { tenant, name, version: version.revision, fault }
 }
 
-fn verdict(entry: Option<&AuditEntry>, version: &Version, before: Option<&Version>) -> Verdict {
+fn verdict(entry: Option<&AuditEntry>, version: &Version, before: Option<&Version>) -> VersionVerdict {
     let Some(entry) = entry else {
-        return Verdict::Unknown;
+        return VersionVerdict::Unknown;
     };
     let after = standing(version);
     let is_named = key_of(version).name == ToolName::fold(&entry.name) && version.tenant == entry.tenant;
     if !is_named || after.is_none() != (entry.action == "purge") {
-        return Verdict::NotSo;
+        return VersionVerdict::NotSo;
     }
     let before = before.and_then(standing);
     let told = changes_of(&entry.changes);
     if entry.action == "create" || before.is_some() {
         let before = before.filter(|_| entry.action != "create");
         let is_so = same_changes(&told, &changes_of(&audit_changes(before, after)));
-        return if is_so { Verdict::So } else { Verdict::NotSo };
+        return if is_so { VersionVerdict::So } else { VersionVerdict::NotSo };
     }
     // From nothing to what there is, which is the whole document.
     let whole = changes_of(&audit_changes(None, after));
@@ -218,7 +218,7 @@ fn verdict(entry: Option<&AuditEntry>, version: &Version, before: Option<&Versio
         let there = change["pointer"].as_str().and_then(|pointer| document.pointer(pointer));
         after.is_none() || same(there, change.get("after"))
     };
-    if told.iter().all(holds) { Verdict::PartlySo } else { Verdict::NotSo }
+    if told.iter().all(holds) { VersionVerdict::PartlySo } else { VersionVerdict::NotSo }
 }
 
 fn standing(version: &Version) -> Option<Standing<'_>> {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     fn walked(history: Vec<(Version, Option<AuditEntry>)>) -> Vec<(Revision, HistoryFault)> {
-        let mut walk = Walk::default();
+        let mut walk = HistoryWalk::default();
         for (version, entry) in history.into_iter().rev() {
             walk.take(version, entry);
         }
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_version_that_is_gone_while_older_ones_are_there_shows() {
-        let mut walk = Walk::default();
+        let mut walk = HistoryWalk::default();
         let mut history = history(&TEXTS);
         let (_, removed) = history.remove(2);
         let (newest, entry) = history.pop().unwrap();

@@ -104,10 +104,10 @@ impl Snapshot {
         let in_search: Vec<&Tool> = kept.chain(built_ins()).collect();
         // Where everything is listed, nothing needs to be called through another.
         let beside: Vec<&Tool> = built_ins().filter(|tool| tool.name.as_str() != CALL_TOOL).collect();
-        let lists = Lists {
-            beside: Counted::of(&beside),
-            tools: Counted::of(&tools),
-            in_search: Counted::of(&in_search),
+        let lists = Listable {
+            beside: ToolTotals::of(&beside),
+            tools: ToolTotals::of(&tools),
+            in_search: ToolTotals::of(&in_search),
         };
         ContextCost {
             tools: tools.len(),
@@ -119,16 +119,16 @@ impl Snapshot {
 }
 
 /// What may be listed.
-struct Lists {
+struct Listable {
     /// The tools that may be called.
-    tools: Counted,
+    tools: ToolTotals,
     /// What is listed beside all of them.
-    beside: Counted,
+    beside: ToolTotals,
     /// What is listed in search mode.
-    in_search: Counted,
+    in_search: ToolTotals,
 }
 
-impl Lists {
+impl Listable {
     fn cost(&self, format: ClientFormat) -> FormatCost {
         let hit =
             r#"{"tool_name":"","score":0.8512,"match_reason":"bm25_keyword_similarity","description":""},"#;
@@ -155,7 +155,7 @@ fn saved_percent(full: u64, search: u64) -> i64 {
 
 /// What some tools consist of.
 #[derive(Default)]
-struct Counted {
+struct ToolTotals {
     tools: u64,
     /// Bytes of all their list entries.
     bytes: u64,
@@ -167,7 +167,7 @@ struct Counted {
     schemas: Pieces,
 }
 
-impl Counted {
+impl ToolTotals {
     fn of(tools: &[&Tool]) -> Self {
         let mut counted = Self::default();
         let step = tools.len().div_ceil(MOST_COUNTED).max(1);

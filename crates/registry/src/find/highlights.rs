@@ -34,7 +34,7 @@ impl Highlights {
     /// The parts of a text, in order and apart from each other, each from its first character up to the one behind its
     /// last. Characters are counted, not bytes: those who read JSON know no others.
     pub fn of(&self, text: &str) -> Vec<[usize; 2]> {
-        let mut counted = Counted { text, bytes: 0, characters: 0 };
+        let mut counted = CharCounter { text, bytes: 0, characters: 0 };
         self.ranges(text)
             .into_iter()
             .map(|range| [counted.up_to(range.start), counted.up_to(range.end)])
@@ -51,13 +51,13 @@ impl Highlights {
 }
 
 /// Counts characters, going forward.
-struct Counted<'t> {
+struct CharCounter<'t> {
     text: &'t str,
     bytes: usize,
     characters: usize,
 }
 
-impl Counted<'_> {
+impl CharCounter<'_> {
     fn up_to(&mut self, byte: usize) -> usize {
         self.characters += self.text.get(self.bytes..byte).map_or(0, |passed| passed.chars().count());
         self.bytes = byte;

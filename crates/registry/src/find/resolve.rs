@@ -53,7 +53,7 @@ impl Finder {
             let (tool, arguments) = (Arc::clone(tool), arguments.map(Cow::Borrowed));
             return Ok(Resolved { tool, arguments, named: Named::Directly });
         }
-        let inner = Inner::read(arguments).map_err(Unresolved::Failed)?;
+        let inner = InnerCall::read(arguments).map_err(Unresolved::Failed)?;
         match snapshot.find(&inner.name) {
             Some(tool) if is_call_tool(tool) => {
                 Err(wrong("call_tool cannot call itself; put the name of the tool to call into \"name\""))
@@ -135,12 +135,12 @@ fn is_call_tool(tool: &Tool) -> bool {
 }
 
 /// What `call_tool` is given.
-struct Inner<'a> {
+struct InnerCall<'a> {
     name: String,
     arguments: Option<Cow<'a, RawValue>>,
 }
 
-impl<'a> Inner<'a> {
+impl<'a> InnerCall<'a> {
     fn read(raw: Option<&'a RawValue>) -> Result<Self, CallError> {
         let mut members: BTreeMap<String, &'a RawValue> = match raw {
             None => BTreeMap::new(),

@@ -1,29 +1,26 @@
 //! Following: sources that ring are looked at at once, the others now and then; changes that come in bursts are merged.
 
-use std::pin::Pin;
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, join_all};
 use tokio::time::Instant;
 
 use super::Intake;
 use super::tracked::Tracked;
-use crate::join::join_all;
 use crate::source_id::SourceId;
-
-type Following<'f> = Pin<Box<dyn Future<Output = ()> + Send + 'f>>;
 
 impl Intake {
     /// Follows the sources and the upstreams until the future is dropped.
     pub(crate) async fn follow(&self) {
-        let mut following: Vec<Following<'_>> = vec![
+        let mut following: Vec<BoxFuture<'_, ()>> = vec![
             Box::pin(self.follow_offers()),
             Box::pin(self.follow_last_good()),
             Box::pin(self.follow_journal()),
         ];
         following.extend(
-            self.sources.iter().map(|tracked| -> Following<'_> { Box::pin(self.follow_source(tracked)) }),
+            self.sources.iter().map(|tracked| -> BoxFuture<'_, ()> { Box::pin(self.follow_source(tracked)) }),
         );
-        join_all(following.into_iter()).await;
+        join_all(following).await;
     }
 
     async fn follow_source(&self, tracked: &Tracked) {

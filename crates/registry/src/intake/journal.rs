@@ -26,13 +26,13 @@ pub(crate) struct Journal {
     file: PathBuf,
     /// The last good definitions, beside which it is.
     definitions: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<JournalState>,
     /// Rings when lines begin to wait.
     bell: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct JournalState {
     last: u64,
     /// What is off according to the lines.
     off: HashSet<EntryKey>,
@@ -45,7 +45,7 @@ struct State {
 /// What became of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Way {
+pub(crate) enum Fate {
     Off,
     Gone,
     On,
@@ -59,7 +59,7 @@ pub(crate) struct JournalLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     name: String,
-    way: Way,
+    way: Fate,
 }
 
 impl JournalLine {
@@ -76,7 +76,7 @@ impl Journal {
         Self { file: file.with_file_name(name), definitions, state: Mutex::default(), bell: Notify::new() }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, JournalState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,13 +94,13 @@ impl Journal {
         let mut state = self.state();
         let line = |key: &EntryKey| {
             let way = match layer.entries.get(key) {
-                None => Way::Gone,
-                Some(entry) if entry.live().is_none() => Way::Off,
-                Some(_) => Way::On,
+                None => Fate::Gone,
+                Some(entry) if entry.live().is_none() => Fate::Off,
+                Some(_) => Fate::On,
             };
             let is_news = match way {
-                Way::On => state.off.remove(key),
-                Way::Off | Way::Gone => state.off.insert(key.clone()) || way == Way::Gone,
+                Fate::On => state.off.remove(key),
+                Fate::Off | Fate::Gone => state.off.insert(key.clone()) || way == Fate::Gone,
             };
             let (tenant, name) = (key.tenant.as_deref().map(str::to_owned), key.name.to_string());
             is_news.then_some(JournalLine { at, tenant, name, way })
@@ -119,7 +119,7 @@ impl Journal {
     }
 
     /// Writes what waits, all of it and in order: of two lines about a definition the later one counts.
-    fn write_waiting(&self, state: &mut State) {
+    fn write_waiting(&self, state: &mut JournalState) {
         match append(&self.file, &state.waiting) {
             Ok(()) => {
                 state.waiting.clear();
@@ -132,7 +132,7 @@ impl Journal {
                         "what was switched off could not be kept for a start without the store; it is tried again and again"
                     );
                 }
-                if state.waiting.iter().any(|line| line.way != Way::On) {
+                if state.waiting.iter().any(|line| line.way != Fate::On) {
                     // They are written anew once there is room. Gone already is as good.
                     let _ = std::fs::remove_file(&self.definitions);
                 }
@@ -143,14 +143,14 @@ impl Journal {
     }
 
     /// Nothing waits any more.
-    fn note_written(&self, state: &mut State) {
+    fn note_written(&self, state: &mut JournalState) {
         if state.failure.take().is_some() {
             tracing::info!(file = %self.file.display(), "what was switched off is kept again");
         }
     }
 
     /// What became of definitions from that moment on.
-    pub(crate) fn since(&self, at: u64) -> HashMap<EntryKey, Way> {
+    pub(crate) fn since(&self, at: u64) -> HashMap<EntryKey, Fate> {
         let lines = read(&self.file).unwrap_or_default();
         lines.into_iter().filter(|line| line.at >= at).map(|line| (line.key(), line.way)).collect()
     }
@@ -167,8 +167,8 @@ impl Journal {
         let later: Vec<JournalLine> =
             lines.unwrap_or_default().into_iter().filter(|line| line.at >= at).collect();
         let said = later.iter().chain(&state.waiting).map(|line| (line.key(), line.way));
-        let said: HashMap<EntryKey, Way> = said.collect();
-        state.off = said.into_iter().filter(|(_, way)| *way != Way::On).map(|(key, _)| key).collect();
+        let said: HashMap<EntryKey, Fate> = said.collect();
+        state.off = said.into_iter().filter(|(_, way)| *way != Fate::On).map(|(key, _)| key).collect();
         if !is_there {
             return;
         }

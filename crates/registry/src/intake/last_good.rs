@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use toolrail_core::{Revision, Row};
 
 use super::Intake;
-use super::journal::{Journal, Way};
+use super::journal::{Fate, Journal};
 use super::source::{Draft, Loaded, Tenants, draft_of};
 use crate::catalog::{Entry, Serving};
 use crate::entry_key::EntryKey;
@@ -111,9 +111,9 @@ impl LastGood {
         loaded.drafts.retain_mut(|draft| {
             let key = EntryKey::new(draft.tenant.clone(), draft.name.as_deref().unwrap_or_default());
             match taken_off.get(&key) {
-                Some(Way::Gone) => return false,
-                Some(Way::Off) => draft.enabled = false,
-                Some(Way::On) | None => {}
+                Some(Fate::Gone) => return false,
+                Some(Fate::Off) => draft.enabled = false,
+                Some(Fate::On) | None => {}
             }
             true
         });

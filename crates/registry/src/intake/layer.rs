@@ -8,7 +8,7 @@ use toolrail_core::{Problem, Revision, published_revision};
 
 use super::changes;
 use super::gathered::Gathered;
-use super::withdrawn::{Way, Withdrawn};
+use super::withdrawn::{Withdrawal, Withdrawn};
 use crate::catalog::{Entry, SourceStatus};
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
@@ -117,13 +117,13 @@ impl Layer {
         let mut changed = Vec::new();
         for (key, way) in self.withdrawn.iter() {
             match way {
-                Way::Gone => {
+                Withdrawal::Gone => {
                     if let Some(before) = self.entries.remove(key) {
                         before.let_go_of_uses(key);
                         changed.push(key.clone());
                     }
                 }
-                Way::Off => {
+                Withdrawal::Off => {
                     if let Some(entry) = self.entries.get_mut(key).filter(|entry| entry.enabled) {
                         *entry =
                             Arc::new(Entry { enabled: false, switched_on: false, ..Entry::clone(entry) });

@@ -15,7 +15,7 @@ use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
 
 /// What a snapshot is made from.
-pub(crate) struct State {
+pub(crate) struct MergeState {
     /// One for each source, the winner first.
     pub(crate) layers: Vec<Layer>,
     pub(crate) upstreams: Upstreams,
@@ -46,7 +46,7 @@ pub(crate) struct Differences {
     pub(crate) updated: Vec<(Box<str>, EntryKey)>,
 }
 
-impl State {
+impl MergeState {
     pub(crate) fn new(layers: Vec<Layer>, upstreams: Upstreams) -> Self {
         let (spaces, overlay) = (Spaces::default(), Overlay::default());
         Self { layers, upstreams, spaces, others: BTreeMap::new(), overlay, changed: HashSet::new() }

@@ -43,7 +43,7 @@ use serde_json::Value;
 use toolrail_core::{HistoryStore, Problem, Upstream};
 
 use self::layer::Layer;
-use self::merge::State;
+use self::merge::MergeState;
 use self::tracked::Tracked;
 use self::upstreams::{Offerer, OffersBell, Upstreams};
 use crate::catalog::Catalog;
@@ -59,7 +59,7 @@ pub struct Intake {
     /// Sorted, the winner first.
     sources: Vec<Tracked>,
     settings: IntakeSettings,
-    state: Mutex<State>,
+    state: Mutex<MergeState>,
     offers: Arc<OffersBell>,
 }
 
@@ -103,7 +103,7 @@ impl Intake {
         let sources = sources.into_iter().enumerate();
         Self {
             sources: sources.map(|(index, source)| Tracked::new(source, index)).collect(),
-            state: Mutex::new(State::new(layers, upstreams)),
+            state: Mutex::new(MergeState::new(layers, upstreams)),
             catalog,
             compiler,
             store,
@@ -127,7 +127,7 @@ impl Intake {
         &self.compiler
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MergeState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

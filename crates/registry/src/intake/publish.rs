@@ -8,7 +8,7 @@ use toolrail_core::{Change, Revision, Severity, UpstreamState};
 
 use super::Intake;
 use super::layer::Layer;
-use super::merge::{Offers, State};
+use super::merge::{MergeState, Offers};
 use crate::catalog::{STATES, Snapshot, Updated};
 use crate::gauges;
 use crate::source_id::SourceId;
@@ -54,7 +54,7 @@ impl Intake {
     }
 
     /// Makes what changed in the layers and offers the snapshot that everybody sees, once every source was looked at.
-    pub(crate) fn publish(&self, state: &mut State) {
+    pub(crate) fn publish(&self, state: &mut MergeState) {
         if !state.is_whole() {
             return;
         }

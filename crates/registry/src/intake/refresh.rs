@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::join_all;
 use tokio::time::Instant;
 use toolrail_core::Revision;
 
@@ -16,7 +17,6 @@ use super::source::{Draft, Loaded, SourceError};
 use super::tracked::{Failure, Reading, Tracked, Turn};
 use crate::entry_key::EntryKey;
 use crate::gauges;
-use crate::join::join_all;
 use crate::source_id::SourceId;
 
 /// How far a long reading is.

@@ -9,11 +9,11 @@ use crate::entry_key::EntryKey;
 
 /// What was written and not read yet.
 #[derive(Default)]
-pub(crate) struct Withdrawn(HashMap<EntryKey, (Revision, Way)>);
+pub(crate) struct Withdrawn(HashMap<EntryKey, (Revision, Withdrawal)>);
 
 /// How a definition was taken off.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Withdrawal {
     /// It was switched off.
     Off,
     /// It was removed.
@@ -25,8 +25,8 @@ impl Withdrawn {
     pub(crate) fn note(&mut self, changes: &[Change], revision: Revision) {
         for change in changes {
             let way = match change.action {
-                Action::Put { enabled: false, .. } | Action::SetEnabled(false) => Way::Off,
-                Action::Purge => Way::Gone,
+                Action::Put { enabled: false, .. } | Action::SetEnabled(false) => Withdrawal::Off,
+                Action::Purge => Withdrawal::Gone,
                 Action::Put { enabled: true, .. } | Action::SetEnabled(true) => continue,
             };
             let key = EntryKey::new(change.tenant.as_deref().map(Into::into), &change.name);
@@ -40,7 +40,7 @@ impl Withdrawn {
     }
 
     /// What was taken off, and how.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EntryKey, Way)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&EntryKey, Withdrawal)> {
         self.0.iter().map(|(key, (_, way))| (key, *way))
     }
 }

@@ -11,7 +11,7 @@ use crate::catalog::{Entry, Tool};
 use crate::entry_key::EntryKey;
 
 /// Calls that are being written.
-struct Counted {
+struct CallsInWriting {
     key: EntryKey,
     tool: Arc<Tool>,
     calls: u32,
@@ -63,21 +63,21 @@ impl Usage {
         }
     }
 
-    fn take_counted(&self) -> Vec<Counted> {
+    fn take_counted(&self) -> Vec<CallsInWriting> {
         let snapshot = self.catalog.snapshot();
         let counted = |key: EntryKey| {
             let entry = snapshot.entry_of(key.tenant.as_deref(), &key.name)?;
             let tool = Arc::clone(entry.tool()?);
             let calls = tool.uses.take();
-            (calls > 0).then_some(Counted { key, tool, calls })
+            (calls > 0).then_some(CallsInWriting { key, tool, calls })
         };
         self.log.take().into_iter().filter_map(counted).collect()
     }
 
     /// Keeps calls that could not be written, with whatever their definitions are now.
-    fn keep(&self, counted: &[Counted]) {
+    fn keep(&self, counted: &[CallsInWriting]) {
         let snapshot = self.catalog.snapshot();
-        for Counted { key, calls, .. } in counted {
+        for CallsInWriting { key, calls, .. } in counted {
             let entry = snapshot.entry_of(key.tenant.as_deref(), &key.name);
             if let Some(tool) = entry.and_then(|entry| entry.tool()) {
                 tool.uses.give_back(*calls);
@@ -97,10 +97,10 @@ impl Usage {
     }
 }
 
-async fn write(store: &dyn UseStore, counted: &[Counted]) -> Result<(), StoreError> {
+async fn write(store: &dyn UseStore, counted: &[CallsInWriting]) -> Result<(), StoreError> {
     if counted.is_empty() {
         return Ok(());
     }
-    let uses = |counted: &Counted| Uses { tool: counted.key.to_tool_key(), calls: counted.calls };
+    let uses = |counted: &CallsInWriting| Uses { tool: counted.key.to_tool_key(), calls: counted.calls };
     store.record_uses(&counted.iter().map(uses).collect::<Vec<_>>()).await
 }

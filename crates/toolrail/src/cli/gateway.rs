@@ -15,7 +15,7 @@ use toolrail_store::StoreUrl;
 
 use super::{Hinted, served};
 use crate::assemble::Assembly;
-use crate::config::{ConfigFile, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
+use crate::config::{ConfigFile, Layer, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
 use crate::memory::MemoryLimit;
 use crate::{identity, print};
 
@@ -155,7 +155,7 @@ impl GatewayArgs {
             tenant: self.tenant.clone(),
             tools: (!self.tools.is_empty()).then(|| self.tools.clone()),
             secrets: (!self.secrets.is_empty()).then(|| SecretsFile(self.secrets.clone())),
-            given_vars: self.vars.clone(),
+            given_vars: Some(self.vars.clone()),
             allow_commands: self.commands.allow_commands,
             allow_agent_secrets: self.allow_agent_secrets,
             memory: self.memory,
@@ -171,7 +171,7 @@ impl GatewayArgs {
             ..more
         };
         let file = self.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
-        Ok(flags.or(file))
+        Ok(flags.over(file))
     }
 }
 

@@ -11,7 +11,7 @@ use toolrail_registry::{Compiler, Registration, SourceId};
 
 use super::definition_files::{self, Found, ReadFile, place, unreadable};
 use super::plan_view;
-use crate::config::{ConfigFile, assignment};
+use crate::config::{ConfigFile, Layer, assignment};
 use crate::{assemble, print};
 
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub(super) struct ValidateArgs {
 
 pub(super) fn run(args: &ValidateArgs) -> anyhow::Result<ExitCode> {
     let file = args.config.as_deref().map(ConfigFile::read).transpose()?.unwrap_or_default();
-    let config = ConfigFile { given_vars: args.vars.clone(), ..ConfigFile::default() }.or(file);
+    let config = ConfigFile { given_vars: Some(args.vars.clone()), ..ConfigFile::default() }.over(file);
     let files = definition_files::read(&args.files)?;
     let compiler = Arc::new(assemble::compiler(&config.settle()?)?);
     let names = names_in(&files);

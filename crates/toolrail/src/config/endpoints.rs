@@ -9,6 +9,8 @@ use toolrail_core::did_you_mean;
 use toolrail_registry::{Choice, Discovery, Endpoint, Endpoints, ListingMode};
 
 use super::faults::{self, step};
+use super::keys::keys_of;
+use super::layer::{Layer, layered};
 
 /// The most groups. Each costs memory of its own.
 const MOST_GROUPS: usize = 200;
@@ -16,22 +18,20 @@ const MOST_GROUPS: usize = 200;
 const LONGEST: (usize, usize) = (64, 128);
 const MOST_LISTED: usize = 100_000;
 
-const LISTING_KEYS: &[&str] = &["mode", "threshold", "pinned"];
-const GROUP_KEYS: &[&str] =
-    &["description", "tools", "tags", "categories", "patterns", "listing", "pinned", "discovery"];
-
-/// How tools are listed: a mode, or a mapping.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct ListingFile {
-    /// `full` lists every tool, `search` only pinned ones and those that say `deferLoading: false`, `auto` is `full` but for
-    /// those that say `deferLoading: true` as long as there are few; `full` when left out.
-    #[serde(deserialize_with = "mode")]
-    pub(crate) mode: Option<ListingMode>,
-    /// With `auto`: the most tools that are listed (0 to 100000); 100 when left out.
-    pub(crate) threshold: Option<usize>,
-    /// The names of tools that are listed in any case.
-    pub(crate) pinned: Option<Vec<String>>,
+layered! {
+    /// How tools are listed: a mode, or a mapping.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+    pub(crate) struct ListingFile {
+        /// `full` lists every tool, `search` only pinned ones and those that say `deferLoading: false`, `auto` is `full` but for
+        /// those that say `deferLoading: true` as long as there are few; `full` when left out.
+        #[serde(deserialize_with = "mode")]
+        pub(crate) mode: Option<ListingMode>,
+        /// With `auto`: the most tools that are listed (0 to 100000); 100 when left out.
+        pub(crate) threshold: Option<usize>,
+        /// The names of tools that are listed in any case.
+        pub(crate) pinned: Option<Vec<String>>,
+    }
 }
 
 /// Tools that have an endpoint of their own: those that fit any of what is given.
@@ -59,15 +59,6 @@ pub(crate) struct GroupFile {
 }
 
 impl ListingFile {
-    /// What is given here goes before what `other` says.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            mode: self.mode.or(other.mode),
-            threshold: self.threshold.or(other.threshold),
-            pinned: self.pinned.or(other.pinned),
-        }
-    }
-
     fn endpoint(self, discovery: Discovery) -> Endpoint {
         let usual = Endpoint::default();
         Endpoint {
@@ -100,7 +91,7 @@ pub(super) fn settle(
             group: Some(name.into()),
             description: group.description,
             choice: Some(choice),
-            ..own.or(listing.clone()).endpoint(group.discovery.unwrap_or(discovery))
+            ..own.over(listing.clone()).endpoint(group.discovery.unwrap_or(discovery))
         }
     };
     let groups: Vec<Endpoint> = groups.into_iter().map(group).collect();
@@ -115,7 +106,7 @@ pub(super) fn listing_faults(place: &str, value: &Value) -> Vec<String> {
             parse_mode(word).err().map(|fault| format!("{place}: {fault}")).into_iter().collect()
         }
         Value::Object(members) => {
-            let mut faults = faults::of_members::<ListingFile>(place, members, LISTING_KEYS);
+            let mut faults = faults::of_members::<ListingFile>(place, members);
             let most = members.get("threshold").and_then(Value::as_u64).unwrap_or_default();
             if most > MOST_LISTED as u64 {
                 faults.push(format!("{place}/threshold: {most} is not between 0 and {MOST_LISTED} tools"));
@@ -124,7 +115,7 @@ pub(super) fn listing_faults(place: &str, value: &Value) -> Vec<String> {
         }
         _ => vec![format!(
             "{place}: must be full, search or auto, or a mapping of {}",
-            LISTING_KEYS.join(", ")
+            keys_of::<ListingFile>().join(", ")
         )],
     }
 }
@@ -149,13 +140,13 @@ fn faults_of_group(name: &str, group: &Value) -> Vec<String> {
     let mut faults: Vec<String> =
         wrong_name(name).map(|fault| format!("{place}: {fault}")).into_iter().collect();
     let Value::Object(members) = group else {
-        faults.push(format!("{place}: must be a mapping of {}", GROUP_KEYS.join(", ")));
+        faults.push(format!("{place}: must be a mapping of {}", keys_of::<GroupFile>().join(", ")));
         return faults;
     };
     let (listing, others): (Map<_, _>, Map<_, _>) =
         members.clone().into_iter().partition(|(key, _)| key == "listing");
     faults.extend(listing.values().flat_map(|value| listing_faults(&format!("{place}/listing"), value)));
-    faults.extend(faults::of_members::<GroupFile>(&place, &others, GROUP_KEYS));
+    faults.extend(faults::of_members::<GroupFile>(&place, &others));
     let chosen =
         ["tools", "tags", "categories", "patterns"].map(|key| members.get(key).and_then(Value::as_array));
     if chosen.iter().all(|list| list.is_none_or(Vec::is_empty)) && faults.is_empty() {

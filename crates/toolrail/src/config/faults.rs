@@ -4,7 +4,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toolrail_core::did_you_mean;
 
-use super::{ConfigFile, KEYS, endpoints, search, semantic, services};
+use super::keys::keys_of;
+use super::{ConfigFile, endpoints, search, semantic, services};
 
 /// Everything that is wrong with the file.
 pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
@@ -30,10 +31,10 @@ fn of_search(members: &Map<String, Value>) -> Vec<String> {
         Some(Value::Object(_)) => members.remove("semantic"),
         _ => None,
     };
-    let mut faults = of_members::<search::SearchFile>("/search", &members, search::KEYS);
+    let mut faults = of_members::<search::SearchFile>("/search", &members);
     if let Some(Value::Object(block)) = block {
         let place = "/search/semantic";
-        faults.extend(of_members::<semantic::SemanticFile>(place, &block, semantic::KEYS));
+        faults.extend(of_members::<semantic::SemanticFile>(place, &block));
         faults.extend(semantic::faults(&block));
     }
     faults
@@ -53,7 +54,7 @@ fn of_entries(key: &str, entries: &Map<String, Value>) -> Vec<String> {
 }
 
 fn of_key(key: &str, value: &Value) -> Option<String> {
-    if let Some(fault) = unknown(key, KEYS) {
+    if let Some(fault) = unknown(key, keys_of::<ConfigFile>()) {
         return Some(format!("/{key}: {fault}"));
     }
     match serde_json::from_value::<ConfigFile>(alone(key, value)) {
@@ -62,16 +63,12 @@ fn of_key(key: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// Everything that is wrong with a mapping that stands at `place` and has those keys.
-pub(super) fn of_members<T: DeserializeOwned>(
-    place: &str,
-    members: &Map<String, Value>,
-    keys: &[&str],
-) -> Vec<String> {
+/// Everything that is wrong with a mapping that stands at `place` and is read into `T`.
+pub(super) fn of_members<T: DeserializeOwned>(place: &str, members: &Map<String, Value>) -> Vec<String> {
     let fault = |(key, value): (&String, &Value)| {
         let alone = || serde_json::from_value::<T>(alone(key, value)).err();
         let alone = || alone().map(|error| in_plain_words(&error.to_string()));
-        let fault = unknown(key, keys).or_else(alone)?;
+        let fault = unknown(key, keys_of::<T>()).or_else(alone)?;
         Some(format!("{place}/{}: {fault}", step(key)))
     };
     members.iter().filter_map(fault).collect()

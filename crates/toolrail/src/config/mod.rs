@@ -3,6 +3,8 @@
 
 mod endpoints;
 mod faults;
+mod keys;
+mod layer;
 mod search;
 mod secrets;
 mod semantic;
@@ -27,6 +29,8 @@ use toolrail_store::StoreUrl;
 
 use endpoints::GroupFile;
 pub(crate) use endpoints::ListingFile;
+pub(crate) use layer::Layer;
+use layer::layered;
 pub(crate) use search::{SearchFile, SearchSettings};
 pub(crate) use secrets::{ListedSecret, SecretsFile};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
@@ -36,81 +40,83 @@ use crate::memory::MemoryLimit;
 
 const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 
-/// What may stand in the configuration file. Everything has a default.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct ConfigFile {
-    /// The address to listen on; `127.0.0.1:8080` when left out.
-    #[serde(deserialize_with = "address_or_port")]
-    pub(crate) listen: Option<String>,
-    /// Another address, at which alone the gateway is administered; the same when left out.
-    #[serde(deserialize_with = "address_or_port")]
-    pub(crate) admin_listen: Option<String>,
-    /// A Unix socket to listen on beside the address, relative to this file; none when left out.
-    pub(crate) unix_socket: Option<PathBuf>,
-    /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
-    pub(crate) data: Option<PathBuf>,
-    /// The store, such as `postgres://user@host/database`; SQLite in the data folder when left out.
-    #[serde(deserialize_with = "store_url")]
-    pub(crate) store: Option<StoreUrl>,
-    /// A file with the password of the store, relative to this file; used if neither the URL nor
-    /// `TOOLRAIL_STORE_PASSWORD` has it.
-    pub(crate) store_password_file: Option<PathBuf>,
-    /// The tenant of requests that name none; nobody's when left out.
-    pub(crate) tenant: Option<String>,
-    /// Folders of definition files, relative to this file, watched for changes.
-    pub(crate) tools: Option<Vec<PathBuf>>,
-    /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`: a list, or a mapping
-    /// of names to where each may go, `{hosts: [api.example.com], programs: false}`.
-    #[serde(deserialize_with = "secrets::secrets")]
-    pub(crate) secrets: Option<SecretsFile>,
-    /// Values that definitions may name as `{{vars.NAME}}`; `TOOLRAIL_VAR_NAME` goes before.
-    #[serde(deserialize_with = "variables::variables")]
-    pub(crate) vars: Option<BTreeMap<String, String>>,
-    /// Those of the command line, which go before both.
-    #[serde(skip)]
-    pub(crate) given_vars: Vec<(String, String)>,
-    /// What definitions that name a `service` share: its address, headers, credential and time limits.
-    pub(crate) services: Option<BTreeMap<String, Service>>,
-    /// Whether definitions in the store may start programs, as those in files may; they may not when left out.
-    pub(crate) allow_commands: Option<bool>,
-    /// Whether definitions that agents registered with `register_tool` may use secrets; they may not when left out.
-    pub(crate) allow_agent_secrets: Option<bool>,
-    /// Host names under which clients reach this server, beside loopback ones.
-    pub(crate) allow_hosts: Option<Vec<String>>,
-    /// Origins of web pages that may use this server, such as `https://console.example.com`.
-    pub(crate) allow_origins: Option<Vec<String>>,
-    /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
-    /// that there is, but no more than 512 MB, when left out.
-    pub(crate) memory: Option<MemoryLimit>,
-    /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
-    /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
-    pub(crate) poll_ms: Option<u64>,
-    /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
-    pub(crate) refresh_window_ms: Option<u64>,
-    /// How many versions of each definition are kept (1 to 1000000); all when left out.
-    pub(crate) history_versions: Option<u32>,
-    /// For how many days versions are kept (1 to 36500); for ever when left out.
-    pub(crate) history_days: Option<u32>,
-    /// What becomes of a definition in the store whose newest version has errors: `serve` its last good version, or `refuse`
-    /// it; `serve` when left out.
-    pub(crate) on_broken: Option<OnBroken>,
-    /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
-    pub(crate) page_size: Option<usize>,
-    /// How `tools/list` lists tools: `full`, `search` or `auto`, or a mapping with `mode`, `threshold` and `pinned`; `full`
-    /// when left out.
-    #[serde(deserialize_with = "endpoints::listing")]
-    pub(crate) listing: Option<ListingFile>,
-    /// Whether clients have the discovery tools, such as `search_tools`: `true`, `false`, or `read-only`, without those that
-    /// register and remove tools; `read-only` when left out.
-    #[serde(deserialize_with = "endpoints::discovery")]
-    pub(crate) discovery: Option<Discovery>,
-    /// Groups of tools by name, each with an endpoint of its own at `/mcp/{name}`.
-    pub(crate) groups: Option<BTreeMap<String, GroupFile>>,
-    /// How tools are found.
-    pub(crate) search: Option<SearchFile>,
-    /// In which language discovery tools say first what went wrong: `en` or `zh`; `en` when left out.
-    pub(crate) language: Option<Language>,
+layered! {
+    /// What may stand in the configuration file. Everything has a default.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+    pub(crate) struct ConfigFile {
+        /// The address to listen on; `127.0.0.1:8080` when left out.
+        #[serde(deserialize_with = "address_or_port")]
+        pub(crate) listen: Option<String>,
+        /// Another address, at which alone the gateway is administered; the same when left out.
+        #[serde(deserialize_with = "address_or_port")]
+        pub(crate) admin_listen: Option<String>,
+        /// A Unix socket to listen on beside the address, relative to this file; none when left out.
+        pub(crate) unix_socket: Option<PathBuf>,
+        /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
+        pub(crate) data: Option<PathBuf>,
+        /// The store, such as `postgres://user@host/database`; SQLite in the data folder when left out.
+        #[serde(deserialize_with = "store_url")]
+        pub(crate) store: Option<StoreUrl>,
+        /// A file with the password of the store, relative to this file; used if neither the URL nor
+        /// `TOOLRAIL_STORE_PASSWORD` has it.
+        pub(crate) store_password_file: Option<PathBuf>,
+        /// The tenant of requests that name none; nobody's when left out.
+        pub(crate) tenant: Option<String>,
+        /// Folders of definition files, relative to this file, watched for changes.
+        pub(crate) tools: Option<Vec<PathBuf>>,
+        /// Environment variables that definitions may name as `{{secrets.NAME}}`, beside `TOOLRAIL_SECRET_*`: a list, or a mapping
+        /// of names to where each may go, `{hosts: [api.example.com], programs: false}`.
+        #[serde(deserialize_with = "secrets::secrets")]
+        pub(crate) secrets: Option<SecretsFile>,
+        /// Values that definitions may name as `{{vars.NAME}}`; `TOOLRAIL_VAR_NAME` goes before.
+        #[serde(deserialize_with = "variables::variables")]
+        pub(crate) vars: Option<BTreeMap<String, String>>,
+        /// Those of the command line, which go before both.
+        #[serde(skip)]
+        pub(crate) given_vars: Option<Vec<(String, String)>>,
+        /// What definitions that name a `service` share: its address, headers, credential and time limits.
+        pub(crate) services: Option<BTreeMap<String, Service>>,
+        /// Whether definitions in the store may start programs, as those in files may; they may not when left out.
+        pub(crate) allow_commands: Option<bool>,
+        /// Whether definitions that agents registered with `register_tool` may use secrets; they may not when left out.
+        pub(crate) allow_agent_secrets: Option<bool>,
+        /// Host names under which clients reach this server, beside loopback ones.
+        pub(crate) allow_hosts: Option<Vec<String>>,
+        /// Origins of web pages that may use this server, such as `https://console.example.com`.
+        pub(crate) allow_origins: Option<Vec<String>>,
+        /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
+        /// that there is, but no more than 512 MB, when left out.
+        pub(crate) memory: Option<MemoryLimit>,
+        /// How often the store is looked at for changes by others, in milliseconds (50 to 60000). When left out: 100 for a store
+        /// that cannot tell of changes by itself, and 1000 for one that can (PostgreSQL).
+        pub(crate) poll_ms: Option<u64>,
+        /// How far apart refreshes are at most while changes come in bursts, in milliseconds (0 to 5000); 300 when left out.
+        pub(crate) refresh_window_ms: Option<u64>,
+        /// How many versions of each definition are kept (1 to 1000000); all when left out.
+        pub(crate) history_versions: Option<u32>,
+        /// For how many days versions are kept (1 to 36500); for ever when left out.
+        pub(crate) history_days: Option<u32>,
+        /// What becomes of a definition in the store whose newest version has errors: `serve` its last good version, or `refuse`
+        /// it; `serve` when left out.
+        pub(crate) on_broken: Option<OnBroken>,
+        /// The most tools on one page of `tools/list` (1 to 100000); 10000 when left out.
+        pub(crate) page_size: Option<usize>,
+        /// How `tools/list` lists tools: `full`, `search` or `auto`, or a mapping with `mode`, `threshold` and `pinned`; `full`
+        /// when left out.
+        #[serde(deserialize_with = "endpoints::listing")]
+        pub(crate) listing: Option<ListingFile>,
+        /// Whether clients have the discovery tools, such as `search_tools`: `true`, `false`, or `read-only`, without those that
+        /// register and remove tools; `read-only` when left out.
+        #[serde(deserialize_with = "endpoints::discovery")]
+        pub(crate) discovery: Option<Discovery>,
+        /// Groups of tools by name, each with an endpoint of its own at `/mcp/{name}`.
+        pub(crate) groups: Option<BTreeMap<String, GroupFile>>,
+        /// How tools are found.
+        pub(crate) search: Option<SearchFile>,
+        /// In which language discovery tools say first what went wrong: `en` or `zh`; `en` when left out.
+        pub(crate) language: Option<Language>,
+    }
 }
 
 /// The configuration in effect.
@@ -189,36 +195,6 @@ fn in_file(fault: &FileFault) -> String {
     }
 }
 
-const KEYS: &[&str] = &[
-    "listen",
-    "adminListen",
-    "unixSocket",
-    "data",
-    "store",
-    "storePasswordFile",
-    "tenant",
-    "tools",
-    "secrets",
-    "vars",
-    "services",
-    "allowCommands",
-    "allowAgentSecrets",
-    "allowHosts",
-    "allowOrigins",
-    "memory",
-    "pollMs",
-    "refreshWindowMs",
-    "historyVersions",
-    "historyDays",
-    "onBroken",
-    "pageSize",
-    "listing",
-    "discovery",
-    "groups",
-    "search",
-    "language",
-];
-
 impl ConfigFile {
     fn out_of_range(&self) -> Option<String> {
         if let Some(poll) = self.poll_ms.filter(|poll| !(50..=60_000).contains(poll)) {
@@ -241,40 +217,6 @@ impl ConfigFile {
         }
         let addresses = self.listen.iter().chain(&self.admin_listen);
         addresses.filter_map(|address| address_of(address).err()).map(|error| format!("{error:#}")).next()
-    }
-
-    /// What is given here goes before what `other` says.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            listen: self.listen.or(other.listen),
-            admin_listen: self.admin_listen.or(other.admin_listen),
-            unix_socket: self.unix_socket.or(other.unix_socket),
-            data: self.data.or(other.data),
-            store: self.store.or(other.store),
-            store_password_file: self.store_password_file.or(other.store_password_file),
-            tenant: self.tenant.or(other.tenant),
-            tools: self.tools.or(other.tools),
-            secrets: both(self.secrets, other.secrets, SecretsFile::or),
-            vars: self.vars.or(other.vars),
-            given_vars: if self.given_vars.is_empty() { other.given_vars } else { self.given_vars },
-            services: self.services.or(other.services),
-            allow_commands: self.allow_commands.or(other.allow_commands),
-            allow_agent_secrets: self.allow_agent_secrets.or(other.allow_agent_secrets),
-            allow_hosts: self.allow_hosts.or(other.allow_hosts),
-            allow_origins: self.allow_origins.or(other.allow_origins),
-            memory: self.memory.or(other.memory),
-            poll_ms: self.poll_ms.or(other.poll_ms),
-            refresh_window_ms: self.refresh_window_ms.or(other.refresh_window_ms),
-            history_versions: self.history_versions.or(other.history_versions),
-            history_days: self.history_days.or(other.history_days),
-            on_broken: self.on_broken.or(other.on_broken),
-            page_size: self.page_size.or(other.page_size),
-            listing: both(self.listing, other.listing, ListingFile::or),
-            discovery: self.discovery.or(other.discovery),
-            groups: self.groups.or(other.groups),
-            search: both(self.search, other.search, SearchFile::or),
-            language: self.language.or(other.language),
-        }
     }
 
     /// Takes from `before` what cannot change while the server runs, and tells what of that should have changed.
@@ -325,7 +267,11 @@ impl ConfigFile {
             tenant: self.tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default(),
             tools: self.tools.unwrap_or_default(),
             secrets: self.secrets.unwrap_or_default().0,
-            variables: Variables::new(self.vars.unwrap_or_default(), environment(), self.given_vars),
+            variables: Variables::new(
+                self.vars.unwrap_or_default(),
+                environment(),
+                self.given_vars.unwrap_or_default(),
+            ),
             services: services::settle(self.services.unwrap_or_default())?,
             allow_commands: self.allow_commands.unwrap_or_default(),
             allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
@@ -350,14 +296,6 @@ impl ConfigFile {
 pub(crate) fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-}
-
-/// What is given of two blocks, the first over the second.
-fn both<T>(first: Option<T>, second: Option<T>, over: impl FnOnce(T, T) -> T) -> Option<T> {
-    match (first, second) {
-        (Some(first), Some(second)) => Some(over(first, second)),
-        (first, second) => first.or(second),
-    }
 }
 
 /// A port alone is a number to YAML and JSON.

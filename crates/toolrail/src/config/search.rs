@@ -3,21 +3,22 @@
 use serde::{Deserialize, Deserializer};
 use toolrail_registry::SearchMethod;
 
+use super::layer::{Layer, layered};
 use super::semantic::{SemanticFile, SemanticSettings};
 
-pub(super) const KEYS: &[&str] = &["learn", "defaultMethod", "semantic"];
-
-/// What may stand under `search`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct SearchFile {
-    /// Whether it is learnt from calls which tools are meant by which words; it is when left out.
-    pub(crate) learn: Option<bool>,
-    /// The method where none is asked for: `bm25`, `regex` or `hybrid`; `bm25` when left out.
-    #[serde(deserialize_with = "method")]
-    pub(crate) default_method: Option<SearchMethod>,
-    /// By what means tools are found by meaning too, with the method `hybrid`; by none when left out.
-    pub(crate) semantic: Option<SemanticFile>,
+layered! {
+    /// What may stand under `search`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+    pub(crate) struct SearchFile {
+        /// Whether it is learnt from calls which tools are meant by which words; it is when left out.
+        pub(crate) learn: Option<bool>,
+        /// The method where none is asked for: `bm25`, `regex` or `hybrid`; `bm25` when left out.
+        #[serde(deserialize_with = "method")]
+        pub(crate) default_method: Option<SearchMethod>,
+        /// By what means tools are found by meaning too, with the method `hybrid`; by none when left out.
+        pub(crate) semantic: Option<SemanticFile>,
+    }
 }
 
 /// What is in effect.
@@ -32,15 +33,6 @@ pub(crate) struct SearchSettings {
 }
 
 impl SearchFile {
-    /// What is given here goes before what `other` says.
-    pub(crate) fn or(self, other: Self) -> Self {
-        Self {
-            learn: self.learn.or(other.learn),
-            default_method: self.default_method.or(other.default_method),
-            semantic: self.semantic.or(other.semantic),
-        }
-    }
-
     /// Fills in the defaults.
     pub(crate) fn settle(&self) -> SearchSettings {
         SearchSettings {

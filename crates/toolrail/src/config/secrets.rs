@@ -6,6 +6,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use toolrail_core::{Binding, HostPattern, did_you_mean};
 
+use super::layer::Layer;
+
 /// A variable that is a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedSecret {
@@ -30,11 +32,11 @@ impl ListedSecret {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SecretsFile(pub(crate) Vec<ListedSecret>);
 
-impl SecretsFile {
+impl Layer for SecretsFile {
     /// All of both: where one of them binds a secret, it is bound.
-    pub(super) fn or(self, other: Self) -> Self {
+    fn over(self, below: Self) -> Self {
         let mut all: BTreeMap<String, Option<Binding>> = BTreeMap::new();
-        for ListedSecret { name, binding } in self.0.into_iter().chain(other.0) {
+        for ListedSecret { name, binding } in self.0.into_iter().chain(below.0) {
             let known = all.entry(name).or_default();
             *known = known.take().or(binding);
         }

@@ -7,19 +7,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolrail_core::{Embedding, Reach};
 
-pub(super) const KEYS: &[&str] = &[
-    "table",
-    "tokenizer",
-    "url",
-    "model",
-    "apiKey",
-    "dimensions",
-    "batchSize",
-    "timeoutMs",
-    "queryTimeoutMs",
-    "scripts",
-];
-
 /// What may stand under `search.semantic`: `table` and `tokenizer`, or `url` and `model`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

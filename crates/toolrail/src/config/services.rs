@@ -19,7 +19,7 @@ pub(super) fn faults(services: &Map<String, Value>) -> Vec<String> {
             found.push(format!("{place}: must be a mapping with baseUrl"));
             continue;
         };
-        let wrong = faults::of_members::<Service>(&place, members, Service::KEYS);
+        let wrong = faults::of_members::<Service>(&place, members);
         if wrong.is_empty() {
             read.extend(serde_json::from_value(service.clone()).ok().map(|service| (name.clone(), service)));
         }

@@ -105,7 +105,7 @@ fn flags_go_before_the_file() {
         allow_commands: Some(true),
         ..ConfigFile::default()
     };
-    let settings = flags.or(file).settle().unwrap();
+    let settings = flags.over(file).settle().unwrap();
     assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
     assert_eq!(settings.limits.poll, Duration::from_millis(100));
 }
@@ -120,7 +120,7 @@ fn a_group_lists_as_everything_is_listed_unless_it_says_otherwise() {
         ..ConfigFile::default()
     };
     let file = ConfigFile::parse(Path::new("c.yaml"), text).unwrap();
-    let endpoints = flags.or(file).settle().unwrap().endpoints;
+    let endpoints = flags.over(file).settle().unwrap().endpoints;
     let told = |name: Option<&str>| {
         let endpoint = endpoints.of(name).unwrap();
         let pinned: Vec<&str> = endpoint.pinned.iter().collect();
@@ -162,7 +162,7 @@ fn secrets_are_listed_or_bound_and_flags_never_unbind_them() {
         ])),
         ..ConfigFile::default()
     };
-    let settings = flags.or(bound).settle().unwrap();
+    let settings = flags.over(bound).settle().unwrap();
     let told: Vec<String> = settings
         .secrets
         .iter()

@@ -3,11 +3,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
 
+mod allocations;
 mod definitions;
 mod measured;
 
 use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -31,8 +32,12 @@ const MOST_MEMORY: usize = 50_000_000;
 /// Without optimisation everything takes several times as long.
 const MOST_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 4_000 } else { 250 });
 
+/// Held by the test that counts: two in one process would count each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn no_call_takes_much() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let upstream = runtime.block_on(Upstream::start());
     let mut config = Config {
@@ -80,6 +85,10 @@ async fn costs_of(case: &Case, upstream: &Upstream) -> Vec<(&'static str, Cost)>
 }
 
 async fn serving(case: &Case) -> Registry {
+    serving_all(vec![case.definition.clone()]).await
+}
+
+async fn serving_all(definitions: Vec<Value>) -> Registry {
     let runtime = Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(std::iter::empty::<(String, String)>(), &[])),
@@ -87,7 +96,7 @@ async fn serving(case: &Case) -> Registry {
         services: Arc::default(),
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
-    let source = FixedSource::new(SourceId::Demo, "fixed", vec![case.definition.clone()]);
+    let source = FixedSource::new(SourceId::Demo, "fixed", definitions);
     let unopened = Arc::new(LateStore::new("never opened", Box::new(|| Box::pin(pending()))));
     let registry = Registry::new(compiler, unopened, vec![Arc::new(source)], RegistryLimits::default());
     registry.refresh().await;

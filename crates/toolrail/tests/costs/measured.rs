@@ -2,7 +2,8 @@
 //! not change.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The system's allocator with a count of what is taken, and of the most that was.
@@ -10,6 +11,21 @@ pub(crate) struct Counting;
 
 static TAKEN: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
+static TIMES: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static IS_APART: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Lets what this thread takes not be counted from now on: it plays the client and the service.
+pub(crate) fn set_apart() {
+    IS_APART.set(true);
+}
+
+/// How often memory was taken or resized so far, on threads that are counted.
+pub(crate) fn times_taken() -> u64 {
+    TIMES.load(Ordering::Relaxed)
+}
 
 /// What something took.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +56,10 @@ fn processor_time() -> Duration {
 }
 
 fn take(bytes: usize) {
+    // A thread that ends has nothing of its own any more, but still allocates.
+    if !IS_APART.try_with(Cell::get).unwrap_or(true) {
+        TIMES.fetch_add(1, Ordering::Relaxed);
+    }
     let taken = TAKEN.fetch_add(bytes, Ordering::Relaxed) + bytes;
     MOST.fetch_max(taken, Ordering::Relaxed);
 }

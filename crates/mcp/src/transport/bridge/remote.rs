@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method};
+use toolrail_protocol::sse::Line;
 
 use super::patience::{self, within};
 
@@ -86,18 +87,11 @@ impl RemoteEvents {
                 }
                 continue;
             }
-            let (field, value) = match line.iter().position(|byte| *byte == b':') {
-                Some(colon) => (&line[..colon], &line[colon + 1..]),
-                None => (&line[..], &[][..]),
-            };
-            let value = value.strip_prefix(b" ").unwrap_or(value);
-            match field {
-                b"data" => {
-                    // Several lines of data are one message; a line break inside JSON means nothing.
-                    data.extend_from_slice(value);
-                }
-                b"id" => id = String::from_utf8(value.to_vec()).ok(),
-                _ => {}
+            match Line::read(&line) {
+                // Several lines of data are one message; a line break inside JSON means nothing.
+                Line::Data(value) => data.extend_from_slice(value),
+                Line::Id(value) => id = Some(value.to_owned()),
+                Line::Retry(_) | Line::Other => {}
             }
         }
         Ok(None)

@@ -15,24 +15,28 @@ static PLACES: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from).max(2)));
 
 /// Gives `value`, which takes that many bytes as JSON, back if it fits.
-pub(crate) async fn check(validator: &Arc<Validator>, value: Value, bytes: usize) -> Result<Value, Refusal> {
+pub(crate) async fn check(
+    validator: &Arc<Validator>,
+    value: Value,
+    bytes: usize,
+) -> Result<Value, CheckRefusal> {
     if bytes <= LARGE {
         match validator.check(&value, Effort::Brief) {
             Ok(()) => return Ok(value),
             Err(Misfit::Overrun(Overrun::Steps | Overrun::Time)) => {}
-            Err(misfit) => return Err(Refusal::Misfit(misfit)),
+            Err(misfit) => return Err(CheckRefusal::Misfit(misfit)),
         }
     }
     let validator = Arc::clone(validator);
     // In a box: calls that take little should not have to carry the room for this.
     let checked = Box::pin(elsewhere(move || {
-        validator.check(&value, Effort::Thorough(bytes)).map(|()| value).map_err(Refusal::Misfit)
+        validator.check(&value, Effort::Thorough(bytes)).map(|()| value).map_err(CheckRefusal::Misfit)
     }));
-    checked.await.unwrap_or_else(|error| Err(Refusal::Failed(error)))
+    checked.await.unwrap_or_else(|error| Err(CheckRefusal::Failed(error)))
 }
 
 /// Why a value was not given back.
-pub(crate) enum Refusal {
+pub(crate) enum CheckRefusal {
     Misfit(Misfit),
     /// The check itself failed.
     Failed(CallError),

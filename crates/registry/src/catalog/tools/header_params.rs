@@ -15,17 +15,17 @@ pub fn header_params_of(schema: &Value) -> Vec<HeaderParam> {
 /// Finds the annotations of an input schema and notes those that break the rules.
 pub(crate) fn find(schema: &Value, problems: &mut Problems) -> Vec<HeaderParam> {
     let mut found: Vec<HeaderParam> = Vec::new();
-    walk(schema, &mut Place::root(), problems, &mut found);
+    walk(schema, &mut ParamPlace::root(), problems, &mut found);
     found
 }
 
-struct Place {
+struct ParamPlace {
     pointer: String,
     /// The chain of properties, or nothing once it left `properties`.
     path: Option<Vec<String>>,
 }
 
-impl Place {
+impl ParamPlace {
     fn root() -> Self {
         Self { pointer: "/inputSchema".into(), path: Some(Vec::new()) }
     }
@@ -36,7 +36,7 @@ impl Place {
     }
 }
 
-fn walk(schema: &Value, place: &mut Place, problems: &mut Problems, found: &mut Vec<HeaderParam>) {
+fn walk(schema: &Value, place: &mut ParamPlace, problems: &mut Problems, found: &mut Vec<HeaderParam>) {
     match schema {
         Value::Object(members) => {
             if let Some(annotation) = members.get(KEYWORD) {
@@ -67,7 +67,7 @@ fn walk(schema: &Value, place: &mut Place, problems: &mut Problems, found: &mut 
 fn check(
     annotation: &Value,
     schema: &Value,
-    place: &Place,
+    place: &ParamPlace,
     problems: &mut Problems,
     found: &mut Vec<HeaderParam>,
 ) {

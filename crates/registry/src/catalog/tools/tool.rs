@@ -13,7 +13,7 @@ use toolrail_core::{
 };
 use toolrail_protocol::HeaderParam;
 
-use super::checking::{LARGE, Refusal, check, elsewhere};
+use super::checking::{CheckRefusal, LARGE, check, elsewhere};
 use super::described::Described;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
@@ -146,16 +146,16 @@ impl Tool {
         }
         let bytes = raw.map_or(0, |raw| raw.get().len());
         let checked = check(input, arguments, bytes).await.map_err(|refusal| match refusal {
-            Refusal::Misfit(Misfit::Violations(violations)) => invalid(format!(
+            CheckRefusal::Misfit(Misfit::Violations(violations)) => invalid(format!(
                 "the arguments do not fit the input schema of {}: {}",
                 self.name,
                 listed(&violations)
             )),
-            Refusal::Misfit(Misfit::Overrun(overrun)) => invalid(format!(
+            CheckRefusal::Misfit(Misfit::Overrun(overrun)) => invalid(format!(
                 "the arguments cannot be checked by the input schema of {}: {overrun}",
                 self.name
             )),
-            Refusal::Failed(error) => error,
+            CheckRefusal::Failed(error) => error,
         });
         Ok((checked?, room))
     }
@@ -185,16 +185,16 @@ impl Tool {
         let refused = |message| Err(CallError::new(ErrorCode::UpstreamInvalid, message));
         match check(output, value, bytes).await {
             Ok(_) => Ok(result),
-            Err(Refusal::Misfit(Misfit::Violations(violations))) => refused(format!(
+            Err(CheckRefusal::Misfit(Misfit::Violations(violations))) => refused(format!(
                 "the answer does not fit the output schema of {}: {}; correct outputSchema or responseMapping",
                 self.name,
                 listed(&violations)
             )),
-            Err(Refusal::Misfit(Misfit::Overrun(overrun))) => refused(format!(
+            Err(CheckRefusal::Misfit(Misfit::Overrun(overrun))) => refused(format!(
                 "the answer cannot be checked by the output schema of {}: {overrun}",
                 self.name
             )),
-            Err(Refusal::Failed(error)) => Err(error),
+            Err(CheckRefusal::Failed(error)) => Err(error),
         }
     }
 

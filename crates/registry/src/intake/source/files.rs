@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolrail_core::{Problem, Revision, Severity, Spot};
 
-use super::half_written::{HOLD, Verdict, judge};
+use super::half_written::{DraftVerdict, HOLD, judge};
 use super::{Draft, FileFault, Loaded, Places, Registration, Source, SourceError, read_documents};
 use crate::source_id::SourceId;
 
@@ -33,12 +33,12 @@ const ENDS_BETWEEN: &str = "has lost the definitions at its end, as a file that 
 pub struct FileSource {
     folder: PathBuf,
     bell: Arc<Notify>,
-    state: Mutex<State>,
+    state: Mutex<FilesState>,
     watcher: Mutex<Option<notify::RecommendedWatcher>>,
 }
 
 #[derive(Default)]
-struct State {
+struct FilesState {
     revision: Revision,
     files: BTreeMap<PathBuf, File>,
 }
@@ -276,10 +276,10 @@ fn half_written(before: Option<&File>, stamp: Option<Stamp>, now: &[Draft]) -> O
     let before = before.filter(|before| !before.drafts.is_empty())?;
     let seen = before.held.filter(|(held, _)| *held == stamp).map_or_else(Instant::now, |(_, seen)| seen);
     let fault = match judge(&before.drafts, now) {
-        Verdict::Whole => return None,
-        Verdict::EndsBetween if seen.elapsed() >= HOLD => return None,
-        Verdict::EndsBetween => ENDS_BETWEEN,
-        Verdict::EndsInside => ENDS_INSIDE,
+        DraftVerdict::Whole => return None,
+        DraftVerdict::EndsBetween if seen.elapsed() >= HOLD => return None,
+        DraftVerdict::EndsBetween => ENDS_BETWEEN,
+        DraftVerdict::EndsInside => ENDS_INSIDE,
     };
     Some(File {
         drafts: before.drafts.clone(),

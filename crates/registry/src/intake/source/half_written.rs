@@ -13,7 +13,7 @@ pub(super) const HOLD: Duration = Duration::from_secs(2);
 
 /// What is to be thought of the new content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum DraftVerdict {
     /// It is what somebody wrote.
     Whole,
     /// It ends between two definitions: the others were deleted, or are not written yet.
@@ -23,19 +23,19 @@ pub(super) enum Verdict {
 }
 
 /// Compares what a file has with what it had.
-pub(super) fn judge(before: &[Draft], now: &[Draft]) -> Verdict {
+pub(super) fn judge(before: &[Draft], now: &[Draft]) -> DraftVerdict {
     let names: HashSet<String> = now.iter().filter_map(name_of).collect();
     let is_lost = |draft: &Draft| name_of(draft).is_some_and(|name| !names.contains(&name));
     if !before.iter().any(is_lost) {
-        return Verdict::Whole;
+        return DraftVerdict::Whole;
     }
     let (now, before) = (values(now), values(before));
     if now.iter().zip(&before).all(|(now, before)| now == before) && now.len() < before.len() {
-        Verdict::EndsBetween
+        DraftVerdict::EndsBetween
     } else if is_beginning_of_list(&now, &before) || !now.iter().any(Value::is_object) {
-        Verdict::EndsInside
+        DraftVerdict::EndsInside
     } else {
-        Verdict::Whole
+        DraftVerdict::Whole
     }
 }
 
@@ -88,7 +88,7 @@ fn is_beginning_of_list(now: &[Value], before: &[Value]) -> bool {
 mod tests {
     use super::super::files::draft_of;
     use super::super::read_yaml;
-    use super::{Draft, Verdict, judge};
+    use super::{Draft, DraftVerdict, judge};
 
     const LIST: &str = "- name: one\n  type: echo\n  echo: {}\n- name: two\n  type: echo\n  echo: {}\n";
 
@@ -110,9 +110,9 @@ mod tests {
                 let names = |drafts: &[Draft]| drafts.iter().filter_map(super::name_of).collect::<Vec<_>>();
                 let verdict = judge(&before, &now);
                 if names(&now) == names(&before) {
-                    assert_eq!(verdict, Verdict::Whole, "{:?}", &text[..end]);
+                    assert_eq!(verdict, DraftVerdict::Whole, "{:?}", &text[..end]);
                 } else {
-                    assert_ne!(verdict, Verdict::Whole, "{:?}", &text[..end]);
+                    assert_ne!(verdict, DraftVerdict::Whole, "{:?}", &text[..end]);
                 }
             }
         }
@@ -126,9 +126,9 @@ mod tests {
             "- name: one\n  type: echo\n  echo: {}\n- name: three\n  type: echo\n  echo: {}\n",
             "name: other\ntype: echo\necho: {}\n",
         ] {
-            assert_eq!(judge(&before, &drafts(text).unwrap()), Verdict::Whole, "{text}");
+            assert_eq!(judge(&before, &drafts(text).unwrap()), DraftVerdict::Whole, "{text}");
         }
         let shorter = drafts("- name: one\n  type: echo\n  echo: {}\n").unwrap();
-        assert_eq!(judge(&before, &shorter), Verdict::EndsBetween);
+        assert_eq!(judge(&before, &shorter), DraftVerdict::EndsBetween);
     }
 }

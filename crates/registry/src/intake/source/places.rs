@@ -19,7 +19,7 @@ impl Places {
     /// The places in a text that was read before; as far as it can be followed, if it cannot be to its end.
     pub fn of(path: &Path, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut walk = Walk::default();
+        let mut walk = NodeWalk::default();
         if is_json(path) {
             walk.begin(root());
             walk_json(&mut walk, text);
@@ -73,11 +73,11 @@ const fn root() -> u64 {
 }
 
 /// A line and a column.
-type Place = (u32, u32);
+type LineColumn = (u32, u32);
 
 /// Follows a document node by node.
 #[derive(Default)]
-struct Walk {
+struct NodeWalk {
     known: Vec<(u64, u32, u32)>,
     /// The pointer of the next document.
     base: u64,
@@ -86,7 +86,7 @@ struct Walk {
 
 /// An object or a list whose end has not come yet.
 enum Open {
-    Object { pointer: u64, key: Option<(u64, Place)> },
+    Object { pointer: u64, key: Option<(u64, LineColumn)> },
     List { pointer: u64, next: usize },
 }
 
@@ -97,13 +97,13 @@ enum Node<'t> {
     List,
 }
 
-impl Walk {
+impl NodeWalk {
     fn begin(&mut self, base: u64) {
         self.open.clear();
         self.base = base;
     }
 
-    fn node(&mut self, node: Node<'_>, place: Place) {
+    fn node(&mut self, node: Node<'_>, place: LineColumn) {
         let pointer = match self.open.last_mut() {
             None => self.note(self.base, place),
             Some(Open::List { pointer, next }) => {
@@ -135,13 +135,13 @@ impl Walk {
         self.open.pop();
     }
 
-    fn note(&mut self, pointer: u64, (line, column): Place) -> u64 {
+    fn note(&mut self, pointer: u64, (line, column): LineColumn) -> u64 {
         self.known.push((pointer, line, column));
         pointer
     }
 }
 
-fn walk_yaml(walk: &mut Walk, text: &str) {
+fn walk_yaml(walk: &mut NodeWalk, text: &str) {
     // Of several documents, each has a step of its own.
     let events = || Parser::new_from_str(text).map_while(Result::ok);
     let documents = events().filter(|(event, _)| matches!(event, Event::DocumentStart(..))).take(2).count();
@@ -165,7 +165,7 @@ fn walk_yaml(walk: &mut Walk, text: &str) {
 }
 
 /// The text is valid JSON: whoever could not read it never asks where something stands.
-fn walk_json(walk: &mut Walk, text: &str) {
+fn walk_json(walk: &mut NodeWalk, text: &str) {
     let bytes = text.as_bytes();
     let mut cursor = Cursor { text, line: 1, column: 1, counted: 0 };
     let mut at = 0;
@@ -207,7 +207,7 @@ impl Cursor<'_> {
         (self.line, self.column, self.counted) = (self.line.saturating_add(1), 1, start);
     }
 
-    fn place(&mut self, at: usize) -> Place {
+    fn place(&mut self, at: usize) -> LineColumn {
         let passed = self.text.get(self.counted..at).map_or(0, |passed| passed.chars().count());
         self.column = self.column.saturating_add(u32::try_from(passed).unwrap_or(u32::MAX));
         self.counted = at;
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(file: &str, text: &str, expected: &[(&str, Place)]) {
+    fn check(file: &str, text: &str, expected: &[(&str, LineColumn)]) {
         let places = Places::of(Path::new(file), text);
         for (pointer, place) in expected {
             assert_eq!(places.find(pointer), *place, "{file} {pointer}");

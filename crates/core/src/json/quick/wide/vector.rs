@@ -5,11 +5,10 @@ use core::arch::x86_64::{
     _mm512_set1_epi8, _mm512_storeu_si512,
 };
 
-/// How many bytes a register holds.
-pub(super) const BLOCK: usize = 64;
+use super::BLOCK;
 
 /// Whether this processor has all the features that functions in this module's neighbours are compiled for.
-pub(super) fn is_available() -> bool {
+pub(in super::super) fn is_available() -> bool {
     is_x86_feature_detected!("avx512vbmi")
         && is_x86_feature_detected!("avx512vbmi2")
         && is_x86_feature_detected!("avx512vl")

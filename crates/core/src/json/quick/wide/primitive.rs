@@ -1,4 +1,4 @@
-//! Numbers, `true`, `false`, `null` and the digits of `\u` escapes, each checked where it stands in the text.
+//! Numbers, `true`, `false` and `null`, each checked where it stands in the text.
 
 use core::arch::x86_64::{_mm256_cmplt_epu8_mask, _mm256_set1_epi8, _mm256_sub_epi8};
 
@@ -64,11 +64,4 @@ fn skip_digits(digits: u64, start: usize) -> Option<usize> {
 fn digits(window: &[u8; WINDOW]) -> u64 {
     let values = _mm256_sub_epi8(load_half(window), _mm256_set1_epi8(b'0'.cast_signed()));
     u64::from(_mm256_cmplt_epu8_mask(values, _mm256_set1_epi8(10)))
-}
-
-/// Checks that four hexadecimal digits stand at `start`.
-#[inline]
-pub(super) fn check_hex_digits(text: &[u8], start: usize) -> Option<()> {
-    let digits: &[u8; 4] = text.get(start..)?.first_chunk()?;
-    digits.iter().all(u8::is_ascii_hexdigit).then_some(())
 }

@@ -6,8 +6,9 @@ use core::arch::x86_64::{
     _mm512_test_epi8_mask, _pdep_u64, _pext_u64,
 };
 
-use super::vector::{BLOCK, load, splat, store, table};
-use crate::json::escape;
+use super::super::narrow::{ROOM as ESCAPED_ROOM, SOURCE, escape_block};
+use super::vector::{load, splat, store, table};
+use super::{BLOCK, pad};
 
 /// A block becomes twice as long at worst; two whole registers are written even where only their beginnings count.
 const ROOM: usize = 2 * BLOCK;
@@ -19,7 +20,7 @@ const LETTERS: [u8; 16] = *b"\0\0\0\0\0\0\0\0btn\0fr\0\0";
 /// Appends `text` to `out` as a JSON string.
 #[target_feature(enable = "avx512bw,avx512vbmi2,bmi1,bmi2,popcnt")]
 pub(super) fn write_quoted(out: &mut Vec<u8>, text: &[u8]) {
-    let mut quoted = Quoted::new(out, text.len());
+    let mut quoted = WideQuoted::new(out, text.len());
     let (blocks, rest) = text.as_chunks::<BLOCK>();
     let (rest, padding) = pad(rest);
     // One loop for whole blocks and the rest, so that its body is compiled in place.
@@ -29,23 +30,15 @@ pub(super) fn write_quoted(out: &mut Vec<u8>, text: &[u8]) {
     quoted.finish(padding);
 }
 
-/// Fills a block up with spaces; also says with how many.
-#[inline]
-pub(super) fn pad(rest: &[u8]) -> ([u8; BLOCK], usize) {
-    let mut block = [b' '; BLOCK];
-    block[..rest.len()].copy_from_slice(rest);
-    (block, BLOCK - rest.len())
-}
-
 /// A JSON string being written behind what `out` holds.
-pub(super) struct Quoted<'a> {
+pub(super) struct WideQuoted<'a> {
     /// Grown ahead of what is written.
     out: &'a mut Vec<u8>,
     end: usize,
     letters: __m512i,
 }
 
-impl<'a> Quoted<'a> {
+impl<'a> WideQuoted<'a> {
     /// Begins the string of a text of `length` bytes.
     #[inline]
     #[target_feature(enable = "avx512f")]
@@ -74,13 +67,12 @@ impl<'a> Quoted<'a> {
         let control = _mm512_cmplt_epu8_mask(bytes, splat(0x20));
         let has_letter = _mm512_test_epi8_mask(_mm512_shuffle_epi8(self.letters, bytes), splat(0xff))
             & _mm512_cmplt_epu8_mask(bytes, splat(0x10));
-        if control & !has_letter != 0 {
-            let mut room = [0; escape::ROOM];
-            let end = escape::escape_block(block, &mut room);
-            return self.push_escaped(&room[..end]);
-        }
         let quotes = _mm512_cmpeq_epi8_mask(bytes, splat(b'"'));
-        self.push(bytes, control, quotes | _mm512_cmpeq_epi8_mask(bytes, splat(b'\\')));
+        let others = quotes | _mm512_cmpeq_epi8_mask(bytes, splat(b'\\'));
+        if control & !has_letter != 0 {
+            return self.push_escaped(block, control | others);
+        }
+        self.push(bytes, control, others);
     }
 
     /// Adds the first 32 of `bytes`, with a backslash before each in `special`.
@@ -97,12 +89,14 @@ impl<'a> Quoted<'a> {
         self.end += 32 + special.count_ones() as usize;
     }
 
-    /// Adds bytes that are escaped already.
-    fn push_escaped(&mut self, escaped: &[u8]) {
-        self.make_room(escaped.len());
-        let end = self.end + escaped.len();
-        self.out[self.end..end].copy_from_slice(escaped);
-        self.end = end;
+    /// Adds 64 bytes some of which have no letter of their own.
+    fn push_escaped(&mut self, block: &[u8; BLOCK], special: u64) {
+        self.make_room(ESCAPED_ROOM);
+        if let Some(room) = self.out.get_mut(self.end..).and_then(<[u8]>::first_chunk_mut) {
+            let mut source = [0; SOURCE];
+            source[..BLOCK].copy_from_slice(block);
+            self.end += escape_block(&source, special, room);
+        }
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! What a byte may be in JSON, as one number: the lowest four bits say which token it begins, the others are flags.
 
-use super::vector::BLOCK;
+use super::BLOCK;
 
 pub(super) const SPACE: u8 = 1 << 3;
 /// One of `{[}]:,`.

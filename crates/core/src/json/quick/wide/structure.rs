@@ -6,8 +6,9 @@ use core::arch::x86_64::{
     _mm512_sub_epi8, _mm512_testn_epi8_mask,
 };
 
+use super::BLOCK;
 use super::class::{ARRAY, CLOSING, COLON, COMMA, END, OBJECT, PRIMITIVE, STRING};
-use super::vector::{BLOCK, load, splat, store, table};
+use super::vector::{load, splat, store, table};
 
 /// How many tokens gather before they are checked.
 const GATHERED: usize = 1024;

@@ -1,10 +1,12 @@
 //! The quick pass against serde_json: whatever it vouches for is JSON, ordinary JSON it vouches for, and its string is
-//! the serialiser's.
+//! the serialiser's; each way of it, as far as this processor has what it takes.
 
 use serde_json::value::RawValue;
 
-use super::{check_and_quote, is_available};
-use crate::json::escape;
+use super::{check_and_quote, narrow, write_json_string};
+
+/// Checks and quotes.
+type Pass = fn(&str) -> Option<Vec<u8>>;
 
 const FILLER: &str =
     r#"{"id":-10.5e+3,"名":["a\"\\\/\b\u00e9",true,false,null,[],{},[{}]],"":{"x":"y,:{}[]"}}"#;
@@ -136,11 +138,13 @@ fn is_json(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
-/// On a processor without the features there is nothing to find.
 fn check(text: &str) {
-    let expected = (is_available() && is_json(text)).then(|| serde_json::to_string(text).unwrap());
-    let found = check_and_quote(text).map(|quoted| String::from_utf8(quoted).unwrap());
-    assert_eq!(found, expected, "{text}");
+    let expected = is_json(text).then(|| serde_json::to_string(text).unwrap());
+    let passes: [Pass; 2] = [check_and_quote, narrow::check_and_quote];
+    for pass in passes {
+        let found = pass(text).map(|quoted| String::from_utf8(quoted).unwrap());
+        assert_eq!(found, expected, "{text}");
+    }
 }
 
 /// Puts `text` at every place of a block and of its half, with and without something behind it.
@@ -215,11 +219,14 @@ fn a_text_may_end_anywhere() {
 #[test]
 fn what_is_beyond_the_quick_pass_is_left_to_the_parser() {
     let deep = "[".repeat(2000) + &"]".repeat(2000);
+    assert!(is_json(&deep));
+    assert_eq!(check_and_quote(&deep), None);
+    assert_eq!(narrow::check_and_quote(&deep), None);
     let long_number = "1".repeat(2000);
-    for text in [deep, long_number] {
-        assert!(is_json(&text));
-        assert_eq!(check_and_quote(&text), None);
-    }
+    assert!(is_json(&long_number));
+    let quoted = Some(format!("\"{long_number}\"").into_bytes());
+    assert_eq!(narrow::check_and_quote(&long_number), quoted);
+    assert!([None, quoted].contains(&check_and_quote(&long_number)));
 }
 
 #[test]
@@ -237,17 +244,36 @@ fn mutated_documents_are_judged_as_the_parser_does() {
     assert!((5000..15_000).contains(&valid), "{valid} of the documents are valid");
 }
 
+fn check_string(text: &str) {
+    let expected = format!("before{}", serde_json::to_string(text).unwrap());
+    for write in [write_json_string, narrow::write_json_string] {
+        let mut out = b"before".to_vec();
+        write(&mut out, text);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}
+
 #[test]
 fn any_text_becomes_the_serialisers_string() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for length in 0..700 {
-        let text: String = (0..length).map(|_| random.character()).collect();
-        let mut out = b"before".to_vec();
-        escape::write_json_string(&mut out, &text);
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            format!("before{}", serde_json::to_string(&text).unwrap())
-        );
+        check_string(&(0..length).map(|_| random.character()).collect::<String>());
+    }
+    for character in ["\u{1}", "\"", "你", "x", "\n"] {
+        for length in [0, 1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 1000] {
+            check_string(&character.repeat(length));
+        }
+    }
+}
+
+#[test]
+fn every_character_is_escaped_as_by_the_serialiser_wherever_it_stands() {
+    for character in (0..0x180_u32).chain([0x4f60, 0xffff, 0x1f600]).filter_map(char::from_u32) {
+        for before in [0, 1, 7, 15, 16, 17, 31, 62, 63, 64] {
+            for after in [0, 1, 8, 15, 16, 17, 64] {
+                check_string(&format!("{}{character}{}", "x".repeat(before), "y".repeat(after)));
+            }
+        }
     }
 }
 

@@ -1,17 +1,11 @@
-//! One pass over JSON text, 64 bytes at a time with AVX-512: it checks the text and writes it as a JSON string. A
-//! shortcut only: what it does not vouch for (a fault, very deep nesting, a number of 32 digits) serde_json judges.
-//!
-//! Every block becomes bit masks, one bit per byte: which bytes stand inside strings (the method of simdjson), where
-//! tokens begin. Numbers and literals are checked where they stand, the order of the tokens in `structure`.
+//! The pass with AVX-512: 64 bytes are one register. Numbers and literals are checked where they stand, the order of the
+//! tokens in `structure`; a number of 32 digits is left to serde_json.
 
 mod class;
 mod primitive;
 mod quote;
 mod structure;
 mod vector;
-
-#[cfg(test)]
-mod tests;
 
 use core::arch::x86_64::{
     __m512i, _mm_clmulepi64_si128, _mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_set1_epi8,
@@ -20,13 +14,15 @@ use core::arch::x86_64::{
 };
 
 use class::{CLASSES, ESCAPABLE, OPERATOR, SPACE, UNICODE_ESCAPE};
-use quote::{Quoted, pad, write_quoted};
+use quote::{WideQuoted, write_quoted};
 use structure::Structure;
-use vector::{BLOCK, is_available, load, splat};
+use vector::{load, splat};
 
-const ODD_BITS: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+use super::{BLOCK, Escapes, bits, check_hex_digits};
 
-/// The JSON string that holds `text`, if `text` is surely JSON.
+pub(super) use vector::is_available;
+
+/// The JSON string that holds `text`, if `text` is surely JSON; nothing where the processor cannot tell.
 pub(super) fn check_and_quote(text: &str) -> Option<Vec<u8>> {
     if !is_available() {
         return None;
@@ -38,28 +34,25 @@ pub(super) fn check_and_quote(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Appends `text` to `out` as a JSON string; false, with nothing written, where the processor cannot.
-pub(super) fn write_json_string(out: &mut Vec<u8>, text: &str) -> bool {
-    if !is_available() {
-        return false;
-    }
+/// Appends `text` to `out` as a JSON string.
+pub(super) fn write_json_string(out: &mut Vec<u8>, text: &str) {
+    assert!(is_available(), "this processor has no AVX-512");
     #[expect(unsafe_code, reason = "a call of what is compiled for more than every processor has")]
     // SAFETY: `is_available` has found all the features that `write_quoted` is compiled for.
     unsafe {
         write_quoted(out, text.as_bytes());
     }
-    true
 }
 
 #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,bmi1,bmi2,popcnt,pclmulqdq")]
 fn check_blocks(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
-    let mut scan = Scan {
+    let mut scan = WideScan {
         text,
         classes: [load(&CLASSES[0]), load(&CLASSES[1])],
         structure: Structure::new(),
-        quoted: Quoted::new(out, text.len()),
+        quoted: WideQuoted::new(out, text.len()),
         in_string: 0,
-        after_escape: 0,
+        escapes: Escapes::default(),
         in_primitive: 0,
     };
     let (blocks, rest) = text.as_chunks::<BLOCK>();
@@ -74,20 +67,19 @@ fn check_blocks(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
     scan.structure.finish()
 }
 
-struct Scan<'a> {
+struct WideScan<'a> {
     text: &'a [u8],
     classes: [__m512i; 2],
     structure: Structure,
-    quoted: Quoted<'a>,
+    quoted: WideQuoted<'a>,
     /// All ones if the next block begins inside a string.
     in_string: u64,
-    /// One if the next block's first byte is escaped.
-    after_escape: u64,
+    escapes: Escapes,
     /// One if the last byte so far was part of a number or literal.
     in_primitive: u64,
 }
 
-impl Scan<'_> {
+impl WideScan<'_> {
     #[inline]
     #[target_feature(enable = "avx512vbmi,avx512vbmi2,avx512vl,bmi1,bmi2,popcnt,pclmulqdq")]
     fn take(&mut self, start: usize, block: &[u8; BLOCK]) -> Option<()> {
@@ -99,7 +91,7 @@ impl Scan<'_> {
         let all_quotes = _mm512_cmpeq_epi8_mask(bytes, splat(b'"'));
         let backslashes = _mm512_cmpeq_epi8_mask(bytes, splat(b'\\'));
         let control = _mm512_cmplt_epu8_mask(bytes, splat(0x20));
-        let escaped = self.escaped(backslashes);
+        let escaped = self.escapes.escaped(backslashes);
         let quotes = all_quotes & !escaped;
         // From each opening quote up to, but not including, its closing one.
         let inside = prefix_xor(quotes) ^ self.in_string;
@@ -113,7 +105,7 @@ impl Scan<'_> {
         }
         let unicode = escaped & _mm512_test_epi8_mask(class, splat(UNICODE_ESCAPE));
         for index in bits(unicode) {
-            primitive::check_hex_digits(self.text, start + index + 1)?;
+            check_hex_digits(self.text, start + index + 1)?;
         }
 
         let operators = _mm512_test_epi8_mask(class, splat(OPERATOR));
@@ -129,17 +121,6 @@ impl Scan<'_> {
         self.quoted.push(bytes, control, all_quotes | backslashes);
         Some(())
     }
-
-    /// The bytes after an odd number of backslashes. The subtraction borrows through each run of backslashes, and so
-    /// tells runs that begin at an odd place from others.
-    #[inline]
-    fn escaped(&mut self, backslash: u64) -> u64 {
-        let begins = backslash & !self.after_escape;
-        let ends = ((begins << 1) | ODD_BITS).wrapping_sub(begins) ^ ODD_BITS;
-        let escaped = ends ^ (backslash | self.after_escape);
-        self.after_escape = (ends & backslash) >> 63;
-        escaped
-    }
 }
 
 /// Every bit of the result says whether an odd number of bits of `mask` is set up to there: multiplying by all ones
@@ -151,11 +132,10 @@ fn prefix_xor(mask: u64) -> u64 {
     _mm_cvtsi128_si64(product).cast_unsigned()
 }
 
-/// The places of the bits that are set, lowest first.
-fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let index = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
-        mask &= mask - 1;
-        Some(index)
-    })
+/// Fills a block up with spaces; also says with how many.
+#[inline]
+fn pad(rest: &[u8]) -> ([u8; BLOCK], usize) {
+    let mut block = [b' '; BLOCK];
+    block[..rest.len()].copy_from_slice(rest);
+    (block, BLOCK - rest.len())
 }
