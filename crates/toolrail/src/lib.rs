@@ -14,6 +14,7 @@ mod demo;
 mod identity;
 mod memory;
 mod print;
+mod program_pages;
 mod progress;
 mod semantic;
 mod server_file;

@@ -24,6 +24,9 @@ pub(crate) struct CountOptions {
     /// Write down what was counted instead of comparing with it
     #[arg(long)]
     record: bool,
+    /// Count this program instead of building one
+    #[arg(long, value_name = "FILE")]
+    toolrail: Option<PathBuf>,
 }
 
 /// Tools in the gateway.
@@ -45,8 +48,16 @@ pub(crate) fn run(options: &CountOptions) -> Result<()> {
     if answer_of("valgrind", &["--version"]).is_none() {
         packages::install(&["valgrind"], "counts of instructions")?;
     }
-    run_command(cargo().args(["build", "--release", "--package", "toolrail"]).current_dir(&workspace.root))?;
-    let toolrail = workspace.target.join("release/toolrail");
+    let toolrail = match &options.toolrail {
+        Some(given) => given.clone(),
+        None => {
+            let mut build = cargo();
+            run_command(
+                build.args(["build", "--release", "--package", "toolrail"]).current_dir(&workspace.root),
+            )?;
+            workspace.target.join("release/toolrail")
+        }
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let counts = runtime.block_on(count_all(&toolrail))?;
     for (question, count) in &counts {
@@ -132,9 +143,10 @@ async fn count(
     }
     gateway.process.end().await?;
     let text = fs::read_to_string(log).context("valgrind left no log")?;
-    let line =
-        text.lines().find_map(|line| line.split_once("I refs:")).context("valgrind counted nothing")?;
-    line.1.trim().replace(',', "").parse().with_context(|| format!("valgrind counted {:?}", line.1))
+    // Such as `==7== I   refs:  98,112,506`, with more or fewer blanks.
+    let (_, count) =
+        text.lines().find_map(|line| line.split_once(" refs:")).context("valgrind counted nothing")?;
+    count.trim().replace(',', "").parse().with_context(|| format!("valgrind counted {count:?}"))
 }
 
 /// A program that runs the gateway in valgrind, with one thread for calls, so that nobody steals work from another.

@@ -3,6 +3,7 @@
 //! Upstream, proxy and gateway are processes of their own, so that the CPU time of each can be told apart; the load
 //! comes from the measuring process. Competitors take turns within a round, because the machine's speed drifts.
 
+mod build;
 mod counts;
 mod gateway;
 mod load;
@@ -36,8 +37,8 @@ pub(crate) struct BenchOptions {
     /// Fewer and shorter rounds: good enough to see a change of a fifth
     #[arg(long)]
     quick: bool,
-    /// Only this scenario: call, list, scale, slow, memory, start; or store, which starts databases, and search,
-    /// which are never run unasked
+    /// Only this scenario: call, list, scale, slow, memory, start; or store, which starts databases, search, and build,
+    /// from nothing, which are never run unasked
     #[arg(value_name = "SCENARIO", conflicts_with = "filter")]
     scenario: Option<String>,
     /// Only scenarios whose name contains this
@@ -51,8 +52,9 @@ pub(crate) struct BenchOptions {
     eval: Option<PathBuf>,
 }
 
-/// The scenario that has no gateway in it: only by name.
+/// The scenarios that have no running gateway in them: only by name.
 const SEARCH: &str = "search";
+const BUILD: &str = "build";
 
 #[derive(Args)]
 pub(crate) struct RunOptions {
@@ -119,6 +121,9 @@ impl Bench {
 /// Builds everything as it is handed out (profile `dist`), then measures with that build of this program.
 pub(crate) fn build_and_run(options: &BenchOptions) -> Result<()> {
     let workspace = Workspace::find()?;
+    if options.filter() == Some(BUILD) {
+        return build::run(&workspace);
+    }
     let xtask = build_dist(&workspace, "xtask")?;
     if options.filter() == Some(SEARCH) {
         return run_search_bench(&workspace, &xtask, options);
@@ -168,7 +173,7 @@ pub(crate) fn run(options: RunOptions) -> Result<()> {
     let sections = runtime.block_on(scenarios::run_all(&bench))?;
     if sections.is_empty() {
         bail!(
-            "no scenario matches the filter; use a part of call, list, scale, slow, memory, start, store or search"
+            "no scenario matches the filter; use a part of call, list, scale, slow, memory, start, store, search or build"
         );
     }
     report::print(&sections, &surroundings);

@@ -22,7 +22,7 @@ use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
-use crate::{demo, identity};
+use crate::{demo, identity, program_pages};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -107,6 +107,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
     let guarded = guarded(&assembly, &settings, metrics.as_ref(), &addresses).await?;
+    program_pages::release();
     let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, addresses });
     serve(listeners, running, signals, again).await?;
     drop(announced);
