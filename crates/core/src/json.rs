@@ -12,7 +12,7 @@ pub use quick::write_json_string;
 pub use repeated::repeated_key;
 
 /// Below this, checking and quoting in one pass gains nothing.
-const QUOTED_FROM: usize = 256;
+const QUOTED_FROM: usize = 32;
 
 /// Valid JSON text, with what stands at its root.
 #[derive(Clone, Debug)]

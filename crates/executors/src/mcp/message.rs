@@ -75,7 +75,12 @@ impl ServerMessage {
         if let Some(ErrorBody { code, message, data }) = envelope.error {
             return Ok(Self::Answer { id, outcome: Err(RpcError { code, message, data }) });
         }
-        let result = envelope.result.ok_or("a message with neither method nor result nor error")?;
+        let Some(result) = envelope.result else {
+            let missing = "a message with neither method nor result nor error";
+            // Whoever waits for it is told at once.
+            let outcome = Err(RpcError { code: code::INTERNAL, message: missing.to_owned(), data: None });
+            return if id.is_some() { Ok(Self::Answer { id, outcome }) } else { Err(missing.to_owned()) };
+        };
         let result = Json::parse(part(result)).map_err(|error| error.to_string())?;
         Ok(Self::Answer { id, outcome: Ok(result) })
     }
@@ -238,7 +243,14 @@ mod tests {
         let refused = parse(r#"{"id":null,"error":{"code":-32601,"message":"no","data":[1]}}"#).unwrap();
         let ServerMessage::Answer { id: None, outcome: Err(error) } = refused else { panic!("{refused:?}") };
         assert_eq!((error.code, error.data), (-32601, Some(serde_json::json!([1]))));
-        for bad in ["", "[]", "{}", "{\"id\":1}", "nul", "{\"method\":5}"] {
+        for empty in [r#"{"id":1}"#, r#"{"id":1,"result":null}"#] {
+            let answer = parse(empty);
+            assert!(
+                matches!(answer, Ok(ServerMessage::Answer { id: Some(1), outcome: Err(_) })),
+                "{answer:?}"
+            );
+        }
+        for bad in ["", "[]", "{}", "{\"id\":null}", "nul", "{\"method\":5}"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

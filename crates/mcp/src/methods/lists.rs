@@ -63,6 +63,6 @@ fn decode(cursor: &str) -> Option<String> {
     URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
-fn unknown_cursor() -> Fault {
+pub(super) fn unknown_cursor() -> Fault {
     Fault::new(Code::InvalidParams, "unknown cursor; begin again without one")
 }

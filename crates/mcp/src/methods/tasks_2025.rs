@@ -9,7 +9,9 @@ use toolrail_protocol::code;
 use toolrail_registry::Tool;
 
 use super::Context;
+use super::lists::unknown_cursor;
 use super::tasks::{ask_upstream, outcome_upstream, task_id};
+use crate::envelope::Params;
 use crate::reply::{Code, Fault, Reply};
 
 /// How many tasks are asked for at the same time.
@@ -55,6 +57,10 @@ pub(super) async fn result(context: Context<'_>) -> Reply {
 /// The tasks that this session has made, as far as they are still there.
 pub(super) async fn list(context: Context<'_>) -> Reply {
     known(&context, "tasks/list")?;
+    // All are on one page, which gives none out.
+    if Params::text("cursor", context.params.cursor)?.is_some() {
+        return Err(unknown_cursor());
+    }
     let Some(live) = &context.peer.session.live else { return Ok(context.object(&json!({"tasks": []}))) };
     let (all, mut tasks) = (live.tasks.all(), Vec::new());
     // The newest first: a server that does not answer keeps no more than some of them waiting.

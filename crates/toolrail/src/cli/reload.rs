@@ -138,7 +138,10 @@ impl Running {
     pub(super) async fn close(self) {
         self.leaving.close();
         self.leaving.wait().await;
-        self.current.assembly.close().await;
+        let Current { assembly, following, .. } = self.current;
+        // Nobody looks at a store that is closed.
+        drop(following);
+        assembly.close().await;
     }
 }
 

@@ -368,6 +368,7 @@ async fn a_call_that_is_a_task_at_a_server_is_one_through_a_gateway() {
     let by_id = || json!({"taskId": id});
     assert_eq!(session.ask("tasks/get", by_id()).await["taskId"], *id);
     assert_eq!(session.ask("tasks/list", json!({})).await["tasks"][0]["taskId"], *id);
+    assert_eq!(session.ask("tasks/list", json!({"cursor": "made up"})).await["code"], -32602);
     let told = to_client.until(b"notifications/tasks/status").await.unwrap();
     assert!(!String::from_utf8_lossy(&told).contains("unknown"));
     let result = session.ask("tasks/result", by_id()).await;
