@@ -13,6 +13,7 @@ use toolrail_admin::Admin;
 use toolrail_core::{Principal, Way};
 use toolrail_http::{Addresses, Guard, Guarded, Listener, Plane, Served, Tenants};
 use toolrail_mcp::{Server, ServerInfo};
+use toolrail_store::StoreUrl;
 
 use crate::measured::{set_apart, times_taken};
 use crate::{ALONE, serving_all};
@@ -126,7 +127,8 @@ fn gateway(upstream: SocketAddr) -> SocketAddr {
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         there.block_on(async {
             let definitions = ["small", "large"].map(|name| definition(name, upstream)).to_vec();
-            let registry = Arc::new(serving_all(definitions).await);
+            let store = toolrail_store::open(&StoreUrl::Memory).await.unwrap();
+            let registry = Arc::new(serving_all(definitions, store).await);
             let info =
                 ServerInfo { name: "costs".into(), title: None, version: "1".into(), instructions: None };
             let mcp = Server::new(Arc::clone(&registry), info, &[7; 32]);

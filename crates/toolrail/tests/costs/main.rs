@@ -16,7 +16,7 @@ use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use toolrail_core::{DefinitionForm, Mute, Principal, Secrets};
+use toolrail_core::{DefinitionForm, Mute, Principal, Secrets, Store};
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, kinds};
 use toolrail_registry::{Compiler, FixedSource, LateStore, Registry, RegistryLimits, SourceId};
@@ -85,10 +85,11 @@ async fn costs_of(case: &Case, upstream: &Upstream) -> Vec<(&'static str, Cost)>
 }
 
 async fn serving(case: &Case) -> Registry {
-    serving_all(vec![case.definition.clone()]).await
+    let unopened = Arc::new(LateStore::new("never opened", Box::new(|| Box::pin(pending()))));
+    serving_all(vec![case.definition.clone()], unopened).await
 }
 
-async fn serving_all(definitions: Vec<Value>) -> Registry {
+async fn serving_all(definitions: Vec<Value>, store: Arc<dyn Store>) -> Registry {
     let runtime = Runtime {
         client: Arc::new(Client::new(ClientLimits::default())),
         secrets: Arc::new(Secrets::from_environment(std::iter::empty::<(String, String)>(), &[])),
@@ -97,8 +98,7 @@ async fn serving_all(definitions: Vec<Value>) -> Registry {
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
     let source = FixedSource::new(SourceId::Demo, "fixed", definitions);
-    let unopened = Arc::new(LateStore::new("never opened", Box::new(|| Box::pin(pending()))));
-    let registry = Registry::new(compiler, unopened, vec![Arc::new(source)], RegistryLimits::default());
+    let registry = Registry::new(compiler, store, vec![Arc::new(source)], RegistryLimits::default());
     registry.refresh().await;
     registry
 }
