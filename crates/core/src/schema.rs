@@ -239,7 +239,7 @@ impl Effort {
         /// What a small value may take, however tangled the schema.
         const STEPS: u64 = 500_000;
         const STEPS_PER_BYTE: u64 = 8;
-        const WITHIN: Duration = Duration::from_secs(5);
+        const WITHIN: Duration = Duration::from_secs(2);
         match self {
             Self::Brief => Run::new(nodes, 10_000, WITHIN),
             Self::Thorough(bytes) => Run::new(nodes, STEPS + STEPS_PER_BYTE * bytes as u64, WITHIN),

@@ -1,10 +1,24 @@
 //! The pages of the program itself. Starting goes through most of them and serving through few; those that only the start
 //! needed do not have to stay mapped.
 
+use std::time::Duration;
+
+/// When the first clients have come and everything has been gone through once.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// Lets go of them now, and again when the gateway has settled.
+pub(crate) fn release_soon() {
+    release();
+    tokio::spawn(async {
+        tokio::time::sleep(SETTLED).await;
+        release();
+    });
+}
+
 /// Lets go of the pages of code and constants that are mapped. They stay in the cache of files, from which those that are
 /// needed again come back by themselves.
 #[cfg(target_os = "linux")]
-pub(crate) fn release() {
+fn release() {
     use rustix::mm::{Advice, madvise};
     let (Ok(pages), Ok(program)) =
         (std::fs::read_to_string("/proc/self/smaps"), std::fs::read_link("/proc/self/exe"))
@@ -24,7 +38,7 @@ pub(crate) fn release() {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn release() {}
+fn release() {}
 
 /// Where parts of the program are mapped that cannot be written and hold no page that differs from the file.
 #[cfg(target_os = "linux")]

@@ -48,15 +48,13 @@ pub(crate) fn run(options: &CountOptions) -> Result<()> {
     if answer_of("valgrind", &["--version"]).is_none() {
         packages::install(&["valgrind"], "counts of instructions")?;
     }
-    let toolrail = match &options.toolrail {
-        Some(given) => given.clone(),
-        None => {
-            let mut build = cargo();
-            run_command(
-                build.args(["build", "--release", "--package", "toolrail"]).current_dir(&workspace.root),
-            )?;
-            workspace.target.join("release/toolrail")
-        }
+    let toolrail = if let Some(given) = &options.toolrail {
+        given.clone()
+    } else {
+        let mut build = cargo();
+        build.args(["build", "--release", "--package", "toolrail"]);
+        run_command(build.current_dir(&workspace.root))?;
+        workspace.target.join("release/toolrail")
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let counts = runtime.block_on(count_all(&toolrail))?;

@@ -78,7 +78,7 @@ impl ServerMessage {
         let Some(result) = envelope.result else {
             let missing = "a message with neither method nor result nor error";
             // Whoever waits for it is told at once.
-            let outcome = Err(RpcError { code: code::INTERNAL, message: missing.to_owned(), data: None });
+            let outcome = Err(RpcError { code: code::SERVER_ERROR, message: missing.to_owned(), data: None });
             return if id.is_some() { Ok(Self::Answer { id, outcome }) } else { Err(missing.to_owned()) };
         };
         let result = Json::parse(part(result)).map_err(|error| error.to_string())?;

@@ -103,11 +103,11 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let banner = Banner::new(addresses);
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
+    program_pages::release_soon();
     let (announced, other) = announce(&settings, &banner.administration).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     banner.print(&assembly, notes.collect(), other);
     let guarded = guarded(&assembly, &settings, metrics.as_ref(), &addresses).await?;
-    program_pages::release();
     let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, addresses });
     serve(listeners, running, signals, again).await?;
     drop(announced);

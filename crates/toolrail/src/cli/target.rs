@@ -1,6 +1,8 @@
 //! What the `tools` commands work on: a running server, or a store that none here is using. Both are spoken to in the
 //! same words, those of the REST face.
 
+mod supplies;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,11 +17,12 @@ use toolrail_core::{Principal, Way};
 use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
+use self::supplies::SupplyArgs;
 use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
 use super::{Hinted, profile, shell_word, user, wording};
 use crate::assemble::{self, Assembly};
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, Layer};
 use crate::server_file::ServerFile;
 use crate::{identity, print};
 
@@ -56,6 +59,8 @@ pub(super) struct TargetArgs {
     /// Say on standard error which server, folder or store was used
     #[arg(long, short, global = true)]
     verbose: bool,
+    #[command(flatten)]
+    supplies: SupplyArgs,
 }
 
 /// A server or a store, on whose behalf it is used, and the flags by which the user named it.
@@ -154,7 +159,7 @@ impl Target {
                 let flags = format!(" --data {}", shell_word(&folder.to_string_lossy()));
                 (TargetPlace::of_folder(folder, args, missing).await?, flags)
             }
-            (None, None, None) => (TargetPlace::nearby(args).await?, String::new()),
+            (None, None, None) => (TargetPlace::nearby(args, missing).await?, String::new()),
         };
         let place = match place {
             TargetPlace::Server(remote) => TargetPlace::Server(remote.for_tenant(principal.tenant())?),
@@ -303,7 +308,7 @@ impl TargetPlace {
         Self::open(folder, Some(store), args).await
     }
 
-    async fn nearby(args: &TargetArgs) -> anyhow::Result<Self> {
+    async fn nearby(args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
         let folder = Path::new(DEFAULT_DATA);
         if let Some((server, _)) = Self::live_server(folder).await {
             return Ok(Self::Server(server));
@@ -314,6 +319,9 @@ impl TargetPlace {
         let server = Remote::new(DEFAULT_URL)?;
         if server.lives().await {
             return Ok(Self::Server(server));
+        }
+        if missing == Missing::Create {
+            return Self::open(folder, None, args).await;
         }
         Err(Hinted::error(
             format!("there is no data folder ./{DEFAULT_DATA} here and no server at {DEFAULT_URL}"),
@@ -341,6 +349,7 @@ impl TargetPlace {
             allow_commands: args.commands.allow_commands,
             ..ConfigFile::default()
         };
+        let config = config.over(args.supplies.config()?);
         let assembly = assemble::assemble_offline(&config.settle()?).await?;
         let routes = assemble::rest_routes(&assembly.registry);
         Ok(Self::Store { name, routes, assembly })

@@ -172,7 +172,9 @@ impl ConfigFile {
             .map_err(|fault| anyhow::anyhow!("the configuration {}{}", path.display(), in_file(&fault)))?;
         let members = match documents.as_slice() {
             [] => Map::new(),
-            [only] if only.pointer.is_empty() => only.value.as_object().cloned().unwrap_or_default(),
+            [only] if only.pointer.is_empty() && (only.value.is_object() || only.value.is_null()) => {
+                only.value.as_object().cloned().unwrap_or_default()
+            }
             // A file with nothing but `tools` reads like a list of definitions.
             many if many.iter().all(|one| one.pointer.starts_with("/tools/")) => {
                 Map::from_iter([("tools".to_owned(), many.iter().map(|one| one.value.clone()).collect())])
@@ -189,9 +191,13 @@ impl ConfigFile {
 
 /// What is wrong with the file, behind its name.
 fn in_file(fault: &FileFault) -> String {
-    match fault.place {
-        Some((line, column)) => format!(":{line}:{column} is {fault}"),
-        None => format!(" is {fault}"),
+    let place = fault.place;
+    let fault = fault.to_string();
+    // Some say what is wrong with a verb of their own.
+    let verb = if fault.starts_with("not ") { "is " } else { "" };
+    match place {
+        Some((line, column)) => format!(":{line}:{column} {verb}{fault}"),
+        None => format!(" {verb}{fault}"),
     }
 }
 
@@ -214,6 +220,12 @@ impl ConfigFile {
         }
         if let Some(Err(wrong)) = self.tenant.as_deref().map(Principal::of_tenant) {
             return Some(wrong.to_string());
+        }
+        if let Some(wrong) = self.allow_hosts.iter().flatten().find(|host| !is_host(host)) {
+            return Some(format!("{wrong:?} is not the name of a host; write it like gateway.example.com"));
+        }
+        if let Some(wrong) = self.allow_origins.iter().flatten().find(|origin| !is_origin(origin)) {
+            return Some(format!("{wrong:?} is not an origin; write it like https://console.example.com"));
         }
         let addresses = self.listen.iter().chain(&self.admin_listen);
         addresses.filter_map(|address| address_of(address).err()).map(|error| format!("{error:#}")).next()
@@ -290,6 +302,17 @@ impl ConfigFile {
             language: self.language.unwrap_or_default(),
         })
     }
+}
+
+/// Whether it can stand in the header `Host`, with or without a port.
+fn is_host(text: &str) -> bool {
+    text.parse::<http::uri::Authority>().is_ok_and(|authority| !authority.as_str().contains('@'))
+}
+
+/// Whether a browser can name it as the origin of a page.
+fn is_origin(text: &str) -> bool {
+    let origin = text.split_once("://").filter(|(scheme, _)| !scheme.is_empty());
+    origin.is_some_and(|(_, authority)| is_host(authority))
 }
 
 /// The environment, but for what is not Unicode: `std::env::vars` panics over that.

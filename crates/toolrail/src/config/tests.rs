@@ -180,3 +180,33 @@ fn secrets_are_listed_or_bound_and_flags_never_unbind_them() {
     assert_eq!(told, expected);
     assert!(ListedSecret::parse("A@http://h").is_err());
 }
+
+#[test]
+fn hosts_and_origins_that_nobody_can_send_are_refused() {
+    let fault = |text: &str| ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+    for host in ["http://x", "a b", "", "x/y", "u@h"] {
+        let fault = fault(&format!("allowHosts: ['{host}']"));
+        assert!(fault.contains("/allowHosts: ") && fault.contains("is not the name of a host"), "{fault}");
+    }
+    for origin in ["foo", "https://", "https://a/b", "://a"] {
+        let fault = fault(&format!("allowOrigins: ['{origin}']"));
+        assert!(fault.contains("/allowOrigins: ") && fault.contains("is not an origin"), "{fault}");
+    }
+    let good = "allowHosts: [gw, gw.example.com, 'gw:8080', '[::1]:8080', 10.0.0.7]\n\
+                allowOrigins: ['https://a.b', 'http://localhost:3000', 'chrome-extension://abcdef']";
+    assert!(ConfigFile::parse(Path::new("c.yaml"), good).is_ok());
+}
+
+#[test]
+fn a_file_that_is_no_mapping_is_refused_and_an_empty_one_is_not() {
+    let parse = |text: &str| ConfigFile::parse(Path::new("c.yaml"), text);
+    for text in ["hello", "42", "true", "- a\n- b\n"] {
+        let fault = parse(text).unwrap_err().to_string();
+        assert!(fault.contains("must be one mapping"), "{text}: {fault}");
+    }
+    for text in ["", "# nothing yet\n", "{}"] {
+        assert_eq!(parse(text).unwrap(), ConfigFile::default(), "{text:?}");
+    }
+    let deep = parse(&("a: ".to_owned() + &"[".repeat(5_000))).unwrap_err().to_string();
+    assert!(!deep.contains("is is"), "{deep}");
+}

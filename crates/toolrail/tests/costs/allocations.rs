@@ -1,5 +1,5 @@
 //! How often a call and a search take memory, from the request of a client to its answer, with everything warm. The numbers
-//! are the same on every machine; one that grew is found here before somebody feels it.
+//! are nearly the same on every machine; one that grew is found here before somebody feels it.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::channel;
@@ -19,9 +19,11 @@ use crate::measured::{set_apart, times_taken};
 use crate::{ALONE, serving_all};
 
 /// What each took when somebody last looked.
-const SMALL_CALL: u64 = 0;
-const LARGE_CALL: u64 = 0;
-const SEARCH: u64 = 0;
+const SMALL_CALL: u64 = 46;
+const LARGE_CALL: u64 = 56;
+const SEARCH: u64 = 79;
+/// Another system may hand over an answer in other pieces.
+const MORE_ELSEWHERE: u64 = 3;
 
 const LARGE: usize = 64 * 1024;
 
@@ -44,7 +46,8 @@ fn a_call_and_a_search_take_memory_no_more_often_than_recorded() {
             ("a search", search, SEARCH),
         ]
     });
-    let more: Vec<_> = counted.iter().filter(|(_, count, recorded)| count > recorded).collect();
+    let more: Vec<_> =
+        counted.iter().filter(|(_, count, recorded)| *count > recorded + MORE_ELSEWHERE).collect();
     assert!(more.is_empty(), "more than recorded (what, now, recorded): {counted:?}");
 }
 

@@ -156,6 +156,9 @@ fn yaml_fault(message: &str, text: &str) -> String {
         Some((place, words)) if place.starts_with("line ") => words,
         _ => fault,
     };
+    // What it says to whoever wrote the program that reads.
+    let words =
+        if words.contains("Option<") { "a key is missing or null; a key must be a text" } else { words };
     match unquoted_template(fault, text) {
         Some(template) => format!("{words}; quote templates: \"{template}\""),
         None => words.to_owned(),
@@ -239,10 +242,12 @@ mod tests {
                 "not valid YAML: expected string scalar; quote templates: \"{{args.城}}\"",
             ),
             ("a: {{ args.b", "not valid YAML: "),
+            (": [", "not valid YAML: "),
+            ("null: 3", "not valid YAML: a key is missing or null; a key must be a text"),
         ];
         for (text, expected) in cases {
             let error = read_documents(Path::new("a.yaml"), text).unwrap_err().message;
-            assert!(error.starts_with(expected), "{error}");
+            assert!(error.starts_with(expected) && !error.contains("Option<"), "{error}");
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct ExportArgs {
     /// Replace files in the folder that no export wrote
     #[arg(long)]
     overwrite: bool,
-    /// Print what was done as JSON
+    /// Print what was done as JSON; to standard output, the definitions themselves
     #[arg(long)]
     json: bool,
 }
@@ -48,7 +48,8 @@ pub(super) async fn run(args: ExportArgs) -> anyhow::Result<ExitCode> {
     target.close().await;
     let tools = tools?;
     if args.to == Path::new("-") {
-        let text = args.format.unwrap_or(Format::Yaml).text(&text::list(&tools))?;
+        let usual = if args.json { Format::Json } else { Format::Yaml };
+        let text = args.format.unwrap_or(usual).text(&text::list(&tools))?;
         print::line(text.trim_end());
     } else if let Some(format) = file_format(&args) {
         let text = format.text(&text::list(&tools))?;

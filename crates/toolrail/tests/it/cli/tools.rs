@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolrail_testkit::{Gateway, Upstream};
 
 use crate::support::{
-    BINARY, Ran, echo_tool, gateway_and_upstream, listed, register_all, run_in, run_with_input,
+    BINARY, Ran, echo_tool, gateway_and_upstream, listed, register_all, run_in, run_with, run_with_input,
 };
 
 /// Runs `toolrail tools … --url URL`.
@@ -311,5 +311,49 @@ async fn a_data_folder_in_use_means_its_server() -> Result<()> {
     let ran = run_in(folder.path(), &["tools", "list", "-v"]).await?;
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.contains("data folder data"), "{}", ran.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_a_server_secrets_stay_bound_and_services_are_known() -> Result<()> {
+    let upstream = Upstream::start().await?;
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text);
+    write("bound.yaml", "secrets: {KEY: {hosts: [api.example.com]}}\n".to_owned())?;
+    write("shop.yaml", format!("services: {{shop: {{baseUrl: '{}'}}}}\n", upstream.url("")))?;
+    let mut leaking = echo_tool("leaking", &upstream);
+    leaking["http"]["headers"] = json!({"X-Key": "{{secrets.KEY}}"});
+    let mut served = echo_tool("served", &upstream);
+    served["http"]["service"] = json!("shop");
+    served["http"]["url"] = json!("/echo");
+    write("leaking.json", leaking.to_string())?;
+    write("served.json", served.to_string())?;
+    let run = async |arguments: &str, more: &[(&str, &str)]| {
+        let arguments: Vec<&str> = arguments.split(' ').collect();
+        let key = [("TOOLRAIL_SECRET_KEY", "s3cr3t-value")];
+        let variables: Vec<_> =
+            key.iter().chain(more).map(|(name, value)| (*name, (*value).to_owned())).collect();
+        run_with(folder.path(), &arguments, &variables).await
+    };
+    // In a folder with nothing in it, one begins.
+    let added = run("tools add leaking.json", &[]).await?;
+    assert_eq!(added.code, Some(0), "{}{}", added.stdout, added.stderr);
+    let call = "tools call leaking --arg q=x";
+    for bound in [("TOOLRAIL_CONFIG", "bound.yaml"), ("TOOLRAIL_SECRETS", "KEY@api.example.com")] {
+        let refused = run(call, &[bound]).await?;
+        assert_ne!(refused.code, Some(0), "{bound:?}: {}", refused.stdout);
+        assert!(refused.stderr.contains("KEY"), "{}", refused.stderr);
+    }
+    assert_eq!(run("tools call leaking --arg q=x --secret KEY@127.0.0.1", &[]).await?.code, Some(0));
+    let unknown = run("tools add served.json", &[]).await?;
+    assert!(unknown.code != Some(0) && format!("{}{}", unknown.stdout, unknown.stderr).contains("shop"));
+    for command in
+        ["tools add served.json --config shop.yaml", "tools call served --arg q=x --config shop.yaml"]
+    {
+        let ran = run(command, &[]).await?;
+        assert_eq!(ran.code, Some(0), "{command}: {}{}", ran.stdout, ran.stderr);
+    }
+    let exported = run("export --json", &[]).await?;
+    assert_eq!(parsed(&exported)["tools"].as_array().map(Vec::len), Some(2), "{}", exported.stdout);
     Ok(())
 }
