@@ -1,7 +1,6 @@
 //! The words every other crate speaks: definitions and what is wrong with them, calls and how they end,
 //! and the traits behind which kinds and stores stand. No input or output happens here.
 
-mod account;
 mod block;
 mod budget;
 mod caller;
@@ -15,6 +14,7 @@ mod executor;
 mod finding;
 mod json;
 mod kind;
+mod memory_account;
 mod name;
 mod plain;
 mod problem;
@@ -26,7 +26,6 @@ mod store;
 mod upstream;
 mod variable;
 
-pub use account::{Account, Full, Held, Share, Standings};
 pub use block::{Block, write_base64, write_text_block};
 pub use budget::{Budget, Exhausted};
 pub use caller::{
@@ -51,6 +50,7 @@ pub use json::{
     Json, NotJson, Outline, Part, Root, Sort, TooManyValues, repeated_key, tree_size, write_json_string,
 };
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
+pub use memory_account::{Account, Full, Held, Share, Standings};
 pub use name::{InvalidName, ToolName};
 pub use plain::PlainAnswer;
 pub use problem::{

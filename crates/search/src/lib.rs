@@ -2,7 +2,7 @@
 //! no knowledge of registries, tenants or protocols.
 //!
 //! ```text
-//!  ranking/     which documents answer best          pattern/   search by a regular expression (outline.rs: where it cannot be)
+//!  ranking/     which documents answer best          pattern/   search by a regular expression (pattern_outline.rs: where it cannot be)
 //!  query/       what a query asks for                semantic/  closeness by meaning
 //!  index/       terms and where they occur
 //!  document/    a tool's texts into terms
@@ -15,9 +15,9 @@ mod field;
 mod index;
 mod lexicon;
 mod method;
-mod outline;
 mod parameters;
 mod pattern;
+mod pattern_outline;
 mod query;
 mod ranking;
 pub mod semantic;

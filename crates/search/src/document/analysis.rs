@@ -10,8 +10,8 @@ use crate::document::Document;
 use crate::document::text::{self, Run, Shape};
 use crate::field::{FIELDS, Field};
 use crate::lexicon;
-use crate::outline::Outline;
 use crate::parameters::{Parameters, USUAL_LENGTHS};
+use crate::pattern_outline::Outline;
 
 /// The most words that are read of one field.
 const LONGEST_FIELD: usize = 600;

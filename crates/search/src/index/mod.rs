@@ -17,8 +17,8 @@ use crate::document::Document;
 use crate::document::analysis::{Analysed, Part, Reading};
 use crate::index::postings::Posting;
 use crate::index::vocabulary::Vocabulary;
-use crate::outline::{Needs, Outline};
 use crate::parameters::Parameters;
+use crate::pattern_outline::{Needs, Outline};
 
 /// How many changes are gathered before the terms are told.
 const BATCH: usize = 4096;

@@ -1,5 +1,5 @@
 //! Regular expressions to find tools by: bounded in size, and matched in linear time with short texts. Looking
-//! through an index with one is in `search.rs`, most of which `outline.rs` saves.
+//! through an index with one is in `search.rs`, most of which `pattern_outline.rs` saves.
 
 pub(crate) mod search;
 pub(crate) mod width;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use regex::{Match, Regex, RegexBuilder};
 
-use crate::outline::Needs;
+use crate::pattern_outline::Needs;
 
 /// The most characters of a pattern.
 const LONGEST_PATTERN: usize = 1000;

@@ -342,7 +342,7 @@ async fn without_a_server_secrets_stay_bound_and_services_are_known() -> Result<
     for bound in [("TOOLRAIL_CONFIG", "bound.yaml"), ("TOOLRAIL_SECRETS", "KEY@api.example.com")] {
         let refused = run(call, &[bound]).await?;
         assert_ne!(refused.code, Some(0), "{bound:?}: {}", refused.stdout);
-        assert!(refused.stderr.contains("KEY"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("\"leaking\" has errors"), "{}", refused.stderr);
     }
     assert_eq!(run("tools call leaking --arg q=x --secret KEY@127.0.0.1", &[]).await?.code, Some(0));
     let unknown = run("tools add served.json", &[]).await?;
