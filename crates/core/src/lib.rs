@@ -63,8 +63,9 @@ pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, AuditStore, Author, Change, Changes,
     DefinitionStore, Expected, Forget, HistoryQuery, HistoryStore, LearntLimits, LearntQuery, MailLimits,
-    News, NewsKind, PastQuery, PeerAddress, QueryPage, ReplicaStore, Retention, Revision, Row, Standing,
-    Store, StoreError, ToolKey, ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes,
+    News, NewsKind, PastQuery, PeerAddress, QueryPage, Record, RecordAudit, RecordLimits, RecordStore,
+    RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row, Standing, Store, StoreError, ToolKey,
+    ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes,
 };
 pub use upstream::{
     ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,

@@ -5,6 +5,7 @@ mod error;
 mod history;
 mod learnt;
 mod messages;
+mod records;
 mod row;
 
 use async_trait::async_trait;
@@ -18,6 +19,7 @@ pub use learnt::{
     Forget, LearntLimits, LearntQuery, PastQuery, QueryPage, ToolQueries, Usage, UseStore, Uses,
 };
 pub use messages::{MailLimits, News, NewsKind, ReplicaStore};
+pub use records::{Record, RecordAudit, RecordLimits, RecordStore, RecordWrite, RecordWritten};
 pub use row::{Action, Author, Change, Changes, DefinitionStore, Expected, PeerAddress, Row, ToolKey};
 
 /// The counter of the whole store, +1 with every change.
@@ -27,7 +29,7 @@ pub type Revision = i64;
 /// implementation passes the same behaviour suite. No call waits for ever: a database that does not answer is unavailable
 /// after some seconds.
 #[async_trait]
-pub trait Store: DefinitionStore + HistoryStore + AuditStore + UseStore + ReplicaStore {
+pub trait Store: DefinitionStore + HistoryStore + AuditStore + UseStore + ReplicaStore + RecordStore {
     /// Which store this is, for people; without credentials.
     fn describe(&self) -> String;
 

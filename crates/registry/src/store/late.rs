@@ -9,8 +9,8 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
-    StoreError, Usage, UseStore, Uses, Version, async_trait,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, Record, RecordStore, RecordWrite, RecordWritten,
+    ReplicaStore, Retention, Revision, Row, Store, StoreError, Usage, UseStore, Uses, Version, async_trait,
 };
 
 /// How long after an attempt the next is made.
@@ -173,6 +173,25 @@ impl ReplicaStore for LateStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.opened().await?.news_after(number).await
+    }
+}
+
+#[async_trait]
+impl RecordStore for LateStore {
+    async fn record_number(&self) -> Result<i64, StoreError> {
+        self.opened().await?.record_number().await
+    }
+
+    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+        self.opened().await?.records_after(number).await
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.opened().await?.record(kind, id).await
+    }
+
+    async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError> {
+        self.opened().await?.write_record(write).await
     }
 }
 
