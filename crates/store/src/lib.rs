@@ -14,6 +14,7 @@ mod limits;
 mod mail;
 mod mysql;
 mod postgres;
+mod records;
 mod sqlite;
 mod unfilled;
 mod url;

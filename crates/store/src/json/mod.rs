@@ -16,8 +16,8 @@ use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::Instant;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
-    StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, Record, RecordStore, RecordWrite, RecordWritten,
+    ReplicaStore, Retention, Revision, Row, Store, StoreError, Usage, UseStore, Uses, Version,
 };
 
 use self::contents::Contents;
@@ -268,6 +268,33 @@ impl ReplicaStore for JsonStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.settled().await?.memory.news_after(number).await
+    }
+}
+
+#[async_trait]
+impl RecordStore for JsonStore {
+    async fn record_number(&self) -> Result<i64, StoreError> {
+        self.settled().await?.memory.record_number().await
+    }
+
+    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+        self.settled().await?.memory.records_after(number).await
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.settled().await?.memory.record(kind, id).await
+    }
+
+    async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError> {
+        let mut kept = self.to_change().await?;
+        // Before it is made: should this be dropped half-way, the next call writes what was done.
+        kept.is_ahead = true;
+        let written = kept.memory.write_record(write).await;
+        if matches!(written, Ok(RecordWritten::Done(_))) {
+            self.save_or_undo(&mut kept).await?;
+        }
+        kept.is_ahead = false;
+        written
     }
 }
 

@@ -1,5 +1,5 @@
-//! The tables of the store in memory as `state` in the file, one row a line: history, audit record, counts, queries, keys
-//! and news. The table of definitions is not among them: it is what the newest versions say.
+//! The tables of the store in memory as `state` in the file, one row a line: history, audit record, counts, queries, keys,
+//! records and news. The table of definitions is not among them: it is what the newest versions say.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +37,12 @@ const TABLES: &[Table] = &[
     Table {
         name: "mcp_tool_query",
         columns: &["tenant", "name_key", "queries", "last_at", "number"],
+        bytes: None,
+        condition: "",
+    },
+    Table {
+        name: "toolrail_record",
+        columns: &["kind", "id", "body", "number", "removed_at"],
         bytes: None,
         condition: "",
     },
@@ -80,6 +86,8 @@ const DEFINITIONS: &str = "INSERT INTO mcp_tool (name, enabled, config_json, ver
     SELECT name, enabled, config_json, revision, at, who, nullif(tenant, '') FROM mcp_tool_history AS this \
     WHERE kind <> 'removed' AND NOT EXISTS (SELECT 1 FROM mcp_tool_history \
     WHERE tenant = this.tenant AND name_key = this.name_key AND revision > this.revision) ORDER BY revision";
+// Files from before there were records lack it.
+const RECORD_NUMBER: &str = "INSERT OR IGNORE INTO toolrail_meta VALUES ('record_number', '0')";
 const TRIGGERS: &str = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'mcp_tool'";
 
 impl Table {
@@ -142,6 +150,7 @@ pub(super) async fn restore(
         }
         sqlx::query(AssertSqlSafe(table.read())).bind(rows.get()).execute(&mut *transaction).await?;
     }
+    sqlx::query(RECORD_NUMBER).execute(&mut *transaction).await?;
     sqlx::query(DEFINITIONS).execute(&mut *transaction).await?;
     for (_, sql) in triggers {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *transaction).await?;

@@ -14,6 +14,7 @@ mod plan;
 mod pool;
 mod queries;
 mod reconcile;
+mod records;
 mod rows;
 mod schema;
 mod triggers;
@@ -27,8 +28,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
-    StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, Record, RecordStore, RecordWrite, RecordWritten,
+    ReplicaStore, Retention, Revision, Row, Store, StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
@@ -135,6 +136,21 @@ impl MysqlStore {
         match written {
             Err(failure) if !failure.is_answer() => {
                 commit::settle(&commit, &self.connections, failure, &self.described).await
+            }
+            written => written,
+        }
+    }
+
+    /// Who appends to the audit record may wait for writes of definitions.
+    async fn write_audited(&self, write: &RecordWrite) -> Result<RecordWritten, Failure> {
+        let commit = Commit::default();
+        let written = attempted!(self, lease_to_write, WRITING, |connection| records::write(
+            connection, write, &commit
+        ));
+        match written {
+            Err(failure) if !failure.is_answer() => {
+                let settled = commit::settle(&commit, &self.connections, failure, &self.described);
+                settled.await.map(RecordWritten::Done)
             }
             written => written,
         }
@@ -261,6 +277,29 @@ impl ReplicaStore for MysqlStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         bounded!(self, lease, READING, |connection| news::after(connection, number))
+    }
+}
+
+#[async_trait]
+impl RecordStore for MysqlStore {
+    async fn record_number(&self) -> Result<i64, StoreError> {
+        bounded!(self, lease, READING, |connection| records::number(connection))
+    }
+
+    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+        bounded!(self, lease, READING, |connection| records::after(connection, number))
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        bounded!(self, lease, READING, |connection| records::one(connection, kind, id))
+    }
+
+    async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError> {
+        if write.audited.is_none() {
+            let commit = Commit::default();
+            return bounded!(self, lease, WRITING, |connection| records::write(connection, write, &commit));
+        }
+        self.write_audited(write).await.map_err(|failure| failure.of(self.describe()))
     }
 }
 

@@ -9,14 +9,15 @@ use url::Url;
 
 use super::failure::{Failure, missing_right, number, number_of};
 use super::rows::text;
-use super::{adopt, pool, triggers, truncated, uses};
+use super::{adopt, pool, records, triggers, truncated, uses};
 use crate::limits::READING;
 
 const TABLES: &str = include_str!("migrations/0001_tables.sql");
 const LEARNT: &str = include_str!("migrations/0002_learnt.sql");
+const RECORDS: &str = include_str!("migrations/0004_records.sql");
 
 /// The newest version of the schema that is known here.
-const KNOWN: i64 = 3;
+const KNOWN: i64 = 4;
 
 /// How long connecting may take.
 const CONNECTING: Duration = Duration::from_secs(10);
@@ -155,6 +156,8 @@ async fn bring(connection: &mut MySqlConnection) -> Result<(), Failure> {
     connection.execute("DELETE FROM toolrail_schema").await?;
     sqlx::raw_sql(LEARNT).execute(&mut *connection).await?;
     uses::add_numbers(connection).await?;
+    sqlx::raw_sql(RECORDS).execute(&mut *connection).await?;
+    records::widen_actions(connection).await?;
     let columns = adopt::prepare(connection).await?;
     let made = made(connection).await?;
     triggers::install(connection, &columns).await?;

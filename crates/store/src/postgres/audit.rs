@@ -2,7 +2,7 @@
 
 use sqlx::Row as _;
 use sqlx::postgres::{PgConnection, PgPool, PgRow};
-use toolrail_core::{AuditEntry, AuditHead, Author};
+use toolrail_core::{AuditEntry, AuditHead, Author, Revision};
 
 use super::failure::Failure;
 use super::pool::Lease;
@@ -14,9 +14,9 @@ const NEWEST: &str = "SELECT (SELECT value FROM toolrail_meta WHERE name = 'audi
 const READ: &str = "SELECT number, at, who, address, via, action, tenant, name, revision, changes, previous, hash \
     FROM mcp_tool_audit WHERE number > $1 ORDER BY number LIMIT $2";
 
-// One round trip: signs the versions that the write made, remembers the newest entry, and appends.
+// One round trip: signs the versions that the write made, if any, remembers the newest entry, and appends.
 const APPEND: &str = "WITH signed AS ( \
-        UPDATE mcp_tool_history SET who = $1, address = $2, via = $3 WHERE revision = ANY($4)), \
+        UPDATE mcp_tool_history SET who = $1, address = $2, via = $3 WHERE revision = ANY($14)), \
     remembered AS ( \
         INSERT INTO toolrail_meta (name, value) VALUES ('audit_head', $5) \
         ON CONFLICT (name) DO UPDATE SET value = excluded.value) \
@@ -26,22 +26,37 @@ const APPEND: &str = "WITH signed AS ( \
     FROM unnest($6::bigint[], $7::text[], $8::text[], $9::text[], $10::text[], $4::bigint[], $11::text[], $12::text[], \
         $13::text[]) AS entry (number, at, action, tenant, name, revision, changes, previous, hash)";
 
+/// What entries are about.
+#[derive(Clone, Copy)]
+pub(super) enum About {
+    /// Versions that the same author has just made.
+    Versions,
+    /// Nothing that has versions: their revision is that of somebody else.
+    Records,
+}
+
 /// Chains the entries to the newest and appends them; signs the versions they are about. Returns the last of them.
 pub(super) async fn append(
     connection: &mut PgConnection,
     author: &Author,
     entries: Vec<AuditEntry>,
+    about: About,
 ) -> Result<Option<AuditHead>, sqlx::Error> {
     if entries.is_empty() {
         return Ok(None);
     }
     let (entries, head) = chained(entries.into_iter(), newest(connection).await?);
+    let revisions: Vec<Revision> = entries.iter().map(|entry| entry.revision).collect();
+    let signed: &[Revision] = match about {
+        About::Versions => &revisions,
+        About::Records => &[],
+    };
     let texts = |of: fn(&AuditEntry) -> &String| entries.iter().map(of).collect::<Vec<_>>();
     sqlx::query(APPEND)
         .bind(&author.who)
         .bind(&author.address)
         .bind(&author.via)
-        .bind(entries.iter().map(|entry| entry.revision).collect::<Vec<_>>())
+        .bind(&revisions)
         .bind(head_text(&head))
         .bind(entries.iter().map(|entry| entry.number).collect::<Vec<_>>())
         .bind(texts(|entry| &entry.at))
@@ -51,6 +66,7 @@ pub(super) async fn append(
         .bind(texts(|entry| &entry.changes))
         .bind(texts(|entry| &entry.previous))
         .bind(texts(|entry| &entry.hash))
+        .bind(signed)
         .execute(connection)
         .await?;
     Ok(Some(head))

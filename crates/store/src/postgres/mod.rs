@@ -14,6 +14,7 @@ mod news;
 mod pool;
 mod queries;
 mod reconcile;
+mod records;
 mod rows;
 mod schema;
 mod triggers;
@@ -31,8 +32,8 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
-    StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, Record, RecordStore, RecordWrite, RecordWritten,
+    ReplicaStore, Retention, Revision, Row, Store, StoreError, Usage, UseStore, Uses, Version,
 };
 use url::Url;
 
@@ -236,6 +237,34 @@ impl ReplicaStore for PostgresStore {
 
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.read(news::after(&self.pool, number)).await
+    }
+}
+
+#[async_trait]
+impl RecordStore for PostgresStore {
+    async fn record_number(&self) -> Result<i64, StoreError> {
+        self.read(records::number(&self.pool)).await
+    }
+
+    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+        self.read(records::after(&self.pool, number)).await
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.read(records::one(&self.pool, kind, id)).await
+    }
+
+    async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError> {
+        // Who appends to the audit record may wait for writes of definitions.
+        let pool = if write.audited.is_some() { &self.writes } else { &self.pool };
+        let commit = Commit::default();
+        let written = match in_time(WRITING, records::write(pool, write, &commit)).await {
+            Err(failure) if failure.code().is_none() => {
+                commit::settle(&commit, &self.pool, failure, &self.name).await.map(RecordWritten::Done)
+            }
+            written => written,
+        };
+        written.map_err(|failure| failure.of(&self.name))
     }
 }
 

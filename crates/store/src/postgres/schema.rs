@@ -19,6 +19,7 @@ const MIGRATIONS: &[&[&str]] = &[
     &[include_str!("migrations/0001_tables.sql"), include_str!("migrations/0001_rows.sql")],
     &[include_str!("migrations/0002_learnt.sql")],
     &[],
+    &[include_str!("migrations/0004_records.sql")],
 ];
 
 const TABLE: &str = include_str!("migrations/tools.sql");

@@ -7,7 +7,7 @@ use sqlx::{Connection, Row as _};
 use tokio::time::{Instant, sleep};
 use toolrail_core::{Action, Author, Change, Expected, Revision};
 
-use super::audit;
+use super::audit::{self, About};
 use super::failure::Failure;
 use super::pool::Lease;
 use super::rows::{self, REVISION};
@@ -72,7 +72,7 @@ async fn attempt(
         return Err(conflict(change, found).into());
     }
     let entries = made.iter().map(|made| made.effect.entry(author, &made.at)).collect();
-    let last = audit::append(&mut transaction, author, entries).await?;
+    let last = audit::append(&mut transaction, author, entries, About::Versions).await?;
     let revision = sqlx::query_scalar(REVISION).fetch_one(&mut *transaction).await?;
     commit.begin(last, revision);
     transaction.commit().await?;

@@ -12,6 +12,7 @@ mod pool;
 mod put;
 mod queries;
 mod reconcile;
+mod records;
 mod rows;
 mod schema;
 mod triggers;
@@ -25,8 +26,8 @@ use async_trait::async_trait;
 use sqlx::ConnectOptions;
 use toolrail_core::{
     AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Forget, HistoryQuery,
-    HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision, Row, Store,
-    StoreError, Usage, UseStore, Uses, Version,
+    HistoryStore, LearntQuery, News, NewsKind, QueryPage, Record, RecordStore, RecordWrite, RecordWritten,
+    ReplicaStore, Retention, Revision, Row, Store, StoreError, Usage, UseStore, Uses, Version,
 };
 
 use self::failure::Failure;
@@ -233,6 +234,29 @@ impl ReplicaStore for SqliteStore {
     async fn news_after(&self, number: i64) -> Result<Vec<News>, StoreError> {
         self.place.check()?;
         news::after(&self.pools.readers, number).await.map_err(self.failed())
+    }
+}
+
+#[async_trait]
+impl RecordStore for SqliteStore {
+    async fn record_number(&self) -> Result<i64, StoreError> {
+        self.place.check()?;
+        records::number(&self.pools.readers).await.map_err(self.failed())
+    }
+
+    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+        self.place.check()?;
+        records::after(&self.pools.readers, number).await.map_err(self.failed())
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.place.check()?;
+        records::one(&self.pools.readers, kind, id).await.map_err(self.failed())
+    }
+
+    async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError> {
+        self.place.check()?;
+        records::write(&self.pools.writer, write).await.map_err(self.failed())
     }
 }
 

@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0004_kinds_of_news.sql"),
     include_str!("migrations/0005_tenants_history_audit.sql"),
     include_str!("migrations/0006_learnt.sql"),
+    include_str!("migrations/0007_records.sql"),
 ];
 
 /// Why a file could not be brought to the newest version.

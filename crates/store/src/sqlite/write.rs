@@ -8,7 +8,7 @@ use super::{audit, put, rows, triggers};
 use crate::audit::chained;
 use crate::effect::{Effect, check, key_of};
 
-const NOW: &str = "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+pub(super) const NOW: &str = "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
 const SWITCH: &str = "UPDATE mcp_tool SET enabled = ? WHERE rowid = ?";
 const DELETE: &str = "DELETE FROM mcp_tool WHERE rowid = ?";

@@ -8,6 +8,7 @@ mod history;
 mod learnt;
 mod others;
 mod pages;
+mod records;
 mod rows;
 mod tenants;
 
@@ -22,6 +23,7 @@ pub(crate) use self::history::*;
 pub(crate) use self::learnt::*;
 pub(crate) use self::others::*;
 pub(crate) use self::pages::*;
+pub(crate) use self::records::*;
 pub(crate) use self::rows::*;
 pub(crate) use self::tenants::*;
 pub(crate) use crate::behaviour_of_messages::*;
@@ -57,6 +59,8 @@ macro_rules! suite {
             a_message_that_has_lain_for_a_minute_is_gone
             the_days_of_a_version_begin_when_it_is_replaced
             what_was_not_asked_for_long_is_forgotten
+            records_come_in_pages_and_only_so_many_of_a_kind
+            a_record_removed_long_ago_is_forgotten
         }
     };
     (@without_other_programs $make:path) => {
@@ -124,6 +128,14 @@ macro_rules! suite {
             what_was_learnt_about_a_tool_can_be_forgotten
             all_of_a_tenant_or_everything_can_be_forgotten
             counts_of_a_tool_that_was_removed_begin_anew
+            only_records_that_are_new_are_read
+            a_record_that_is_removed_is_told_and_its_id_is_free
+            a_record_is_written_only_if_it_is_what_was_expected
+            records_that_are_too_large_are_refused
+            records_are_told_apart_by_kind_and_case
+            writes_of_records_are_entered_in_the_audit_record
+            writers_of_records_at_once_lose_nothing
+            of_writers_of_one_record_one_wins
         }
     };
     (@facts $make:path: $($fact:ident)*) => {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolrail_core::{
-    Action, AuditCheck, Change, HistoryQuery, NewsKind, Store, StoreError, ToolKey, Uses, async_trait,
+    Action, AuditCheck, Change, HistoryQuery, NewsKind, RecordWrite, RecordWritten, Store, StoreError,
+    ToolKey, Uses, async_trait,
 };
 use toolrail_store::{StoreUrl, open};
 
-use crate::behaviour::{Subject, by, of, purge, put, suite};
+use crate::behaviour::{Subject, by, of, purge, put, put_record, suite};
 
 /// One process uses a file, so every handle to it is the same.
 struct Shared {
@@ -96,6 +97,9 @@ async fn everything_is_there_again_after_a_restart_and_what_was_acknowledged_aft
     store.write(&[put("b", "no json"), put("gone", "1"), purge("gone")], &by("bob")).await.unwrap();
     let key = store.shared_key("mcp").await.unwrap();
     store.announce(NewsKind::Lasting, &[b"\x00news".to_vec()]).await.unwrap();
+    store.write_record(&put_record("key", "a", "{\"hash\": \"\u{e9}\"}")).await.unwrap();
+    store.write_record(&put_record("key", "b", "")).await.unwrap();
+    store.write_record(&RecordWrite { body: None, ..put_record("key", "b", "") }).await.unwrap();
     let query = HistoryQuery { most: 100, ..HistoryQuery::default() };
     let all = async |store: &dyn Store| {
         let mut rows = store.changes_since(0).await.unwrap();
@@ -108,6 +112,7 @@ async fn everything_is_there_again_after_a_restart_and_what_was_acknowledged_aft
             store.audit_head().await.unwrap(),
             store.state_at(3).await.unwrap(),
             store.news_after(0).await.unwrap(),
+            store.records_after(0).await.unwrap(),
         )
     };
     let before = all(&*store).await;
@@ -218,6 +223,24 @@ async fn a_broken_file_is_refused_with_its_place_and_never_written_over() {
 }
 
 #[tokio::test]
+async fn a_file_from_before_there_were_records_takes_some() {
+    let folder = Folder::new();
+    folder.open().await.close().await;
+    folder.edit(|file| {
+        let state = file["state"].as_object_mut().unwrap();
+        state.remove("toolrail_record").unwrap();
+        let meta = state["toolrail_meta"].as_array_mut().unwrap();
+        meta.retain(|row| row["name"] != "record_number");
+    });
+    for number in 1..3 {
+        let store = folder.open().await;
+        let written = store.write_record(&put_record("key", "a", "1")).await.unwrap();
+        assert_eq!(written, RecordWritten::Done(number));
+        store.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_file_written_by_hand_is_a_store() {
     let folder = Folder::new();
     std::fs::create_dir_all(folder.file.parent().unwrap()).unwrap();
@@ -251,6 +274,8 @@ async fn a_change_that_cannot_be_written_is_not_made() {
     store.write(std::slice::from_ref(&off), &by("ann")).await.unwrap_err();
     assert!(store.find(None, "a").await.unwrap().unwrap().enabled);
     assert_eq!(store.revision().await.unwrap(), 1);
+    store.write_record(&put_record("key", "a", "1")).await.unwrap_err();
+    assert_eq!((store.record_number().await.unwrap(), store.record("key", "a").await.unwrap()), (0, None));
     // An editor that empties the file first must not make the store forget everything.
     let good = std::fs::read_to_string(&folder.file).unwrap();
     std::fs::write(&folder.file, "").unwrap();

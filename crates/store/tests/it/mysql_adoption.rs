@@ -1,9 +1,9 @@
 //! MySQL and MariaDB: tables that another program made and goes on writing to.
 
-use toolrail_core::{HistoryQuery, Row, Store, StoreError, ToolKey, VersionKind};
+use toolrail_core::{HistoryQuery, RecordWritten, Row, Store, StoreError, ToolKey, VersionKind};
 use toolrail_store::StoreUrl;
 
-use crate::behaviour::{by, put};
+use crate::behaviour::{audited, by, put, put_record};
 use crate::mysql::{Database, database, run, server};
 
 /// The small table of mcp-lite (R104).
@@ -282,4 +282,23 @@ async fn a_database_of_a_newer_program_is_refused_with_what_to_do() {
     database.run("UPDATE toolrail_schema SET version = 99").await;
     let error = toolrail_store::open(&StoreUrl::Mysql(database.url())).await.err().unwrap();
     assert!(matches!(error, StoreError::TooNew { found: 99, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_from_before_there_were_records_is_migrated() {
+    let database = database().await;
+    let store = database.store().await;
+    store.write(&[put("a", "1")], &by("ann")).await.unwrap();
+    store.close().await;
+    database
+        .run(
+            "DROP TABLE toolrail_record; DELETE FROM toolrail_meta WHERE name = 'record_number'; \
+             ALTER TABLE mcp_tool_audit MODIFY COLUMN action VARCHAR(20) NOT NULL; \
+             UPDATE toolrail_schema SET version = 3",
+        )
+        .await;
+    let store = database.store().await;
+    let long = audited("ann", "some_kind_of_record.some_kind_of_act", put_record("key", "a", "1"));
+    assert_eq!(store.write_record(&long).await.unwrap(), RecordWritten::Done(1));
+    assert_eq!((store.revision().await.unwrap(), store.audit(0, 9).await.unwrap().len()), (1, 2));
 }

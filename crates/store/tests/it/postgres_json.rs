@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use sqlx::postgres::PgListener;
 use tokio::time::timeout;
-use toolrail_core::{HistoryQuery, Store};
+use toolrail_core::{HistoryQuery, RecordWritten, Store};
 
-use crate::behaviour::{Subject, by, of, put};
+use crate::behaviour::{Subject, by, of, put, put_record};
 use crate::postgres::{Database, database};
 
 const WRITTEN: &str = r#"{"z":1,  "a":{"y":1.50,"b":"\u00e9"},"z":2}"#;
@@ -96,6 +96,7 @@ async fn tables_of_the_version_before_lose_nothing() {
     let kind = "SELECT data_type FROM information_schema.columns WHERE table_name = 'mcp_tool' AND column_name = 'config_json'";
     assert_eq!(database.value(kind).await, "jsonb");
     assert_eq!(store.write(&[put("b", WRITTEN)], &by("ann")).await.unwrap(), 5);
+    assert_eq!(store.write_record(&put_record("key", "a", "1")).await.unwrap(), RecordWritten::Done(1));
 }
 
 #[tokio::test]

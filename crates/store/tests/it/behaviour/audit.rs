@@ -4,7 +4,7 @@ use toolrail_core::{AuditBroken, AuditCheck, AuditEntry, AuditHead, Author, Expe
 
 use super::{Subject, by, if_there, of, purge, put, switch};
 
-async fn record(store: &dyn Store) -> Vec<AuditEntry> {
+pub(super) async fn record(store: &dyn Store) -> Vec<AuditEntry> {
     let mut entries: Vec<AuditEntry> = Vec::new();
     loop {
         let more = store.audit(entries.last().map_or(0, |entry| entry.number), 1_000).await.unwrap();
@@ -15,7 +15,7 @@ async fn record(store: &dyn Store) -> Vec<AuditEntry> {
     }
 }
 
-async fn check(store: &dyn Store) -> Result<AuditHead, AuditBroken> {
+pub(super) async fn check(store: &dyn Store) -> Result<AuditHead, AuditBroken> {
     let mut check = AuditCheck::default();
     record(store).await.iter().try_for_each(|entry| check.take(entry))?;
     check.finish(store.audit_head().await.unwrap().as_ref())

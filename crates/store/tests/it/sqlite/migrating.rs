@@ -1,13 +1,13 @@
 //! Files of earlier versions, and files anywhere.
 
 use toolrail_core::{
-    DefinitionStore as _, HistoryQuery, HistoryStore as _, ReplicaStore as _, Store, StoreError,
-    UseStore as _, VersionKind,
+    DefinitionStore as _, HistoryQuery, HistoryStore as _, RecordStore as _, RecordWritten,
+    ReplicaStore as _, Store, StoreError, UseStore as _, VersionKind,
 };
 use toolrail_store::{StoreUrl, open};
 
 use super::folder;
-use crate::behaviour::{by, put};
+use crate::behaviour::{by, put, put_record};
 
 /// The schema as it was before there were tenants.
 const BEFORE_TENANTS: &[&str] = &[
@@ -65,6 +65,7 @@ async fn a_file_without_tenants_and_history_is_migrated_without_loss() {
     folder.run("INSERT INTO log SELECT id FROM mcp_tool WHERE id = 4 AND tenant_id = 'acme'").await;
     assert_eq!(store.write(&[put("echo", "3")], &by("ann")).await.unwrap(), 7);
     assert_eq!(store.count().await.unwrap(), 3);
+    assert_eq!(store.write_record(&put_record("key", "a", "1")).await.unwrap(), RecordWritten::Done(1));
     store.close().await;
     assert_eq!(folder.store().await.revision().await.unwrap(), 7, "migrated once");
 }
