@@ -54,7 +54,7 @@ pub(crate) async fn call(
     };
     let tenant = principal.tenant();
     // As at /mcp: what is built in is there only if it is there.
-    let snapshot = admin.registry.catalogue_at(tenant, admin.registry.endpoints().main());
+    let snapshot = admin.registry.catalogue_at(&principal, admin.registry.endpoints().main());
     let address = address.map(|Extension(PeerAddress(address))| address);
     let caller = RestCaller { may_change: foreign_page.is_none(), address };
     let resolved = admin.registry.finder().resolve(&snapshot, name, request.arguments).await;

@@ -11,7 +11,7 @@ use toolrail_registry::Which;
 use crate::Admin;
 use crate::failure::Failure;
 
-/// Who makes a change, as the client says. Nobody is asked for a proof yet.
+/// Who makes a change, as the client says where nobody is asked for a key.
 pub const AUTHOR: HeaderName = HeaderName::from_static("toolrail-author");
 /// By what way it comes, as our command line says.
 pub const VIA: HeaderName = HeaderName::from_static("toolrail-via");
@@ -35,8 +35,9 @@ impl FromRequestParts<Admin> for ChangeRequest {
         let principal: Principal = parts.extensions.get().cloned().unwrap_or_default();
         let address = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| address.to_string());
         let way = way(&parts.headers)?;
-        let author =
-            Author { who: who(&parts.headers), address, via: way.unwrap_or(admin.writer).word().to_owned() };
+        // Whoever has proved who he is cannot say that he is another.
+        let who = principal.name().map_or_else(|| who(&parts.headers), author_name);
+        let author = Author { who, address, via: way.unwrap_or(admin.writer).word().to_owned() };
         Ok(Self {
             tenant: principal.tenant().map(str::to_owned),
             author,

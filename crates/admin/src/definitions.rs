@@ -177,7 +177,7 @@ pub(crate) async fn list(
         return Err(Failure::bad_request(message));
     }
     let beside = Beside::of(&admin).await;
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let snapshot = admin.registry.catalogue(&principal);
     let all: Box<dyn Iterator<Item = &Arc<Entry>>> =
         if query.all_tenants { Box::new(snapshot.all_entries()) } else { Box::new(snapshot.entries()) };
     let tools: Vec<Shown<'_>> = all
@@ -192,7 +192,7 @@ pub(crate) async fn show(
     Requester(principal): Requester,
     Path(name): Path<String>,
 ) -> Result<Response, Failure> {
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let snapshot = admin.registry.catalogue(&principal);
     let entry = found(&snapshot, &name)?;
     let shown = Shown::in_full(entry, &snapshot, &Beside::of(&admin).await);
     Ok(with_version(json_answer(StatusCode::OK, &shown), entry.version))

@@ -46,7 +46,7 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Requester(principal): Req
 
 /// Those that a tenant can see, or all.
 pub(crate) async fn problems(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let snapshot = admin.registry.catalogue(&principal);
     let unwritten = admin.registry.write_failure().map(|failure| unwritten(&snapshot, &failure));
     let unkept = admin.registry.journal_failure().map(|failure| unkept(&failure));
     let failing = snapshot.sources.iter().filter_map(failing);
@@ -128,8 +128,7 @@ pub(crate) struct Seen {
 
 impl Seen {
     pub(crate) fn by(admin: &Admin, principal: &Principal) -> Self {
-        let tenant = principal.tenant();
-        Self { snapshot: admin.registry.catalogue(tenant), is_tenant: tenant.is_some() }
+        Self { snapshot: admin.registry.catalogue(principal), is_tenant: principal.tenant().is_some() }
     }
 
     pub(crate) fn summary(&self) -> Value {

@@ -15,7 +15,7 @@ pub(crate) async fn index(State(admin): State<Admin>, Requester(principal): Requ
     let mut body = json!({
         "name": "toolrail",
         "version": admin.version,
-        "tools": admin.registry.catalogue(principal.tenant()).tool_count(),
+        "tools": admin.registry.catalogue(&principal).tool_count(),
         "endpoints": {
             // A Unix socket serves the same.
             "mcp": ["POST /mcp", "GET /mcp", "DELETE /mcp", "GET /mcp/ws", "GET /sse", "POST /messages"],

@@ -13,10 +13,12 @@ mod failure;
 mod health;
 mod history;
 mod index;
+mod keys;
 mod learnt;
 mod list;
 mod metrics;
 mod path;
+mod permit;
 mod preview;
 mod refresh;
 mod register;
@@ -39,6 +41,7 @@ use axum::Router;
 use axum::routing::get;
 pub use change_request::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
 pub use history::MOST_VERSIONS;
+pub use keys::Keys;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
@@ -59,13 +62,21 @@ pub struct Admin {
     pub(crate) writer: Way,
     pub(crate) metrics: Option<MetricsPage>,
     pub(crate) refreshing: Arc<Refreshing>,
+    /// The keys of the store, and those who hold them; where they can be administered.
+    pub(crate) keys: Option<Keys>,
 }
 
 impl Admin {
     /// The tools of that registry; `version` is that of the program, and `writer` the way by
     /// which changes are recorded to come, unless the request says so.
     pub fn new(registry: Arc<Registry>, version: &'static str, writer: Way) -> Self {
-        Self { registry, version, writer, metrics: None, refreshing: Arc::default() }
+        Self { registry, version, writer, metrics: None, refreshing: Arc::default(), keys: None }
+    }
+
+    /// The same with the keys of a store.
+    #[must_use]
+    pub fn with_keys(self, keys: Keys) -> Self {
+        Self { keys: Some(keys), ..self }
     }
 
     /// The same with a page of metrics.
@@ -78,6 +89,7 @@ impl Admin {
 /// All routes of the REST face, with the answer to every path that nobody serves.
 pub fn routes(state: Admin) -> Router {
     let router = Router::new().route("/", get(index::index));
-    let router = ROUTES.iter().fold(router, |router, route| router.route(route.path, (route.handler)()));
+    let router =
+        ROUTES.iter().fold(router, |router, route| router.route(route.path, permit::only_for(route)));
     router.method_not_allowed_fallback(index::wrong_method).fallback(index::nothing_here).with_state(state)
 }

@@ -32,7 +32,7 @@ pub(crate) async fn list(
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Response, Failure> {
     let Query(filter) = filter.map_err(|error| Failure::bad_query(&error, "q, category, tag, group"))?;
-    let snapshot = seen(&admin, principal.tenant(), filter.group.as_deref())?;
+    let snapshot = seen(&admin, &principal, filter.group.as_deref())?;
     let body = if filter.is_empty() { everything(&snapshot) } else { filter.apply(snapshot.tools()) };
     Ok(json_bytes(StatusCode::OK, body))
 }

@@ -30,7 +30,7 @@ pub(crate) async fn preview(
     let bytes = body::read(request, body::ORDINARY).await?;
     let request: PreviewRequest<'_> =
         if bytes.trim_ascii().is_empty() { PreviewRequest::default() } else { body::parse_object(&bytes)? };
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let snapshot = admin.registry.catalogue(&principal);
     let entry = found(&snapshot, &name)?;
     // A tool that is switched off can be looked at all the same: that is when one wants to.
     let Some(tool) = entry.tool() else {

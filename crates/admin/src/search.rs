@@ -113,7 +113,7 @@ async fn search(
     let query = asked.query.as_deref().unwrap_or_default();
     let method = asked.method()?.unwrap_or(admin.registry.finder().default_method());
     let limit = asked.limit()?;
-    let snapshot = seen(admin, principal.tenant(), asked.group.as_deref())?;
+    let snapshot = seen(admin, &principal, asked.group.as_deref())?;
     let request = SearchRequest {
         query,
         method,

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use toolrail_core::ErrorCode;
+use toolrail_core::{ErrorCode, Principal};
 use toolrail_registry::Snapshot;
 
 use crate::Admin;
 use crate::failure::Failure;
 
-/// What somebody of that tenant sees, in that group if one is named.
+/// What somebody sees, in that group if one is named.
 pub(crate) fn seen(
     admin: &Admin,
-    tenant: Option<&str>,
+    principal: &Principal,
     group: Option<&str>,
 ) -> Result<Arc<Snapshot>, Failure> {
-    let Some(group) = group else { return Ok(admin.registry.catalogue(tenant)) };
+    let Some(group) = group else { return Ok(admin.registry.catalogue(principal)) };
     let endpoints = admin.registry.endpoints();
     let Some(endpoint) = endpoints.of(Some(group)) else {
         let names: Vec<&str> = endpoints.group_names().collect();
@@ -25,5 +25,5 @@ pub(crate) fn seen(
             format!("there is no group {shown:?}; groups: {known}"),
         ));
     };
-    Ok(admin.registry.catalogue_at(tenant, endpoint))
+    Ok(admin.registry.catalogue_at(principal, endpoint))
 }

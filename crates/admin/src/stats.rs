@@ -21,10 +21,10 @@ struct StatsResponse {
 
 pub(crate) async fn stats(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
     admin.registry.usage().ready_uses().await;
-    let snapshot = admin.registry.catalogue(principal.tenant());
+    let snapshot = admin.registry.catalogue(&principal);
     let statistics = Statistics::of(&snapshot, admin.registry.usage());
     // What a client at `/mcp` is shown.
-    let seen = admin.registry.catalogue_at(principal.tenant(), admin.registry.endpoints().main());
+    let seen = admin.registry.catalogue_at(&principal, admin.registry.endpoints().main());
     let answer = StatsResponse { statistics, context: seen.context_cost(), estimate: ContextCost::ESTIMATE };
     json(StatusCode::OK, &answer)
 }

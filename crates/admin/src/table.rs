@@ -2,10 +2,11 @@
 //! curl script are all made of this one table. The examples work in this order on a new store.
 
 use axum::routing::{MethodRouter, delete, get, post, put};
+use toolrail_core::Role;
 
 use crate::{
-    Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
-    register, requests, rollback, search, stats, sync,
+    Admin, audit, call, definitions, export, health, history, index, keys, learnt, list, metrics, preview,
+    refresh, register, requests, rollback, search, stats, sync,
 };
 
 /// One request that is answered.
@@ -21,14 +22,28 @@ pub(crate) struct Route {
     pub(crate) query: &'static str,
     /// A body that works; `{version}` stands for the first version of the example.
     pub(crate) body: Option<&'static str>,
+    /// Who may ask for it.
+    pub(crate) needs: Needs,
     /// Carries it out.
     pub(crate) handler: fn() -> MethodRouter<Admin>,
+}
+
+/// Who may ask for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Everybody.
+    Nothing,
+    /// Whoever has that role.
+    Role(Role),
+    /// Whoever has that role and is of no tenant: it tells of all of them.
+    RoleOverAll(Role),
 }
 
 /// What an example has in the place of a variable of a path.
 pub(crate) fn example_of(variable: &str) -> &'static str {
     match variable {
         "name" => "example.health",
+        "key" => "example-key",
         _ => "1",
     }
 }
@@ -42,7 +57,7 @@ const fn route(
     about: &'static str,
     handler: fn() -> MethodRouter<Admin>,
 ) -> Route {
-    Route { heading, method, path, about, query: "", body: None, handler }
+    Route { heading, method, path, about, query: "", body: None, needs: Needs::Role(Role::Write), handler }
 }
 
 impl Route {
@@ -50,23 +65,33 @@ impl Route {
         Self { query, ..self }
     }
 
+    const fn needing(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
     const fn sending(self, body: &'static str) -> Self {
         Self { body: Some(body), ..self }
     }
 }
 
+/// Calling a tool needs more, which the tool itself sees to.
+const READING: Needs = Needs::Role(Role::Read);
+
+const ADMINISTERING: Needs = Needs::Role(Role::Admin);
+
 const TOOLS: &str = "tools";
 const ADMIN: &str = "admin";
 const HEALTH: &str = "health";
 const SCHEMA: &str = "schema";
+const KEYS: &str = "keys";
 
 /// All of them.
 #[rustfmt::skip]
 pub(crate) const ROUTES: &[Route] = &[
-    route(HEALTH, ("GET", "/healthz"), "Whether the process answers", || get(health::healthz)),
-    route(HEALTH, ("GET", "/readyz"), "Whether it serves definitions and can store them", || get(health::readyz)),
-    route(HEALTH, ("GET", "/metrics"), "Counters for Prometheus", || get(metrics::page)),
-    route(SCHEMA, ("GET", "/schema/tool.json"), "The JSON Schema of a definition", || get(index::schema)),
+    route(HEALTH, ("GET", "/healthz"), "Whether the process answers", || get(health::healthz)).needing(Needs::Nothing),
+    route(HEALTH, ("GET", "/readyz"), "Whether it serves definitions and can store them", || get(health::readyz)).needing(Needs::Nothing),
+    route(HEALTH, ("GET", "/metrics"), "Counters for Prometheus", || get(metrics::page)).needing(Needs::RoleOverAll(Role::Read)),
+    route(SCHEMA, ("GET", "/schema/tool.json"), "The JSON Schema of a definition", || get(index::schema)).needing(READING),
     route(ADMIN, ("POST", "/admin/tools/validate"), "Check a definition, or a list of them; nothing is stored", || post(register::validate)).sending(DEFINITION),
     route(ADMIN, ("POST", "/admin/tools"), "Register a definition, or replace the one of that name", || post(register::one)).sending(DEFINITION),
     route(ADMIN, ("PUT", "/admin/tools"), "The same", || put(register::one)).sending(DEFINITION),
@@ -74,10 +99,10 @@ pub(crate) const ROUTES: &[Route] = &[
     route(ADMIN, ("GET", "/admin/tools"), "List the definitions, live or not", || get(definitions::list)),
     route(ADMIN, ("GET", "/admin/tools/{name}"), "Show a definition with its problems", || get(definitions::show)),
     route(ADMIN, ("POST", "/admin/tools/{name}/preview"), "Show the request that a call would send, secrets masked", || post(preview::preview)).sending(r#"{"arguments":{}}"#),
-    route(TOOLS, ("GET", "/mcp/tools"), "List the tools that can be called", || get(list::list)).change("q=health"),
-    route(TOOLS, ("POST", "/mcp/tools/call"), "Call a tool", || post(call::call)).sending(r#"{"tool":"example.health","arguments":{}}"#),
-    route(TOOLS, ("GET", "/mcp/search"), "Find tools by what they should do", || get(search::by_query)).change("q=is+the+gateway+well&limit=3"),
-    route(TOOLS, ("POST", "/mcp/search"), "The same, with a body", || post(search::by_body)).sending(r#"{"query":"is the gateway well","limit":3}"#),
+    route(TOOLS, ("GET", "/mcp/tools"), "List the tools that can be called", || get(list::list)).change("q=health").needing(READING),
+    route(TOOLS, ("POST", "/mcp/tools/call"), "Call a tool", || post(call::call)).sending(r#"{"tool":"example.health","arguments":{}}"#).needing(READING),
+    route(TOOLS, ("GET", "/mcp/search"), "Find tools by what they should do", || get(search::by_query)).change("q=is+the+gateway+well&limit=3").needing(READING),
+    route(TOOLS, ("POST", "/mcp/search"), "The same, with a body", || post(search::by_body)).sending(r#"{"query":"is the gateway well","limit":3}"#).needing(READING),
     route(ADMIN, ("POST", "/admin/tools/{name}/disable"), "Switch a tool off", || post(definitions::disable)),
     route(ADMIN, ("POST", "/admin/tools/{name}/enable"), "Switch a tool on", || post(definitions::enable)),
     route(ADMIN, ("GET", "/admin/tools/{name}/history"), "The versions of a definition", || get(history::of_tool)).change("limit=10"),
@@ -86,16 +111,21 @@ pub(crate) const ROUTES: &[Route] = &[
     route(ADMIN, ("POST", "/admin/tools/{name}/rollback"), "Go back to a version of a definition", || post(rollback::tool)).sending(r#"{"to":{version}}"#),
     route(ADMIN, ("GET", "/admin/history"), "The changes of all definitions", || get(history::all)).change("limit=10"),
     route(ADMIN, ("POST", "/admin/rollback"), "Go back with all definitions, here only as a plan", || post(rollback::all)).sending(r#"{"toRevision":{version},"dryRun":true}"#),
-    route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)),
-    route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)),
+    route(KEYS, ("POST", "/admin/keys"), "Make a key; its text is told this once", || post(keys::create)).sending(r#"{"name":"example-key","role":"call","expiresIn":"90d"}"#).needing(ADMINISTERING),
+    route(KEYS, ("GET", "/admin/keys"), "List the keys, without their texts", || get(keys::list)).needing(ADMINISTERING),
+    route(KEYS, ("GET", "/admin/keys/{key}"), "Show a key, without its text", || get(keys::show)).needing(ADMINISTERING),
+    route(KEYS, ("POST", "/admin/keys/{key}/rotate"), "Give a key a new text; the old one stays good for a while", || post(keys::rotate)).sending(r#"{"overlap":"1h"}"#).needing(ADMINISTERING),
+    route(KEYS, ("DELETE", "/admin/keys/{key}"), "Revoke a key", || delete(keys::revoke)).needing(ADMINISTERING),
+    route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
+    route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/export"), "All definitions of the store", || get(export::export)),
     route(ADMIN, ("POST", "/admin/sync"), "Make the store what is sent, here only as a plan", || post(sync::sync)).sending(r#"{"tools":[],"dryRun":true}"#),
-    route(ADMIN, ("POST", "/admin/refresh"), "Look at the sources now", || post(refresh::refresh)),
+    route(ADMIN, ("POST", "/admin/refresh"), "Look at the sources now", || post(refresh::refresh)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/stats"), "How many tools there are and which are used", || get(stats::stats)),
     route(ADMIN, ("GET", "/admin/problems"), "Everything that is wrong with definitions", || get(health::problems)),
     route(ADMIN, ("GET", "/admin/learnt"), "What was learnt from the use of tools", || get(learnt::show)),
     route(ADMIN, ("DELETE", "/admin/learnt"), "Forget what was learnt about a tool", || delete(learnt::forget)).change("tool=example.health"),
-    route(ADMIN, ("GET", "/admin/postman.json"), "These requests as a Postman collection", || get(requests::postman)),
-    route(ADMIN, ("GET", "/admin/curl.sh"), "These requests as a curl script", || get(requests::curl)),
+    route(ADMIN, ("GET", "/admin/postman.json"), "These requests as a Postman collection", || get(requests::postman)).needing(READING),
+    route(ADMIN, ("GET", "/admin/curl.sh"), "These requests as a curl script", || get(requests::curl)).needing(READING),
     route(ADMIN, ("DELETE", "/admin/tools/{name}"), "Take a tool off line; with purge=true, remove it for good", || delete(definitions::remove)),
 ];

@@ -19,6 +19,8 @@ pub enum ErrorCode {
     InvalidDefinition,
     /// The change contradicts what is there.
     Conflict,
+    /// The caller must say who he is, with a key that is known.
+    Unauthorized,
     /// The caller may not do this.
     Forbidden,
     /// More bytes than the limit allows.
@@ -51,12 +53,13 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
         Self::InvalidDefinition,
         Self::Conflict,
+        Self::Unauthorized,
         Self::Forbidden,
         Self::TooLarge,
         Self::UnsupportedType,
@@ -89,6 +92,7 @@ impl ErrorCode {
             Self::InvalidRequest => "INVALID_REQUEST",
             Self::InvalidDefinition => "INVALID_DEFINITION",
             Self::Conflict => "CONFLICT",
+            Self::Unauthorized => "UNAUTHORIZED",
             Self::Forbidden => "FORBIDDEN",
             Self::TooLarge => "TOO_LARGE",
             Self::UnsupportedType => "UNSUPPORTED_TYPE",
@@ -113,6 +117,7 @@ impl ErrorCode {
             Self::InvalidArguments | Self::InvalidRequest => 400,
             Self::InvalidDefinition | Self::UnsupportedType => 422,
             Self::Conflict => 409,
+            Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::TooLarge => 413,
             Self::Timeout | Self::OutcomeUnknown => 504,

@@ -1,54 +1,12 @@
 //! A call on its way through a tool, and how it ends. Faces (MCP, REST) build the call and write the outcome;
 //! executors know neither.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::{Block, CallError, Caller, InputRequired, Json, Kept};
-
-/// Who calls.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Principal {
-    /// Somebody on this machine, or anybody where authentication is switched off.
-    #[default]
-    Anonymous,
-    /// Somebody of a tenant, who sees its definitions beside the shared ones.
-    Member {
-        /// Which tenant.
-        tenant: Arc<str>,
-    },
-}
-
-impl Principal {
-    /// The tenant whose definitions are seen beside the shared ones.
-    pub fn tenant(&self) -> Option<&str> {
-        match self {
-            Self::Anonymous => None,
-            Self::Member { tenant } => Some(tenant),
-        }
-    }
-
-    /// The longest name of a tenant, in characters.
-    pub const LONGEST_TENANT: usize = 64;
-
-    /// Somebody of the tenant of that name.
-    pub fn of_tenant(name: &str) -> Result<Self, WrongTenant> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        if name.is_empty() || name.len() > Self::LONGEST_TENANT || !name.bytes().all(plain) {
-            return Err(WrongTenant(name.chars().take(80).collect()));
-        }
-        Ok(Self::Member { tenant: name.into() })
-    }
-}
-
-/// A text that names no tenant.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not the name of a tenant; it has 1 to 64 letters, digits, dots, dashes and underscores")]
-pub struct WrongTenant(String);
+use crate::{Block, CallError, Caller, InputRequired, Json, Kept, Principal};
 
 /// One call of one tool, its arguments already checked against the input schema; or one reading of a resource (its
 /// arguments are the variables of its template), or one use of a prompt.
@@ -197,20 +155,4 @@ pub struct ValueOrigin {
     /// The value that was placed, masked if it is secret; absent if the place was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenant_has_a_short_plain_name() {
-        for good in ["a", "Acme_1.eu-west", &"x".repeat(64)] {
-            assert_eq!(Principal::of_tenant(good).unwrap().tenant(), Some(good));
-        }
-        for bad in ["", "a b", "a/b", "äcme", "a\n", &"x".repeat(65)] {
-            let told = Principal::of_tenant(bad).unwrap_err().to_string();
-            assert!(told.contains("1 to 64 letters"), "{told}");
-        }
-    }
 }

@@ -16,11 +16,14 @@ mod json;
 mod kind;
 mod memory_account;
 mod name;
+mod name_pattern;
 mod plain;
+mod principal;
 mod problem;
 mod published;
 mod schema;
 mod secret;
+mod span;
 mod stepped;
 mod store;
 mod upstream;
@@ -42,8 +45,7 @@ pub use difference::{Difference, differences};
 pub use embedder::{EmbedError, Embedder, Embedding, Reach};
 pub use error::{CallError, ErrorCode, RpcError};
 pub use executor::{
-    Call, Completing, Completion, Executor, Outcome, Payload, Preview, Principal, ToolResult, Tools,
-    ValueOrigin, WrongTenant,
+    Call, Completing, Completion, Executor, Outcome, Payload, Preview, ToolResult, Tools, ValueOrigin,
 };
 pub use finding::USUAL_HITS;
 pub use json::{
@@ -52,13 +54,16 @@ pub use json::{
 pub use kind::{AnyKind, ArgumentUse, Compiled, Kind, METADATA, Made, Need, Permission};
 pub use memory_account::{Account, Full, Held, Share, Standings};
 pub use name::{InvalidName, ToolName};
+pub use name_pattern::NamePattern;
 pub use plain::PlainAnswer;
+pub use principal::{Ending, Identity, Principal, Role, ToolReach, WrongTenant};
 pub use problem::{
     Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
 };
 pub use published::{publish_revision, published_revision};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
+pub use span::{WrongSpan, span_of};
 pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, AuditStore, Author, Change, Changes,

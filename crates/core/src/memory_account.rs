@@ -155,10 +155,7 @@ impl Share {
     }
 
     fn in_account(account: &'static Account, principal: &Principal) -> Self {
-        let tenant = match principal {
-            Principal::Anonymous => None,
-            Principal::Member { tenant } => Some(Arc::clone(tenant)),
-        };
+        let tenant = principal.shared_tenant().cloned();
         Self(Arc::new(SharePart { account, tenant, of_tenant: OnceLock::new(), held: Mutex::new(0) }))
     }
 

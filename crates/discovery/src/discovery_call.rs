@@ -32,8 +32,8 @@ impl<'a> DiscoveryCall<'a> {
 pub(crate) fn catalogue(registry: &Registry, principal: &Principal, caller: &dyn Caller) -> Arc<Snapshot> {
     let group = caller.group().and_then(|group| registry.endpoints().of(Some(group)));
     match group {
-        Some(endpoint) => registry.catalogue_at(principal.tenant(), endpoint),
-        None => registry.catalogue(principal.tenant()),
+        Some(endpoint) => registry.catalogue_at(principal, endpoint),
+        None => registry.catalogue(principal),
     }
 }
 

@@ -63,7 +63,7 @@ pub(crate) async fn run(asked: DiscoveryCall<'_>) -> Outcome {
     let name = document.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     // Not only among what is seen here: names are the same at every endpoint. Nor may one take the name of a shared tool, or
     // of one that is built in, and so come to stand before it.
-    let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
+    let catalogue = asked.registry.catalogue(asked.call.principal);
     if catalogue.entry(&name).is_some() || is_discovery_tool(&name) {
         return Err(exists(&name));
     }
@@ -104,7 +104,7 @@ fn group_without<'a>(asked: &'a DiscoveryCall<'_>, document: &Value) -> Option<&
 }
 
 fn registered(asked: &DiscoveryCall<'_>, name: &str, problems: &[Problem]) -> Value {
-    let catalogue = asked.registry.catalogue(asked.call.principal.tenant());
+    let catalogue = asked.registry.catalogue(asked.call.principal);
     let entry = catalogue.entry(name);
     let tool = entry.and_then(|entry| entry.tool());
     let shown = |tool: &Tool| {

@@ -99,7 +99,7 @@ fn statistics(asked: &DiscoveryCall<'_>) -> Value {
     let mut answer = json!(Statistics::of(&asked.snapshot, asked.registry.usage()));
     // What is listed is a matter of the endpoint, pinned tools for one.
     let endpoint = asked.snapshot.endpoint().unwrap_or(asked.registry.endpoints().main());
-    let seen = asked.registry.catalogue_at(asked.tenant().as_deref(), endpoint);
+    let seen = asked.registry.catalogue_at(asked.call.principal, endpoint);
     answer["context"] = json!(seen.context_cost());
     answer
 }

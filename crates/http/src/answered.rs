@@ -10,10 +10,15 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::watched::Activity;
 
+/// The end of the rights of whoever reads.
+pub(super) type Expulsion = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A body, and what is to be told when it ends.
 pub(super) struct WatchedBody<B> {
     body: B,
     _open: Option<OpenStream>,
+    /// Of streams only: any other answer ends by itself.
+    expulsion: Option<Expulsion>,
 }
 
 /// A stream under way.
@@ -25,13 +30,22 @@ impl Drop for OpenStream {
     }
 }
 
+/// Whether that is a stream of events.
+pub(super) fn is_stream<B>(response: &Response<B>) -> bool {
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream")
+}
+
 impl<B> WatchedBody<B> {
     /// Notes the end of the request: now, or when its stream of events has ended.
-    pub(super) fn new(response: Response<B>, activity: Arc<Activity>) -> Response<Self> {
-        let kind = response.headers().get(header::CONTENT_TYPE);
+    pub(super) fn new(
+        response: Response<B>,
+        activity: Arc<Activity>,
+        expulsion: Option<Expulsion>,
+    ) -> Response<Self> {
         let open = OpenStream(activity);
-        let open = kind.is_some_and(|kind| kind == "text/event-stream").then_some(open);
-        response.map(|body| Self { body, _open: open })
+        let open = is_stream(&response).then_some(open);
+        let expulsion = expulsion.filter(|_| open.is_some());
+        response.map(|body| Self { body, _open: open, expulsion })
     }
 }
 
@@ -43,6 +57,11 @@ impl<B: Body + Unpin> Body for WatchedBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        if let Some(expulsion) = &mut self.expulsion
+            && expulsion.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
         Pin::new(&mut self.body).poll_frame(context)
     }
 

@@ -10,7 +10,7 @@ use http::{HeaderValue, Response, StatusCode};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
 /// What a page may send to any route.
-const HEADERS: &str = "content-type, authorization, accept, if-match, if-none-match, last-event-id, mcp-session-id, \
+const HEADERS: &str = "content-type, authorization, x-api-key, accept, if-match, if-none-match, last-event-id, mcp-session-id, \
                        mcp-protocol-version, mcp-method, mcp-name, toolrail-tenant";
 /// Before the name of an argument that a modern client repeats in a header.
 const ARGUMENT: &str = "mcp-param-";

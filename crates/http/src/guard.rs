@@ -34,6 +34,20 @@ pub enum Refusal {
     TenantTwice,
     /// A tool of a gateway made it, and it is about the administration.
     Hop,
+    /// It shows no key.
+    NoKey,
+    /// It shows something else than a key.
+    NotBearer,
+    /// It shows more than one key.
+    TwoKeys,
+    /// The key is none of ours, or was revoked.
+    WrongKey,
+    /// The key was good once.
+    ExpiredKey,
+    /// Nobody can be let in before the keys were read.
+    KeysUnread,
+    /// The key is of another tenant than the request names.
+    OtherTenant,
 }
 
 /// How an answer says no.
@@ -161,7 +175,7 @@ impl Refusal {
     pub fn told(self, shape: Shape) -> Response {
         /// The request is not one that may be made.
         const INVALID_REQUEST: i32 = -32600;
-        let code = self.code();
+        let (code, challenge) = (self.code(), self.challenge());
         let message = self.message();
         let body = match shape {
             Shape::Rest => json!({"ok": false, "error": {"code": code, "message": message}}),
@@ -171,12 +185,30 @@ impl Refusal {
         };
         let kind = HeaderValue::from_static("application/json");
         let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::FORBIDDEN);
-        (status, [(header::CONTENT_TYPE, kind)], body.to_string()).into_response()
+        let mut response = (status, [(header::CONTENT_TYPE, kind)], body.to_string()).into_response();
+        if let Some(challenge) = challenge {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
+    }
+
+    /// What tells a client how to prove who it is (RFC 6750, 3).
+    fn challenge(&self) -> Option<&'static str> {
+        match self {
+            Self::NoKey => Some("Bearer realm=\"toolrail\""),
+            Self::NotBearer | Self::TwoKeys => Some("Bearer realm=\"toolrail\", error=\"invalid_request\""),
+            Self::WrongKey | Self::ExpiredKey => Some("Bearer realm=\"toolrail\", error=\"invalid_token\""),
+            _ => None,
+        }
     }
 
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Host(_) | Self::Origin(_) | Self::Hop => ErrorCode::Forbidden,
+            Self::Host(_) | Self::Origin(_) | Self::Hop | Self::OtherTenant => ErrorCode::Forbidden,
+            Self::NoKey | Self::NotBearer | Self::TwoKeys | Self::WrongKey | Self::ExpiredKey => {
+                ErrorCode::Unauthorized
+            }
+            Self::KeysUnread => ErrorCode::StoreUnavailable,
             Self::Tenant(_) | Self::TenantTwice => ErrorCode::InvalidRequest,
         }
     }
@@ -200,6 +232,20 @@ impl Refusal {
             Self::Hop => {
                 "a tool may not administer a gateway; do it with the command line or a request of your own"
                     .to_owned()
+            }
+            Self::NoKey => {
+                "this gateway asks for a key: send Authorization: Bearer tr_…, or X-API-Key; an operator makes one with `toolrail keys create NAME --role call`"
+                    .to_owned()
+            }
+            Self::NotBearer => "Authorization has no key; send Authorization: Bearer tr_…".to_owned(),
+            Self::TwoKeys => "the request shows more than one key; send one".to_owned(),
+            Self::WrongKey => {
+                "the key is not known here: it was revoked, or is of another gateway; ask for a new one".to_owned()
+            }
+            Self::ExpiredKey => "the key has expired; ask for a new one".to_owned(),
+            Self::KeysUnread => "the keys could not be read from the store yet; try again in a moment".to_owned(),
+            Self::OtherTenant => {
+                "the header Toolrail-Tenant names a tenant that the key is not of; leave it out".to_owned()
             }
             Self::TenantTwice => {
                 "the header Toolrail-Tenant is there more than once; send it once".to_owned()

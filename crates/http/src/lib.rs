@@ -4,6 +4,7 @@
 
 mod answered;
 mod cors;
+mod doorkeeper;
 mod guard;
 mod listen;
 mod plane;
@@ -39,8 +40,9 @@ use toolrail_core::{ForeignPage, HOP_HEADER, PeerAddress, Principal, Share};
 use toolrail_mcp::Server;
 use tower::Service;
 
-use answered::WatchedBody;
+use answered::{Expulsion, WatchedBody};
 use cors::Page;
+pub use doorkeeper::{API_KEY, Doorkeeper};
 pub use guard::Guard;
 use guard::{Refusal, Shape};
 use listen::Listen;
@@ -164,8 +166,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
             let guest = Arc::clone(&guest);
             async move {
                 activity.begin();
-                let answer = served.answer(request, &guest).await;
-                Ok::<_, Infallible>(WatchedBody::new(answer, activity))
+                let mut answer = served.answer(request, &guest).await;
+                let expulsion = answer.extensions_mut().remove::<Reader>().map(Reader::expulsion);
+                Ok::<_, Infallible>(WatchedBody::new(answer, activity, expulsion))
             }
         });
         let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
@@ -209,6 +212,22 @@ impl Guest {
             *share = Share::of(principal);
         }
         share.clone()
+    }
+}
+
+/// Whoever reads a stream, who may lose the right to.
+#[derive(Clone)]
+struct Reader(Principal);
+
+impl Reader {
+    /// Whoever sent that request, if he has proved who he is.
+    fn of<B>(request: &Request<B>) -> Option<Self> {
+        let principal = request.extensions().get::<Principal>()?;
+        matches!(principal, Principal::Known(_)).then(|| Self(principal.clone()))
+    }
+
+    fn expulsion(self) -> Expulsion {
+        Box::pin(async move { self.0.ended().await })
     }
 }
 
@@ -258,8 +277,8 @@ pub type Served = ArcSwap<Guarded>;
 pub struct Guarded {
     /// Which requests are let through.
     pub guard: Guard,
-    /// On whose behalf they are.
-    pub tenants: Tenants,
+    /// Who sends them.
+    pub doorkeeper: Doorkeeper,
     /// The MCP endpoint.
     pub mcp: Arc<Server>,
     /// Everything else.
@@ -311,18 +330,24 @@ impl Guarded {
         if plane::is_administration(request.uri().path()) && request.headers().contains_key(HOP) {
             return refused(Refusal::Hop, request.uri().path());
         }
-        let share = match self.tenants.principal(request.headers()) {
+        let share = match self.doorkeeper.principal(request.headers(), request.uri().path()) {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
-            Ok(member) => {
-                let share = guest.share_of(&member);
-                request.extensions_mut().insert(member);
+            Ok(somebody) => {
+                let share = guest.share_of(&somebody);
+                request.extensions_mut().insert(somebody);
                 share
             }
+            Err(_) if is_probe(&request) => return self.answer_probe(request).await,
             Err(refusal) => return refused(refusal, request.uri().path()),
         };
+        let reader = Reader::of(&request);
         // Boxed, so that a connection that only waits does not keep the room for handling a request.
-        share.scope(Box::pin(self.route(request, guest.address))).await
+        let mut response = share.scope(Box::pin(self.route(request, guest.address))).await;
+        if let Some(reader) = reader.filter(|_| answered::is_stream(&response)) {
+            response.extensions_mut().insert(reader);
+        }
+        response
     }
 
     async fn route(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {

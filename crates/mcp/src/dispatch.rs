@@ -66,7 +66,7 @@ impl Server {
         (principal, endpoint): (&Principal, &Arc<Endpoint>),
     ) {
         if notification.method == "notifications/roots/list_changed" {
-            let snapshot = self.registry.catalogue_at(principal.tenant(), endpoint);
+            let snapshot = self.registry.catalogue_at(principal, endpoint);
             snapshot.roots_changed(&conversation::of_session(live, self.replica()));
         }
     }

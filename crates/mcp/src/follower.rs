@@ -114,7 +114,7 @@ pub(crate) struct FollowedView {
 
 impl FollowedView {
     fn snapshot(&self) -> Arc<Snapshot> {
-        self.registry.catalogue_at(self.principal.tenant(), &self.endpoint)
+        self.registry.catalogue_at(&self.principal, &self.endpoint)
     }
 
     /// What this client is shown of the lists that it wants to hear of.

@@ -4,10 +4,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolrail_core::Principal;
 
-/// A principal in what we seal.
+/// A principal in what we seal: no two that differ have the same.
 pub(crate) fn tag(principal: &Principal) -> &str {
-    // No tenant has an empty name.
-    principal.tenant().unwrap_or_default()
+    match principal {
+        // No tenant has an empty name, nor one with a colon, which every id has.
+        Principal::Anonymous => "",
+        Principal::Member { tenant } => tenant,
+        Principal::Known(identity) => &identity.id,
+    }
 }
 
 /// Seconds since 1970.

@@ -40,7 +40,7 @@ pub use builder::RegistryBuilder;
 pub use catalog::{
     CALL_TOOL, Catalog, Category, Choice, DISCOVERY, DISCOVERY_TOOLS, Described, Discovery, Endpoint,
     Endpoints, Entry, Feed, Hearing, Item, List, Listing, ListingMode, Lists, Names, Page, Prompt, Resource,
-    Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus, header_params_of,
+    Serving, Snapshot, SourceStatus, Tally, Tool, Updated, UpstreamStatus, Viewer, header_params_of,
     is_discovery_tool,
 };
 pub use change::{

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use toolrail_core::Store;
 
-use crate::catalog::{Catalog, Endpoint, Endpoints, Feed, Snapshot};
+use crate::catalog::{Catalog, Endpoint, Endpoints, Feed, Snapshot, Viewer};
 use crate::change::Changes;
 use crate::find::Finder;
 use crate::intake::Intake;
@@ -63,14 +63,15 @@ impl Registry {
         self.catalog.snapshot()
     }
 
-    /// What somebody of that tenant sees: its own definitions, and the shared ones whose names it does not use.
-    pub fn catalogue(&self, tenant: Option<&str>) -> Arc<Snapshot> {
-        self.catalog.seen_by(tenant)
+    /// What somebody sees: the definitions of his tenant, and the shared ones whose names it does not use; of both what is
+    /// within his reach.
+    pub fn catalogue<'v>(&self, viewer: impl Into<Viewer<'v>>) -> Arc<Snapshot> {
+        self.catalog.seen_by(viewer)
     }
 
-    /// What somebody of that tenant sees at that endpoint.
-    pub fn catalogue_at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
-        self.catalog.seen_at(tenant, endpoint)
+    /// What somebody sees at that endpoint.
+    pub fn catalogue_at<'v>(&self, viewer: impl Into<Viewer<'v>>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
+        self.catalog.seen_at(viewer, endpoint)
     }
 
     /// The endpoints there are.

@@ -150,7 +150,7 @@ impl Tools for OwnTools {
     ) -> Outcome {
         let unknown = || CallError::new(ErrorCode::NotFound, format!("there is no tool {name:?} to call"));
         let registry = self.0.upgrade().ok_or_else(unknown)?;
-        let snapshot = registry.catalogue(principal.tenant());
+        let snapshot = registry.catalogue(principal);
         let resolved = registry.finder().resolve(&snapshot, name, Some(arguments)).await;
         let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
             Unresolved::Unknown => unknown(),

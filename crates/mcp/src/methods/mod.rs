@@ -21,7 +21,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
-use toolrail_core::{CallError, Caller, ErrorCode, Outcome as CallOutcome, Payload, RpcError, ToolResult};
+use toolrail_core::{
+    CallError, Caller, ErrorCode, Outcome as CallOutcome, Payload, Principal, RpcError, ToolResult,
+};
 use toolrail_registry::{List, Snapshot};
 
 use crate::content;
@@ -181,14 +183,14 @@ pub(crate) fn find(name: &str, dialect: Dialect) -> Option<&'static Method> {
 impl<'a> Context<'a> {
     /// What the one who asks can see, as it is now.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.server.registry.catalogue_at(self.peer.principal.tenant(), self.peer.endpoint)
+        self.server.registry.catalogue_at(self.peer.principal, self.peer.endpoint)
     }
 
     /// How long somebody may keep what is seen here.
     pub(crate) fn brief_cache(&self) -> Cache {
-        match self.peer.principal.tenant() {
-            None => Cache::Briefly,
-            Some(_) => Cache::BrieflyForOne,
+        match self.peer.principal {
+            Principal::Anonymous => Cache::Briefly,
+            Principal::Member { .. } | Principal::Known(_) => Cache::BrieflyForOne,
         }
     }
 

@@ -1,5 +1,6 @@
 //! WebSocket at `/mcp/ws`, and at `/mcp/{group}/ws`: one message per text frame, full MCP and the plain dialect.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,14 +49,16 @@ pub(super) async fn handle(
     let open = server.sockets.token();
     upgrade.max_message_size(LARGEST_MESSAGE).max_frame_size(LARGEST_MESSAGE).protocols(["mcp"]).on_upgrade(
         async move |socket| {
+            let whose = principal.clone();
             let connection = Connection::new(Arc::clone(&server), session, principal, endpoint);
-            serve(connection, server, socket).await;
+            serve(connection, &whose, server, socket).await;
             drop(open);
         },
     )
 }
 
-async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocket) {
+async fn serve(mut connection: Connection, whose: &Principal, server: Arc<Server>, socket: WebSocket) {
+    let mut ended = pin!(whose.ended());
     let (mut sink, mut frames) = socket.split();
     let mut probe = tokio::time::interval(PROBE);
     probe.tick().await;
@@ -78,6 +81,7 @@ async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocke
                 }
             }
             answer = connection.next() => answer,
+            () = ended.as_mut() => return expel(connection, sink).await,
             // The calls under way may finish.
             () = server.closing.cancelled(), if !stopping => {
                 stopping = true;
@@ -102,6 +106,14 @@ async fn serve(mut connection: Connection, server: Arc<Server>, socket: WebSocke
     }
     drop(connection);
     say_goodbye(sink, frames).await;
+}
+
+/// The client may do nothing any more: says so, and goes.
+async fn expel(connection: Connection, mut sink: impl Sink<Frame> + Unpin) {
+    drop(connection);
+    let reason = Utf8Bytes::from_static("the key was revoked or has expired");
+    let close = Frame::Close(Some(CloseFrame { code: close_code::POLICY, reason }));
+    let _ = tokio::time::timeout(GOODBYE, sink.send(close)).await;
 }
 
 /// The client closes. Its frame has been answered with the same code as soon as what waits to be sent is.

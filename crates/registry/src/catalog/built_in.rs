@@ -39,6 +39,11 @@ pub fn is_discovery_tool(name: &str) -> bool {
     DISCOVERY_TOOLS.iter().any(|known| *known == folded)
 }
 
+/// Whether the discovery tool of that name changes what there is.
+pub(crate) fn changes_definitions(name: &str) -> bool {
+    CHANGING.contains(&name)
+}
+
 /// What the gateway has by itself.
 #[derive(Default)]
 pub(crate) struct BuiltIns {
@@ -60,7 +65,7 @@ pub(crate) struct Kept {
 impl BuiltIns {
     /// These tools, and what else there is.
     pub(crate) fn new(tools: Vec<Arc<Tool>>, shelves: Arc<Shelves>) -> Self {
-        let is_reading = |tool: &&Arc<Tool>| !CHANGING.contains(&tool.name.as_str());
+        let is_reading = |tool: &&Arc<Tool>| !changes_definitions(tool.name.as_str());
         let reading = tools.iter().filter(is_reading).cloned().collect();
         Self {
             reading: Kept::new(reading, Arc::clone(&shelves)),

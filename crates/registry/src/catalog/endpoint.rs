@@ -77,6 +77,14 @@ impl Discovery {
         }
     }
 
+    /// As much of it as those see who may change nothing.
+    pub(crate) const fn without_changes(self) -> Self {
+        match self {
+            Self::Off => Self::Off,
+            Self::ReadOnly | Self::On => Self::ReadOnly,
+        }
+    }
+
     /// Whether tools can be found.
     pub const fn finds(self) -> bool {
         matches!(self, Self::ReadOnly | Self::On)

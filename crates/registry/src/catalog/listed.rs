@@ -54,7 +54,7 @@ impl Snapshot {
     pub fn tools_mark(&self) -> u64 {
         *self.tools_mark.get_or_init(|| {
             let mut hasher = DefaultHasher::new();
-            let is_part = self.endpoint().is_some_and(|endpoint| endpoint.choice.is_some());
+            let is_part = self.is_part();
             is_part.hash(&mut hasher);
             if is_part || self.listing().hidden() > 0 {
                 for tool in self.listed_tools().chain(self.listed_built_ins()) {

@@ -54,6 +54,7 @@ pub(crate) use tools::{
     Arguments, LazyExecutor, LazyValidator, MakeExecutor, Running, ToolExecutor, defaults_of, header_params,
 };
 pub use tools::{Described, Tool, header_params_of};
+pub use views::Viewer;
 
 use std::sync::Arc;
 
@@ -83,16 +84,16 @@ impl Catalog {
         self.current.load_full()
     }
 
-    /// What somebody of that tenant sees: its own definitions, and the shared ones whose names it does not use.
-    pub fn seen_by(&self, tenant: Option<&str>) -> Arc<Snapshot> {
+    /// What somebody sees: the definitions of his tenant, and the shared ones whose names it does not use; of both what is
+    /// within his reach.
+    pub fn seen_by<'v>(&self, viewer: impl Into<Viewer<'v>>) -> Arc<Snapshot> {
         let snapshot = self.snapshot();
-        let own = tenant.and_then(|tenant| snapshot.of_tenant(tenant));
-        own.unwrap_or(snapshot)
+        snapshot.seen_by(viewer.into()).unwrap_or(snapshot)
     }
 
-    /// What somebody of that tenant sees at that endpoint.
-    pub fn seen_at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
-        self.current.load().at(tenant, endpoint)
+    /// What somebody sees at that endpoint.
+    pub fn seen_at<'v>(&self, viewer: impl Into<Viewer<'v>>, endpoint: &Arc<Endpoint>) -> Arc<Snapshot> {
+        self.current.load().at(viewer.into(), endpoint)
     }
 
     /// The endpoints there are.

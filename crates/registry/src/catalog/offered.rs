@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, Caller, Completing, Completion, Executor, Kept, Offered, Outcome, Principal,
+    Call, CallError, Caller, Completing, Completion, Executor, Kept, Offered, Outcome, Principal, Role,
 };
 
 use super::uri_template::UriTemplate;
@@ -30,6 +30,8 @@ pub struct Resource {
     pub(crate) document: Option<Arc<str>>,
     template: Option<UriTemplate>,
     executor: Arc<dyn Executor>,
+    /// What one must be allowed to do to read it.
+    needed_role: Role,
 }
 
 impl Prompt {
@@ -48,6 +50,7 @@ impl Prompt {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Outcome {
+        principal.must(Role::Call)?;
         let members: Map<String, Value> = match arguments {
             None => Map::new(),
             Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
@@ -78,17 +81,31 @@ impl Resource {
             document: None,
             template: None,
             executor: Arc::clone(&offered.executor),
+            needed_role: Role::Call,
         }
     }
 
     /// One that is in no list.
     pub(crate) fn unlisted(uri: &str, executor: Arc<dyn Executor>) -> Self {
-        Self { key: uri.into(), mime: None, entry: Bytes::new(), document: None, template: None, executor }
+        Self {
+            key: uri.into(),
+            mime: None,
+            entry: Bytes::new(),
+            document: None,
+            template: None,
+            executor,
+            needed_role: Role::Call,
+        }
     }
 
     /// One whose key is a URI template.
     pub(crate) fn template(offered: &Offered) -> Self {
         Self { template: Some(UriTemplate::parse(&offered.key)), ..Self::new(offered) }
+    }
+
+    /// The same, for everybody who may see tools: it tells of nothing else.
+    pub(crate) fn of_the_gateway(self) -> Self {
+        Self { needed_role: Role::Read, ..self }
     }
 
     /// The same, made from that definition.
@@ -103,6 +120,7 @@ impl Resource {
 
     /// Its content at that URI.
     pub async fn read(&self, uri: &str, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        principal.must(self.needed_role)?;
         let variables = self.template.as_ref().map(|template| template.variables(uri)).unwrap_or_default();
         self.executor.execute(&Call { tool: uri, arguments: &variables, raw: None, principal, caller }).await
     }
@@ -119,6 +137,7 @@ impl Resource {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Result<Option<Kept>, CallError> {
+        principal.must(self.needed_role)?;
         self.executor.watch(uri, principal, caller).await
     }
 }

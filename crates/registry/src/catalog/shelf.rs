@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use toolrail_core::ToolName;
+use toolrail_core::{ToolName, ToolReach};
 use toolrail_protocol::Era;
 
 use super::listing::{Cut, List, Page, PageLimits};
@@ -67,6 +67,10 @@ impl<T: Listed> Shelf<T> {
         let mut things: Vec<_> = self.things.iter().chain(seen).cloned().collect();
         things.sort_by(|(one, _), (another, _)| one.key().cmp(another.key()));
         Self::new(things)
+    }
+
+    fn keeping(&self, is_kept: impl Fn(&Made<T>) -> bool) -> Self {
+        Self::new(self.things.iter().filter(|made| is_kept(made)).cloned().collect())
     }
 
     pub(crate) fn things(&self) -> impl Iterator<Item = &Arc<T>> {
@@ -147,6 +151,16 @@ impl Shelves {
             prompts: self.prompts.over(&shared.prompts, hides),
             resources: self.resources.over(&shared.resources, hides),
             templates: self.templates.over(&shared.templates, hides),
+        }
+    }
+
+    /// What somebody sees who does not see every tool: prompts by their names, resources by their definitions. Whoever sees
+    /// all tools of a server sees its resources.
+    pub(crate) fn within(&self, reach: &ToolReach) -> Self {
+        Self {
+            prompts: self.prompts.keeping(|(prompt, _)| reach.has(prompt.key())),
+            resources: self.resources.keeping(|(_, by)| reach.has_things_of(by)),
+            templates: self.templates.keeping(|(_, by)| reach.has_things_of(by)),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
 
-use toolrail_core::{Problem, Revision, UpstreamState};
+use toolrail_core::{Problem, Revision, ToolReach, UpstreamState};
 
 use super::built_in::{BuiltIns, Kept};
 use super::categories::{Categories, Category};
@@ -22,7 +22,7 @@ use super::status::{SourceStatus, UpstreamStatus};
 use super::tally::Tally;
 use super::tool_pages::ToolPages;
 use super::tools::Tool;
-use super::views::Views;
+use super::views::{Viewer, Views};
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
 
@@ -44,6 +44,10 @@ pub struct Snapshot {
     own: Option<Own>,
     /// Where it is seen; everywhere, if nothing.
     endpoint: Option<Arc<Endpoint>>,
+    /// Which tools whoever looks may see, where not all.
+    reach: Option<Arc<ToolReach>>,
+    /// Whether whoever looks may change definitions.
+    may_change: bool,
     tools: OnceLock<Vec<Arc<Tool>>>,
     categories: OnceLock<Categories>,
     pub(crate) pages: ToolPages,
@@ -77,20 +81,28 @@ pub(crate) struct Published {
 impl Snapshot {
     /// What somebody without a tenant sees.
     pub(crate) fn shared(published: Arc<Published>) -> Self {
-        Self::view(published, None, None)
+        Self::view(published, None, None, Viewer::from(None))
     }
 
-    fn view(published: Arc<Published>, own: Option<Own>, endpoint: Option<Arc<Endpoint>>) -> Self {
+    fn view(
+        published: Arc<Published>,
+        own: Option<Own>,
+        endpoint: Option<Arc<Endpoint>>,
+        viewer: Viewer<'_>,
+    ) -> Self {
         let tenant = own.as_ref().map(|(tenant, _)| &**tenant);
         let is_seen =
             |status: &&UpstreamStatus| status.tenant.is_none() || status.tenant.as_deref() == tenant;
+        let is_reached =
+            |status: &&UpstreamStatus| viewer.reach.is_none_or(|reach| reach.has_things_of(&status.name));
+        let of_one = tenant.is_some() || viewer.reach.is_some();
         Self {
             revision: published.revision,
             sources: published.sources.clone(),
-            upstreams: published.upstreams.iter().filter(is_seen).cloned().collect(),
+            upstreams: published.upstreams.iter().filter(is_seen).filter(is_reached).cloned().collect(),
             tools: OnceLock::new(),
             categories: OnceLock::new(),
-            pages: ToolPages::new(most_pages(tenant, endpoint.as_deref())),
+            pages: ToolPages::new(most_pages(of_one, endpoint.as_deref())),
             shown: OnceLock::new(),
             tools_mark: OnceLock::new(),
             shelves: OnceLock::new(),
@@ -99,28 +111,33 @@ impl Snapshot {
             published,
             own,
             endpoint,
+            reach: viewer.reach.cloned(),
+            may_change: viewer.may_change,
         }
     }
 
-    /// What that tenant sees, if it has anything of its own.
-    pub(crate) fn of_tenant(&self, tenant: &str) -> Option<Arc<Self>> {
-        if let Some(view) = self.views.find(None, tenant) {
-            return Some(view);
-        }
-        let own = self.own_of(tenant)?;
-        let view = Self::view(Arc::clone(&self.published), Some(own), None);
-        Some(self.views.keep(None, tenant, view))
+    /// What somebody sees who does not see what everybody does.
+    pub(crate) fn seen_by(&self, viewer: Viewer<'_>) -> Option<Arc<Self>> {
+        let viewer = self.as_known_here(viewer);
+        (!viewer.is_anybody()).then(|| self.view_of(None, viewer))
     }
 
-    /// What that tenant sees at that endpoint.
-    pub(crate) fn at(&self, tenant: Option<&str>, endpoint: &Arc<Endpoint>) -> Arc<Self> {
-        // Whoever has nothing of his own sees what everybody does.
-        let tenant = tenant.filter(|tenant| self.published.spaces.tenants.contains_key(*tenant));
-        let name = tenant.unwrap_or_default();
-        self.views.find(Some(endpoint), name).unwrap_or_else(|| {
-            let own = tenant.and_then(|tenant| self.own_of(tenant));
-            let view = Self::view(Arc::clone(&self.published), own, Some(Arc::clone(endpoint)));
-            self.views.keep(Some(endpoint), name, view)
+    /// What somebody sees at that endpoint.
+    pub(crate) fn at(&self, viewer: Viewer<'_>, endpoint: &Arc<Endpoint>) -> Arc<Self> {
+        self.view_of(Some(endpoint), self.as_known_here(viewer))
+    }
+
+    /// Whoever is of a tenant that has nothing of its own sees what those without one do.
+    fn as_known_here<'v>(&self, viewer: Viewer<'v>) -> Viewer<'v> {
+        let has_some = |tenant: &&str| self.published.spaces.tenants.contains_key(*tenant);
+        Viewer { tenant: viewer.tenant.filter(has_some), ..viewer }
+    }
+
+    fn view_of(&self, endpoint: Option<&Arc<Endpoint>>, viewer: Viewer<'_>) -> Arc<Self> {
+        self.views.find(endpoint, viewer).unwrap_or_else(|| {
+            let own = viewer.tenant.and_then(|tenant| self.own_of(tenant));
+            let view = Self::view(Arc::clone(&self.published), own, endpoint.cloned(), viewer);
+            self.views.keep(endpoint, viewer, view)
         })
     }
 
@@ -157,13 +174,23 @@ impl Snapshot {
     /// What is built in, as far as it is served here.
     fn built_in(&self) -> &Kept {
         let here = self.endpoint.as_ref().map(|endpoint| endpoint.discovery);
-        self.published.built_ins.at(here.unwrap_or(self.published.discovery))
+        let served = here.unwrap_or(self.published.discovery);
+        self.published.built_ins.at(if self.may_change { served } else { served.without_changes() })
     }
 
     /// Whether that tool, which the index of a space seen here has, is seen itself.
     pub(crate) fn shows(&self, tool: &Arc<Tool>) -> bool {
-        let sees_all = self.own.is_none() && self.choice().is_none();
-        sees_all || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+        self.sees_all() || self.find(tool.name.as_str()).is_some_and(|found| Arc::ptr_eq(found, tool))
+    }
+
+    /// Whether everything is seen that is shared, and nothing else.
+    fn sees_all(&self) -> bool {
+        self.own.is_none() && !self.is_part()
+    }
+
+    /// Whether tools are left out, because of where this is seen or by whom.
+    pub(crate) fn is_part(&self) -> bool {
+        self.choice().is_some() || self.reach.is_some()
     }
 
     /// The definition under that key, whoever sees it.
@@ -176,7 +203,7 @@ impl Snapshot {
         self.entry_anywhere(name).filter(|entry| self.has(entry))
     }
 
-    /// The same, whether or not the endpoint has it.
+    /// The same, whether or not the endpoint has it and whoever looks may see it.
     pub(crate) fn entry_anywhere(&self, name: &str) -> Option<&Arc<Entry>> {
         let folded = Tool::folded(name);
         let shared = &self.published.spaces.shared;
@@ -188,9 +215,14 @@ impl Snapshot {
         }
     }
 
+    /// Whether whoever looks may see what has that name.
+    fn may_be_seen(&self, name: &str) -> bool {
+        self.reach.as_ref().is_none_or(|reach| reach.has(name))
+    }
+
     /// Whether the endpoint has what the definition makes.
     fn has(&self, entry: &Entry) -> bool {
-        self.choice().is_none_or(|choice| choice.fits_entry(entry))
+        self.choice().is_none_or(|choice| choice.fits_entry(entry)) && self.may_be_seen(&entry.name)
     }
 
     fn choice(&self) -> Option<&Choice> {
@@ -230,18 +262,12 @@ impl Snapshot {
 
     /// How many tools may be called.
     pub fn tool_count(&self) -> usize {
-        match (&self.own, self.choice()) {
-            (None, None) => self.published.spaces.shared.tally.tools,
-            _ => self.tools().len(),
-        }
+        if self.sees_all() { self.published.spaces.shared.tally.tools } else { self.tools().len() }
     }
 
     /// How many tools there are of each sort.
     pub(crate) fn tool_tally(&self) -> Tally {
-        match (&self.own, self.choice()) {
-            (None, None) => self.published.spaces.shared.tally,
-            _ => Tally::of_tools(self.tools()),
-        }
+        if self.sees_all() { self.published.spaces.shared.tally } else { Tally::of_tools(self.tools()) }
     }
 
     /// The tools that may be called from there on, in order.
@@ -347,12 +373,19 @@ impl Snapshot {
 
     pub(crate) fn shelves(&self) -> &Shelves {
         let shared = &self.published.spaces.shared.shelves;
-        match &self.own {
-            None => shared,
-            Some((_, own)) => {
-                self.shelves.get_or_init(|| own.shelves.over(shared, &|by: &str| own.get(by).is_some()))
-            }
+        if self.own.is_none() && self.reach.is_none() {
+            return shared;
         }
+        self.shelves.get_or_init(|| {
+            let own = self.own.as_ref().map(|(_, own)| &**own);
+            let hides = |by: &str| own.is_some_and(|own| own.get(by).is_some());
+            let nothing = Shelves::default();
+            let seen = own.map_or(&nothing, |own| &own.shelves).over(shared, &hides);
+            match &self.reach {
+                Some(reach) => seen.within(reach),
+                None => seen,
+            }
+        })
     }
 
     /// The shelves as they are listed.
@@ -365,12 +398,12 @@ impl Snapshot {
     }
 }
 
-fn most_pages(tenant: Option<&str>, endpoint: Option<&Endpoint>) -> usize {
+fn most_pages(of_one: bool, endpoint: Option<&Endpoint>) -> usize {
     let [of_all, of_group, of_tenant] = MOST_PAGES;
-    match (tenant, endpoint.and_then(|endpoint| endpoint.group.as_ref())) {
-        (Some(_), _) => of_tenant,
-        (None, Some(_)) => of_group,
-        (None, None) => of_all,
+    match (of_one, endpoint.and_then(|endpoint| endpoint.group.as_ref())) {
+        (true, _) => of_tenant,
+        (false, Some(_)) => of_group,
+        (false, None) => of_all,
     }
 }
 

@@ -50,7 +50,7 @@ impl Changes {
 
     /// Refuses a version that contradicts the record, as far as can be seen from it and the one before it.
     pub(crate) async fn refuse_contradicted(&self, version: &Version) -> Result<(), WriteError> {
-        let Some(entry) = self.entry_of(version.revision).await? else {
+        let Some(entry) = entry_of(&*self.store, version.revision).await? else {
             return Ok(());
         };
         let before = self.before(&key_of(version), Some(version.revision)).await?;
@@ -64,24 +64,26 @@ impl Changes {
             .map_or(HistoryFault::Otherwise, |before| HistoryFault::OtherwiseOr(before.revision));
         Err(WriteError::Contradicted(Box::new(contradiction(version, fault))))
     }
+}
 
-    /// The entry that led to that revision. Entries are in the order of revisions.
-    async fn entry_of(&self, revision: Revision) -> Result<Option<AuditEntry>, WriteError> {
-        let store = &self.store;
-        let (mut low, mut high) = (1, store.audit_head().await?.map_or(0, |head| head.number));
-        while low <= high {
-            let middle = low + (high - low) / 2;
-            let Some(entry) = store.audit(middle - 1, 1).await?.pop() else {
-                return Ok(None);
-            };
-            match entry.revision.cmp(&revision) {
-                std::cmp::Ordering::Equal => return Ok(Some(entry)),
-                std::cmp::Ordering::Less => low = entry.number.max(middle) + 1,
-                std::cmp::Ordering::Greater => high = middle - 1,
-            }
+/// The entry that led to that revision. Entries are in the order of revisions; those about records, which lead to none,
+/// come behind it with the same.
+async fn entry_of(store: &dyn AuditStore, revision: Revision) -> Result<Option<AuditEntry>, WriteError> {
+    let (mut low, mut high) = (1, store.audit_head().await?.map_or(0, |head| head.number));
+    let mut first = None;
+    while low <= high {
+        let middle = low + (high - low) / 2;
+        let Some(entry) = store.audit(middle - 1, 1).await?.pop() else {
+            return Ok(None);
+        };
+        if entry.revision < revision {
+            low = entry.number.max(middle) + 1;
+        } else {
+            high = middle - 1;
+            first = Some(entry);
         }
-        Ok(None)
     }
+    Ok(first.filter(|entry| entry.revision == revision && made_a_version(entry)))
 }
 
 /// The record from its end, in pages.
@@ -101,10 +103,11 @@ impl Backwards<'_> {
         walk: &mut HistoryWalk,
     ) -> Result<Option<AuditEntry>, WriteError> {
         loop {
-            if self.page.is_empty() && self.last > 0 {
+            while self.page.is_empty() && self.last > 0 {
                 let after = (self.last - i64::from(PAGE)).max(0);
                 let most = u32::try_from(self.last - after).unwrap_or(PAGE);
                 self.page = self.store.audit(after, most).await?;
+                self.page.retain(made_a_version);
                 self.last = after;
             }
             match self.page.last() {
@@ -186,6 +189,11 @@ impl HistoryWalk {
     }
 }
 
+/// Whether an entry is about a definition. Those about records have the revision of whatever was changed before them.
+fn made_a_version(entry: &AuditEntry) -> bool {
+    matches!(entry.action.as_str(), "create" | "update" | "enable" | "disable" | "purge")
+}
+
 pub(crate) fn key_of(version: &Version) -> ToolKey {
     ToolKey { tenant: version.tenant.clone(), name: ToolName::fold(&version.name) }
 }
@@ -258,6 +266,8 @@ fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use toolrail_core::{AuditHead, StoreError, async_trait};
+
     use super::*;
 
     const NAME: &str = "t";
@@ -350,5 +360,52 @@ mod tests {
         }
         let found: Vec<_> = walk.finish().into_iter().map(|found| (found.version, found.fault)).collect();
         assert_eq!(found, [(3, HistoryFault::Missing)]);
+    }
+
+    struct Entries(Vec<AuditEntry>);
+
+    #[async_trait]
+    impl AuditStore for Entries {
+        async fn audit(&self, after: i64, most: u32) -> Result<Vec<AuditEntry>, StoreError> {
+            let after = self.0.iter().filter(|entry| entry.number > after);
+            Ok(after.take(most as usize).cloned().collect())
+        }
+
+        async fn audit_head(&self) -> Result<Option<AuditHead>, StoreError> {
+            Ok(self.0.last().map(AuditEntry::head))
+        }
+    }
+
+    /// The record of a history, with entries about records behind some of its revisions; the third has no other.
+    fn entries_with_records() -> Entries {
+        let mut entries = Vec::new();
+        for (_, entry) in history(&TEXTS) {
+            let entry = entry.unwrap();
+            let about_key = AuditEntry { action: "key.create".into(), name: "k".into(), ..entry.clone() };
+            let keys = [0, 1, 2_500, 2, 0][usize::try_from(entry.revision).unwrap()];
+            entries.extend(Some(entry).filter(|entry| entry.revision != 3));
+            entries.extend(std::iter::repeat_n(about_key, keys));
+        }
+        (1..).zip(&mut entries).for_each(|(number, entry)| entry.number = number);
+        Entries(entries)
+    }
+
+    #[tokio::test]
+    async fn entries_about_records_are_not_taken_for_those_of_versions() {
+        let entries = entries_with_records();
+        let mut walk = HistoryWalk::default();
+        let mut record =
+            Backwards { store: &entries, last: entries.0.len().try_into().unwrap(), page: Vec::new() };
+        for (version, of_version) in history(&TEXTS).into_iter().rev() {
+            let expected = of_version.filter(|entry| entry.revision != 3).map(|entry| entry.revision);
+            let alone = entry_of(&entries, version.revision).await.unwrap();
+            let in_turn = record.entry_of(version.revision, &mut walk).await.unwrap();
+            for entry in [&alone, &in_turn] {
+                assert_eq!(entry.as_ref().map(|entry| entry.revision), expected);
+                assert!(entry.as_ref().is_none_or(|entry| entry.name == NAME));
+            }
+            walk.take(version, in_turn);
+        }
+        assert!(walk.finish().is_empty());
     }
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use toolrail_core::{
     Action, AuditEntry, AuditHead, AuditStore, Author, Change, Changes, DefinitionStore, Expected, Forget,
-    HistoryQuery, HistoryStore, LearntQuery, News, NewsKind, QueryPage, ReplicaStore, Retention, Revision,
-    Row, Store, StoreError, ToolKey, ToolName, Usage, UseStore, Uses, Version, VersionKind, async_trait,
+    HistoryQuery, HistoryStore, LearntQuery, News, NewsKind, QueryPage, Record, RecordLimits, RecordStore,
+    RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row, Store, StoreError, ToolKey, ToolName,
+    Usage, UseStore, Uses, Version, VersionKind, async_trait,
 };
 
 use crate::learnt_rows::LearntRows;
@@ -20,6 +21,8 @@ pub(crate) struct Rows {
     state: watch::Sender<Health>,
     uses: Mutex<Vec<(Option<String>, String, u32)>>,
     learnt: Mutex<LearntRows>,
+    /// By their numbers.
+    records: Mutex<BTreeMap<i64, Record>>,
     /// The most rows of one page.
     pub(crate) page: AtomicU32,
     /// How often changes were asked for.
@@ -51,6 +54,7 @@ impl Default for Rows {
             state: watch::channel(Health::Well).0,
             uses: Mutex::default(),
             learnt: Mutex::default(),
+            records: Mutex::default(),
             page: AtomicU32::new(Changes::MOST),
             asked: AtomicUsize::new(0),
         }
@@ -332,6 +336,44 @@ impl ReplicaStore for Rows {
 
     async fn news_after(&self, _: i64) -> Result<Vec<News>, StoreError> {
         Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl RecordStore for Rows {
+    async fn record_number(&self) -> Result<i64, StoreError> {
+        self.check().await?;
+        Ok(self.records.lock().unwrap().keys().last().copied().unwrap_or(0))
+    }
+
+    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+        self.check().await?;
+        let records = self.records.lock().unwrap();
+        let newer = records.range(number + 1..).map(|(_, record)| record.clone());
+        Ok(newer.take(RecordLimits::ALL.at_once as usize).collect())
+    }
+
+    async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {
+        self.check().await?;
+        let records = self.records.lock().unwrap();
+        let is_it = |record: &&Record| record.kind == kind && record.id == id && record.body.is_some();
+        Ok(records.values().find(is_it).cloned())
+    }
+
+    async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError> {
+        self.check().await?;
+        let mut records = self.records.lock().unwrap();
+        let RecordWrite { kind, id, body, expected, .. } = write;
+        let before = records.values().find(|record| record.kind == *kind && record.id == *id).cloned();
+        let found = before.as_ref().filter(|record| record.body.is_some()).map_or(0, |record| record.number);
+        if expected.is_some_and(|expected| expected != found) || (body.is_none() && found == 0) {
+            return Ok(RecordWritten::Otherwise);
+        }
+        let number = records.keys().last().copied().unwrap_or(0) + 1;
+        before.and_then(|before| records.remove(&before.number));
+        let record = Record { kind: kind.clone(), id: id.clone(), body: body.clone(), number };
+        records.insert(number, record);
+        Ok(RecordWritten::Done(number))
     }
 }
 

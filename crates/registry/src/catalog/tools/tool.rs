@@ -9,10 +9,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
     Call, CallError, Caller, ErrorCode, Held, Json, METADATA, Misfit, Mute, Outcome, Payload, Preview,
-    Principal, Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
+    Principal, Role, Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
 };
 use toolrail_protocol::HeaderParam;
 
+use super::super::built_in::{DISCOVERY, changes_definitions};
 use super::checking::{CheckRefusal, LARGE, check, elsewhere};
 use super::described::Described;
 use super::lazy_executor::ToolExecutor;
@@ -79,8 +80,17 @@ impl Tool {
         &self.entry
     }
 
+    /// What one must be allowed to do to call it.
+    fn needed_role(&self) -> Role {
+        if *self.kind != *DISCOVERY {
+            return Role::Call;
+        }
+        if changes_definitions(self.name.as_str()) { Role::Write } else { Role::Read }
+    }
+
     /// Carries out one call.
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
+        principal.must(self.needed_role())?;
         let mut measured = MeasuredCall::begin(&self.kind);
         let outcome = self.carry_out(raw, principal, caller).await;
         measured.end(&outcome);

@@ -24,8 +24,8 @@ pub(crate) fn built_ins(offer: &Offer) -> BuiltIns {
         }
     }
     let shelves = Shelves {
-        resources: shelf(&offer.resources, Resource::new),
-        templates: shelf(&offer.templates, Resource::template),
+        resources: shelf(&offer.resources, |offered| Resource::new(offered).of_the_gateway()),
+        templates: shelf(&offer.templates, |offered| Resource::template(offered).of_the_gateway()),
         ..Shelves::default()
     };
     BuiltIns::new(tools, Arc::new(shelves))

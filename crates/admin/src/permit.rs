@@ -1,0 +1,43 @@
+//! Who may use a route: what its line in the table says.
+
+use axum::extract::Request;
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
+use toolrail_core::{ErrorCode, Principal};
+
+use crate::Admin;
+use crate::failure::Failure;
+use crate::table::{Needs, Route};
+
+/// The route, for those who may use it.
+pub(crate) fn only_for(route: &Route) -> MethodRouter<Admin> {
+    let needs = route.needs;
+    (route.handler)().layer(from_fn(move |request: Request, next: Next| pass(needs, request, next)))
+}
+
+async fn pass(needs: Needs, request: Request, next: Next) -> Response {
+    let allowed = match request.extensions().get::<Principal>() {
+        // Nobody was asked who he is.
+        None => Ok(()),
+        Some(principal) => check(needs, principal),
+    };
+    match allowed {
+        Ok(()) => next.run(request).await,
+        Err(failure) => failure.into_response(),
+    }
+}
+
+fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
+    let (role, over_all) = match needs {
+        Needs::Nothing => return Ok(()),
+        Needs::Role(role) => (role, false),
+        Needs::RoleOverAll(role) => (role, true),
+    };
+    principal.must(role)?;
+    if over_all && matches!(principal, Principal::Known(_)) && principal.tenant().is_some() {
+        let message = "this tells of all tenants, and the key is of one; use a key of none";
+        return Err(Failure::new(ErrorCode::Forbidden, message));
+    }
+    Ok(())
+}

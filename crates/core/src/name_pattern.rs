@@ -1,0 +1,70 @@
+//! Patterns of names, as people write them to choose some of many.
+
+/// A pattern of names in any case: `*` stands for any characters, `?` for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern(Vec<char>);
+
+impl NamePattern {
+    /// The pattern that was written like that.
+    pub fn new(text: &str) -> Self {
+        Self(text.chars().flat_map(char::to_lowercase).collect())
+    }
+
+    /// Whether the whole name fits. Goes back to the last `*` only, so it takes at most the length of the name times that of the
+    /// pattern.
+    pub fn fits(&self, name: &str) -> bool {
+        let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
+        let (mut at, mut read) = (0, 0);
+        let mut last_star: Option<(usize, usize)> = None;
+        while read < name.len() {
+            match (self.0.get(at), last_star) {
+                (Some('*'), _) => {
+                    last_star = Some((at, read));
+                    at += 1;
+                }
+                (Some(wanted), _) if *wanted == '?' || Some(wanted) == name.get(read) => {
+                    (at, read) = (at + 1, read + 1);
+                }
+                (_, Some((star, from))) => {
+                    last_star = Some((star, from + 1));
+                    (at, read) = (star + 1, from + 1);
+                }
+                (_, None) => return false,
+            }
+        }
+        self.0.iter().skip(at).all(|rest| *rest == '*')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_whole_names_in_any_case() {
+        for (pattern, name, fits) in [
+            ("github.*", "GitHub.star", true),
+            ("github.*", "github", false),
+            ("*.get", "user.get", true),
+            ("*.get", "user.get.all", false),
+            ("*get*", "budget", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("天气?询", "天气查询", true),
+            ("*", "", true),
+            ("", "a", false),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxbyy", false),
+            ("**", "anything", true),
+            ("STRASSE*", "strasse.find", true),
+        ] {
+            assert_eq!(NamePattern::new(pattern).fits(name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_hostile_pattern_takes_no_longer_than_its_length_times_that_of_the_name() {
+        let pattern = NamePattern::new(&format!("{}b", "*a".repeat(60)));
+        assert!(!pattern.fits(&"a".repeat(128)));
+    }
+}

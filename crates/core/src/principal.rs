@@ -1,0 +1,268 @@
+//! Who makes a request, and what that one may do.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+use crate::{CallError, ErrorCode, NamePattern};
+
+/// Who calls.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Principal {
+    /// Somebody on this machine, or anybody where authentication is switched off.
+    #[default]
+    Anonymous,
+    /// Somebody of a tenant, who sees its definitions beside the shared ones.
+    Member {
+        /// Which tenant.
+        tenant: Arc<str>,
+    },
+    /// Somebody who has proved who he is.
+    Known(Arc<Identity>),
+}
+
+impl Principal {
+    /// The tenant whose definitions are seen beside the shared ones.
+    pub fn tenant(&self) -> Option<&str> {
+        self.shared_tenant().map(|tenant| &**tenant)
+    }
+
+    /// The same, to be kept.
+    pub fn shared_tenant(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Anonymous => None,
+            Self::Member { tenant } => Some(tenant),
+            Self::Known(identity) => identity.tenant.as_ref(),
+        }
+    }
+
+    /// Which tools are seen, where not all are.
+    pub fn reach(&self) -> Option<&Arc<ToolReach>> {
+        match self {
+            Self::Anonymous | Self::Member { .. } => None,
+            Self::Known(identity) => identity.reach.as_ref(),
+        }
+    }
+
+    /// Whether what needs that role may be done. Where nobody is asked who he is, everything may.
+    pub fn may(&self, role: Role) -> bool {
+        match self {
+            Self::Anonymous | Self::Member { .. } => true,
+            Self::Known(identity) => identity.role >= role,
+        }
+    }
+
+    /// Refuses whoever may not do what needs that role.
+    pub fn must(&self, role: Role) -> Result<(), CallError> {
+        let Self::Known(identity) = self else {
+            return Ok(());
+        };
+        if identity.role >= role {
+            return Ok(());
+        }
+        let message = format!(
+            "{:?} has the role {}, and this needs the role {}; use another key, or ask for that role",
+            identity.name,
+            identity.role.word(),
+            role.word()
+        );
+        Err(CallError::new(ErrorCode::Forbidden, message))
+    }
+
+    /// The name under which the principal is known, if it is.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Anonymous | Self::Member { .. } => None,
+            Self::Known(identity) => Some(&identity.name),
+        }
+    }
+
+    /// Waits until this one may do nothing any more; for ever where nobody is asked who he is.
+    pub async fn ended(&self) {
+        match self {
+            Self::Anonymous | Self::Member { .. } => std::future::pending().await,
+            Self::Known(identity) => identity.ending.wait().await,
+        }
+    }
+
+    /// The longest name of a tenant, in characters.
+    pub const LONGEST_TENANT: usize = 64;
+
+    /// Somebody of the tenant of that name.
+    pub fn of_tenant(name: &str) -> Result<Self, WrongTenant> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+        if name.is_empty() || name.len() > Self::LONGEST_TENANT || !name.bytes().all(plain) {
+            return Err(WrongTenant(name.chars().take(80).collect()));
+        }
+        Ok(Self::Member { tenant: name.into() })
+    }
+}
+
+/// A text that names no tenant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not the name of a tenant; it has 1 to 64 letters, digits, dots, dashes and underscores")]
+pub struct WrongTenant(String);
+
+/// Somebody who has proved who he is.
+#[derive(Debug)]
+pub struct Identity {
+    /// What tells it from every other, whatever its tenant, for ever: nobody who comes later gets the same. It says what
+    /// proved the identity, then a colon: `key:…`.
+    pub id: Arc<str>,
+    /// Its name, for people.
+    pub name: String,
+    /// Its tenant; somebody without one administers all of them if he may administer anything.
+    pub tenant: Option<Arc<str>>,
+    /// What it may do.
+    pub role: Role,
+    /// Which tools it sees; all of its tenant, and the shared ones, if absent.
+    pub reach: Option<Arc<ToolReach>>,
+    /// When all of this ends: connections that are open then are closed.
+    pub ending: Ending,
+}
+
+/// The end of somebody's rights, which others can wait for.
+#[derive(Debug)]
+pub struct Ending(watch::Sender<bool>);
+
+impl Default for Ending {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Ending {
+    /// It has come.
+    pub fn come(&self) {
+        self.0.send_replace(true);
+    }
+
+    /// Whether it has.
+    pub fn is_here(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    async fn wait(&self) {
+        // The sender lives as long as this does.
+        let _ = self.0.subscribe().wait_for(|here| *here).await;
+    }
+}
+
+/// Whose session, task or connection something is does not change when that one's rights do.
+impl PartialEq for Identity {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Identity {}
+
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+/// What somebody may do: each includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// See and find tools.
+    Read,
+    /// Call them, read resources and use prompts.
+    Call,
+    /// See how definitions stand, and change them.
+    Write,
+    /// Administer: keys, the audit record, reading the configuration again.
+    Admin,
+}
+
+impl Role {
+    /// All of them, the least first.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Call, Self::Write, Self::Admin];
+
+    /// Its word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Call => "call",
+            Self::Write => "write",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The role of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.word() == word)
+    }
+}
+
+/// The tools that somebody sees: those whose names fit any of the patterns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolReach(Vec<NamePattern>);
+
+impl ToolReach {
+    /// Those of these patterns: `*` stands for any characters, `?` for one.
+    pub fn new(patterns: &[String]) -> Self {
+        Self(patterns.iter().map(|pattern| NamePattern::new(pattern)).collect())
+    }
+
+    /// Whether what has that name is seen.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|pattern| pattern.fits(name))
+    }
+
+    /// Whether what has no name of its own is seen because of the definition that it comes from: whoever sees all tools of a
+    /// server, `hr.*`, also sees its resources.
+    pub fn has_things_of(&self, definition: &str) -> bool {
+        self.has(definition) || self.has(&format!("{definition}."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_has_a_short_plain_name() {
+        for good in ["a", "Acme_1.eu-west", &"x".repeat(64)] {
+            assert_eq!(Principal::of_tenant(good).unwrap().tenant(), Some(good));
+        }
+        for bad in ["", "a b", "a/b", "äcme", "a\n", &"x".repeat(65)] {
+            let told = Principal::of_tenant(bad).unwrap_err().to_string();
+            assert!(told.contains("1 to 64 letters"), "{told}");
+        }
+    }
+
+    fn known(id: &str, tenant: Option<&str>, role: Role) -> Principal {
+        let identity = Identity {
+            id: id.into(),
+            name: id.to_owned(),
+            tenant: tenant.map(Into::into),
+            role,
+            reach: None,
+            ending: Ending::default(),
+        };
+        Principal::Known(Arc::new(identity))
+    }
+
+    #[test]
+    fn each_role_includes_those_before_it() {
+        for role in Role::ALL {
+            let held = Role::ALL.into_iter().filter(|needed| known("k", None, role).may(*needed)).count();
+            assert_eq!(Role::ALL.iter().position(|other| *other == role), Some(held - 1));
+            assert_eq!(Role::parse(role.word()), Some(role));
+        }
+        assert!(Principal::Anonymous.may(Role::Admin));
+        assert_eq!(Role::parse("root"), None);
+    }
+
+    #[test]
+    fn somebody_stays_the_same_when_his_rights_change() {
+        assert_eq!(known("k", None, Role::Read), known("k", None, Role::Admin));
+        assert_ne!(known("k", None, Role::Read), known("l", None, Role::Read));
+        assert_ne!(known("k", Some("a"), Role::Read), Principal::of_tenant("a").unwrap());
+    }
+}

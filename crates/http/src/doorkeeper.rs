@@ -1,0 +1,163 @@
+//! Who sends a request: whoever holds the key that it shows; or anybody, where nobody is asked.
+
+use std::sync::Arc;
+
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use toolrail_core::{Ending, Identity, Principal, Role};
+use toolrail_identity::{Directory, Rejection};
+
+use super::guard::Refusal;
+use super::plane;
+use super::tenant::{TENANT, Tenants};
+
+/// The other header that may have a key.
+pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Who is let in.
+pub enum Doorkeeper {
+    /// Everybody, for the tenant that the request names.
+    Open(Tenants),
+    /// Whoever has a key.
+    Keys(Arc<Directory>),
+}
+
+impl Doorkeeper {
+    /// Who sends a request with those headers to that path.
+    pub(super) fn principal(&self, headers: &HeaderMap, path: &str) -> Result<Principal, Refusal> {
+        match self {
+            Self::Open(tenants) => tenants.principal(headers),
+            Self::Keys(directory) => {
+                let key = key_in(headers)?.ok_or(Refusal::NoKey)?;
+                let principal = directory.recognise(key).map_err(|rejection| match rejection {
+                    Rejection::Unknown => Refusal::WrongKey,
+                    Rejection::Expired => Refusal::ExpiredKey,
+                    Rejection::NotReady => Refusal::KeysUnread,
+                })?;
+                for_named_tenant(principal, headers, path)
+            }
+        }
+    }
+
+    /// Whether everybody is let in.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Open(_))
+    }
+}
+
+/// The key that a request shows.
+fn key_in(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let bearer = only(headers, &AUTHORIZATION)?.map(bearer).transpose()?;
+    let plain = only(headers, &API_KEY)?;
+    match (bearer, plain) {
+        (Some(one), Some(other)) if one != other => Err(Refusal::TwoKeys),
+        (one, other) => Ok(one.or(other)),
+    }
+}
+
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(Refusal::TwoKeys);
+    }
+    value.to_str().map(|text| Some(text.trim())).map_err(|_| Refusal::WrongKey)
+}
+
+fn bearer(value: &str) -> Result<&str, Refusal> {
+    match value.split_once(' ') {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Ok(token.trim()),
+        _ => Err(Refusal::NotBearer),
+    }
+}
+
+/// Whose definitions are meant is for the key to say. Only somebody of no tenant, who may change those of all, says it himself
+/// when he administers.
+fn for_named_tenant(principal: Principal, headers: &HeaderMap, path: &str) -> Result<Principal, Refusal> {
+    if !headers.contains_key(&TENANT) {
+        return Ok(principal);
+    }
+    let named = Tenants::default().principal(headers)?;
+    let Some(tenant) = named.shared_tenant() else {
+        return Ok(principal);
+    };
+    match &principal {
+        Principal::Known(identity) if identity.tenant.as_ref() == Some(tenant) => Ok(principal),
+        Principal::Known(identity)
+            if identity.tenant.is_none() && principal.may(Role::Write) && plane::is_administration(path) =>
+        {
+            Ok(Principal::Known(Arc::new(Identity {
+                id: format!("{}@{tenant}", identity.id).into(),
+                name: identity.name.clone(),
+                tenant: Some(Arc::clone(tenant)),
+                role: identity.role,
+                reach: identity.reach.clone(),
+                ending: Ending::default(),
+            })))
+        }
+        _ => Err(Refusal::OtherTenant),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(pairs: &[(&HeaderName, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn a_key_stands_in_either_header() {
+        for (pairs, expected) in [
+            (vec![], Ok(None)),
+            (vec![(&AUTHORIZATION, "Bearer abc")], Ok(Some("abc"))),
+            (vec![(&AUTHORIZATION, "bearer  abc ")], Ok(Some("abc"))),
+            (vec![(&API_KEY, "abc")], Ok(Some("abc"))),
+            (vec![(&API_KEY, "abc"), (&AUTHORIZATION, "Bearer abc")], Ok(Some("abc"))),
+            (vec![(&API_KEY, "abc"), (&AUTHORIZATION, "Bearer abd")], Err(Refusal::TwoKeys)),
+            (vec![(&API_KEY, "abc"), (&API_KEY, "abc")], Err(Refusal::TwoKeys)),
+            (vec![(&AUTHORIZATION, "Basic abc")], Err(Refusal::NotBearer)),
+            (vec![(&AUTHORIZATION, "abc")], Err(Refusal::NotBearer)),
+        ] {
+            assert_eq!(key_in(&headers(&pairs)), expected, "{pairs:?}");
+        }
+    }
+
+    fn known(tenant: Option<&str>, role: Role) -> Principal {
+        Principal::Known(Arc::new(Identity {
+            id: "key:1".into(),
+            name: "k".to_owned(),
+            tenant: tenant.map(Into::into),
+            role,
+            reach: None,
+            ending: Ending::default(),
+        }))
+    }
+
+    #[test]
+    fn a_header_names_a_tenant_only_for_whoever_administers_all() {
+        let acme = headers(&[(&TENANT, "acme")]);
+        let tenant = |principal, path| {
+            let found = for_named_tenant(principal, &acme, path);
+            found.map(|principal| principal.tenant().map(str::to_owned))
+        };
+        assert_eq!(tenant(known(Some("acme"), Role::Call), "/mcp"), Ok(Some("acme".to_owned())));
+        assert_eq!(tenant(known(Some("globex"), Role::Admin), "/admin/tools"), Err(Refusal::OtherTenant));
+        assert_eq!(tenant(known(None, Role::Call), "/mcp"), Err(Refusal::OtherTenant));
+        assert_eq!(tenant(known(None, Role::Admin), "/mcp"), Err(Refusal::OtherTenant));
+        assert_eq!(tenant(known(None, Role::Call), "/admin/tools"), Err(Refusal::OtherTenant));
+        assert_eq!(tenant(known(None, Role::Write), "/admin/tools"), Ok(Some("acme".to_owned())));
+        assert_eq!(
+            for_named_tenant(known(None, Role::Read), &HeaderMap::new(), "/mcp").unwrap().tenant(),
+            None
+        );
+    }
+}

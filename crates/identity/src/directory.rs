@@ -1,0 +1,241 @@
+//! Those who may come in, as the store has them now. A request is looked up in memory; the store is asked a few times a second
+//! whether anything is new, so that what is revoked anywhere is refused everywhere within that time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use toolrail_core::{Identity, Principal, RecordWrite, Store, StoreError};
+
+use crate::key::{Digest, Digester, digest_of};
+use crate::key_record::{KIND, KeyRecord, USE_KIND, now};
+use crate::keyring::{Keyring, last_use};
+
+/// How often the store is asked whether there is anything new.
+const LOOK: Duration = Duration::from_millis(250);
+/// How many seconds a use waits before it is written down, so that a busy key is written once a minute; where there are very
+/// many keys, less often.
+const USE_REST: u64 = 60;
+/// The most uses that are written down at once.
+const MOST_NOTED: usize = 8;
+/// Nothing was read yet.
+const NEVER: i64 = -1;
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// What was shown is no key of ours, or one that was revoked.
+    Unknown,
+    /// It was good once.
+    Expired,
+    /// The keys could not be read yet.
+    NotReady,
+}
+
+/// Those who may come in.
+pub struct Directory {
+    store: Arc<dyn Store>,
+    known: ArcSwap<Known>,
+    /// The number of the newest record that was read.
+    number: AtomicI64,
+}
+
+/// What was read.
+#[derive(Default)]
+struct Known {
+    digester: Option<Digester>,
+    keys: Keys,
+    by_digest: HashMap<Digest, Entrance>,
+}
+
+/// Whoever has a key, by what it is kept under; and that by the key's own id.
+#[derive(Clone, Default)]
+struct Keys {
+    holders: HashMap<String, Arc<Holder>>,
+    by_uid: HashMap<String, String>,
+}
+
+/// One way in.
+#[derive(Clone)]
+struct Entrance {
+    holder: Arc<Holder>,
+    /// Until when it is open, in seconds since 1970.
+    until: Option<u64>,
+}
+
+/// Whoever has a key.
+struct Holder {
+    record: KeyRecord,
+    identity: Arc<Identity>,
+    /// When the key was last used, as far as we have seen.
+    used: AtomicU64,
+    /// When that was last written down.
+    noted: AtomicU64,
+}
+
+impl Directory {
+    /// Those of that store; nobody until it was read.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { store, known: ArcSwap::default(), number: AtomicI64::new(NEVER) }
+    }
+
+    /// Who shows that text.
+    pub fn recognise(&self, text: &str) -> Result<Principal, Rejection> {
+        let known = self.known.load();
+        let Some(digester) = &known.digester else {
+            return Err(Rejection::NotReady);
+        };
+        let digest = digester.digest(text).ok_or(Rejection::Unknown)?;
+        let entrance = known.by_digest.get(&digest).ok_or(Rejection::Unknown)?;
+        let now = now();
+        if entrance.until.is_some_and(|until| until <= now) {
+            return Err(Rejection::Expired);
+        }
+        entrance.holder.used.store(now, Ordering::Relaxed);
+        Ok(Principal::Known(Arc::clone(&entrance.holder.identity)))
+    }
+
+    /// Whether there is anybody at all.
+    pub fn is_empty(&self) -> bool {
+        self.known.load().keys.holders.is_empty()
+    }
+
+    /// Reads what is new.
+    pub async fn refresh(&self) -> Result<(), StoreError> {
+        let before = self.known.load_full();
+        let mut number = self.number.load(Ordering::Acquire);
+        if number != NEVER && self.store.record_number().await? == number {
+            return Ok(());
+        }
+        let digester = match &before.digester {
+            Some(digester) => digester.clone(),
+            None => Keyring::new(Arc::clone(&self.store)).digester().await?,
+        };
+        let mut keys = before.keys.clone();
+        let mut changed = number == NEVER;
+        number = number.max(0);
+        loop {
+            let page = self.store.records_after(number).await?;
+            let Some(last) = page.last() else { break };
+            number = last.number;
+            for record in &page {
+                match record.kind.as_str() {
+                    KIND => {
+                        changed = true;
+                        keys.take(&record.id, KeyRecord::read(record));
+                    }
+                    USE_KIND => keys.hear_of_use(last_use(record)),
+                    _ => {}
+                }
+            }
+        }
+        if changed {
+            let by_digest = keys.holders.values().flat_map(entrances).collect();
+            self.known.store(Arc::new(Known { digester: Some(digester), keys, by_digest }));
+        }
+        self.number.store(number, Ordering::Release);
+        Ok(())
+    }
+
+    /// Keeps up with the store until the future is dropped. While it is away, those who are known stay known.
+    pub async fn follow(&self) {
+        let mut failing = false;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let looked = async {
+                self.refresh().await?;
+                self.end_expired();
+                self.note_uses().await
+            };
+            match looked.await {
+                Ok(()) => failing = false,
+                Err(error) if !failing => {
+                    failing = true;
+                    tracing::warn!(%error, "keys cannot be read; those that are known stay good");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Closes what is still open of keys that have expired.
+    fn end_expired(&self) {
+        let (known, now) = (self.known.load(), now());
+        let has_expired = |holder: &&Arc<Holder>| holder.record.expires.is_some_and(|expires| expires <= now);
+        known.keys.holders.values().filter(has_expired).for_each(|holder| holder.identity.ending.come());
+    }
+
+    /// Writes down which keys were used.
+    async fn note_uses(&self) -> Result<(), StoreError> {
+        let known = self.known.load_full();
+        let rest = USE_REST.max(known.keys.holders.len() as u64 / 20);
+        let is_due = |holder: &&Arc<Holder>| {
+            let (used, noted) = (holder.used.load(Ordering::Relaxed), holder.noted.load(Ordering::Relaxed));
+            used != 0 && used >= noted.saturating_add(rest)
+        };
+        for holder in known.keys.holders.values().filter(is_due).take(MOST_NOTED) {
+            let used = holder.used.load(Ordering::Relaxed);
+            holder.noted.store(used, Ordering::Relaxed);
+            let write = RecordWrite {
+                kind: USE_KIND.to_owned(),
+                id: holder.record.uid.clone(),
+                body: Some(used.to_string()),
+                expected: None,
+                audited: None,
+            };
+            self.store.write_record(&write).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Keys {
+    /// Whoever has the key of that id.
+    fn of(&self, uid: &str) -> Option<&Arc<Holder>> {
+        self.holders.get(self.by_uid.get(uid)?)
+    }
+
+    /// A key is as it is said, or gone.
+    fn take(&mut self, id: &str, record: Option<KeyRecord>) {
+        let before = self.holders.remove(id);
+        if let Some(before) = &before {
+            self.by_uid.remove(&before.record.uid);
+        }
+        let Some(record) = record else {
+            before.iter().for_each(|before| before.identity.ending.come());
+            return;
+        };
+        let is_same = |before: &Arc<Holder>| before.record.has_rights_of(&record);
+        before.iter().filter(|before| !is_same(before)).for_each(|before| before.identity.ending.come());
+        let before = before.filter(is_same);
+        let counter = |of: fn(&Holder) -> &AtomicU64| {
+            AtomicU64::new(before.as_ref().map_or(0, |before| of(before).load(Ordering::Relaxed)))
+        };
+        let (used, noted) = (counter(|holder| &holder.used), counter(|holder| &holder.noted));
+        self.by_uid.insert(record.uid.clone(), id.to_owned());
+        let identity =
+            before.map_or_else(|| Arc::new(record.identity()), |before| Arc::clone(&before.identity));
+        let holder = Holder { identity, used, noted, record };
+        self.holders.insert(id.to_owned(), Arc::new(holder));
+    }
+
+    /// What another gateway has written down need not be written again.
+    fn hear_of_use(&self, told: Option<(String, u64)>) {
+        if let Some((uid, at)) = told
+            && let Some(holder) = self.of(&uid)
+        {
+            holder.noted.fetch_max(at, Ordering::Relaxed);
+        }
+    }
+}
+
+fn entrances(holder: &Arc<Holder>) -> Vec<(Digest, Entrance)> {
+    let secrets = holder.record.secrets.iter();
+    let entrance = |until: Option<u64>| {
+        let until = [until, holder.record.expires].into_iter().flatten().min();
+        Entrance { holder: Arc::clone(holder), until }
+    };
+    secrets.filter_map(|secret| Some((digest_of(&secret.hash)?, entrance(secret.until)))).collect()
+}

@@ -1,0 +1,14 @@
+//! Who makes a request: the keys of clients, kept in the store as keyed hashes and known to every gateway on it.
+//!
+//! `key.rs` is what a client holds, `key_record.rs` what the store keeps of it. A `Keyring` makes, rotates and revokes keys, for
+//! the command line and the REST interface; a `Directory` has those there are, and tells who a request comes from.
+
+mod directory;
+mod key;
+mod key_record;
+mod keyring;
+
+pub use directory::{Directory, Rejection};
+pub use key::{KeyText, LONGEST_KEY};
+pub use key_record::{KeyView, WrongName};
+pub use keyring::{KeyError, Keyring, NewKey};
