@@ -14,6 +14,7 @@ mod incoming;
 mod plan_view;
 mod profile;
 mod reload;
+mod reloaded;
 mod remote;
 mod requests;
 mod rollback;
