@@ -20,8 +20,8 @@ pub(crate) fn line(text: impl AsRef<str>) {
 
 /// Writes a line to standard error.
 pub(crate) fn note(text: impl AsRef<str>) {
-    let text = text.as_ref();
-    write_note(&if person_reads_notes() { visible(text) } else { text.into() });
+    // Also where it goes into a file: whoever reads that does so on a terminal.
+    write_note(&visible(text.as_ref()));
 }
 
 /// Writes a line that only explains to standard error, dim where somebody looks at it.
@@ -312,7 +312,7 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
 }
 
 /// The text with everything that would steer the terminal written out.
-fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(steers) {
         return text.into();
     }

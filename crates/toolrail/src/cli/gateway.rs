@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
 use clap::Args;
 use clap::builder::{BoolishValueParser, PossibleValuesParser, TypedValueParser};
 use tokio_util::task::AbortOnDropHandle;
@@ -11,11 +10,13 @@ use toolrail_core::{Secrets, Severity, UpstreamState};
 use toolrail_discovery::Language;
 use toolrail_mcp::Server;
 use toolrail_registry::{Discovery, Endpoint, ListingMode, OnBroken, Registry, Snapshot};
-use toolrail_store::StoreUrl;
+use toolrail_store::{StoreUrl, WrongUrl};
 
 use super::{Hinted, served};
 use crate::assemble::Assembly;
-use crate::config::{ConfigFile, Layer, ListedSecret, ListingFile, SecretsFile, Settings, assignment};
+use crate::config::{
+    ConfigFile, Layer, ListedSecret, ListingFile, SecretsFile, Settings, assignment, bounds,
+};
 use crate::memory::MemoryLimit;
 use crate::{identity, print};
 
@@ -30,7 +31,7 @@ pub(super) struct GatewayArgs {
     #[command(flatten)]
     store: StoreArgs,
     /// Tenant of those who name none with the header Toolrail-Tenant: its tools are seen beside the shared ones
-    #[arg(long, env = "TOOLRAIL_TENANT", value_name = "NAME")]
+    #[arg(long, env = "TOOLRAIL_TENANT", value_name = "NAME", value_parser = bounds::tenant)]
     tenant: Option<String>,
     /// Folder of definition files (*.yaml, *.yml, *.json), watched for changes; may be repeated
     #[arg(long, env = "TOOLRAIL_TOOLS", value_name = "DIR")]
@@ -67,23 +68,23 @@ pub(super) struct GatewayArgs {
     #[arg(long, env = "TOOLRAIL_MEMORY", value_name = "SIZE")]
     memory: Option<MemoryLimit>,
     /// How often the store is looked at for changes by others, in milliseconds [default: 100, or 1000 with PostgreSQL]
-    #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS")]
+    #[arg(long, env = "TOOLRAIL_POLL_MS", value_name = "MS", value_parser = |text: &str| bounds::POLL_MS.parse::<u64>(text))]
     poll_ms: Option<u64>,
     /// How far apart refreshes are at most while changes come in bursts, in milliseconds [default: 300]
-    #[arg(long, env = "TOOLRAIL_REFRESH_WINDOW_MS", value_name = "MS")]
+    #[arg(long, env = "TOOLRAIL_REFRESH_WINDOW_MS", value_name = "MS", value_parser = |text: &str| bounds::REFRESH_WINDOW_MS.parse::<u64>(text))]
     refresh_window_ms: Option<u64>,
     /// How many versions of each definition are kept [default: all]
-    #[arg(long, env = "TOOLRAIL_HISTORY_VERSIONS", value_name = "COUNT")]
+    #[arg(long, env = "TOOLRAIL_HISTORY_VERSIONS", value_name = "COUNT", value_parser = |text: &str| bounds::HISTORY_VERSIONS.parse::<u32>(text))]
     history_versions: Option<u32>,
     /// For how many days versions of definitions are kept [default: for ever]
-    #[arg(long, env = "TOOLRAIL_HISTORY_DAYS", value_name = "DAYS")]
+    #[arg(long, env = "TOOLRAIL_HISTORY_DAYS", value_name = "DAYS", value_parser = |text: &str| bounds::HISTORY_DAYS.parse::<u32>(text))]
     history_days: Option<u32>,
     /// What becomes of a definition in the store whose newest version has errors: its last good version is served, or it is
     /// refused [default: serve]
     #[arg(long, env = "TOOLRAIL_ON_BROKEN", value_name = "serve|refuse", value_parser = on_broken)]
     on_broken: Option<OnBroken>,
     /// The most tools on one page of tools/list [default: 10000]
-    #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT")]
+    #[arg(long, env = "TOOLRAIL_PAGE_SIZE", value_name = "COUNT", value_parser = |text: &str| bounds::PAGE_SIZE.parse::<usize>(text))]
     page_size: Option<usize>,
     /// How tools/list lists tools: full lists all, search those that are pinned or say deferLoading: false, auto all up to a
     /// number [default: full]
@@ -124,7 +125,8 @@ pub(super) struct StoreArgs {
 impl StoreArgs {
     /// The store, read here rather than by the parser of the command line, which would repeat a password in its errors.
     pub(super) fn url(&self) -> anyhow::Result<Option<StoreUrl>> {
-        self.store.as_deref().map(|text| text.parse().context("--store")).transpose()
+        let wrong = |error: WrongUrl| Hinted::wrong_value("--store", &error.to_string());
+        self.store.as_deref().map(|text| text.parse().map_err(wrong)).transpose()
     }
 }
 

@@ -14,6 +14,7 @@ mod incoming;
 mod plan_view;
 mod profile;
 mod reload;
+mod reloaded;
 mod remote;
 mod requests;
 mod rollback;
@@ -57,7 +58,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
     /// What to log to standard error: off, error, warn, info, debug or trace [default: info when serving, else error]
-    #[arg(long, global = true, env = "TOOLRAIL_LOG", value_name = "LEVEL")]
+    #[arg(long, global = true, env = "TOOLRAIL_LOG", value_name = "LEVEL", value_parser = telemetry::level)]
     log_level: Option<String>,
     /// How log lines look
     #[arg(long, global = true, env = "TOOLRAIL_LOG_FORMAT", value_enum, default_value_t)]
@@ -112,8 +113,13 @@ fn run() -> ExitCode {
     let words = shorthand::written_out(&command(), std::env::args_os());
     let form = OutputForm::of(wants_json(&words));
     let parsed = command().try_get_matches_from(words);
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let cli = match parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, stdio::strays(&matches))))
+    {
+        Ok((cli, None)) => cli,
+        Ok((_, Some(strays))) => {
+            tell(&strays, form);
+            return ExitCode::from(MISUSED);
+        }
         // Help is asked for in the same way, and goes to standard output as it is.
         Err(error) if form == OutputForm::Json && error.use_stderr() => {
             tell(&misused(&error), form);
@@ -264,6 +270,12 @@ impl Hinted {
     fn usage(message: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
         let (code, hint) = (Some(USAGE.to_owned()), Some(hint.into()));
         anyhow::Error::new(Self { code, message: message.into(), hint })
+    }
+
+    /// A value that a flag cannot have, where the parser of the command line must not repeat it.
+    fn wrong_value(flag: &str, words: &str) -> anyhow::Error {
+        let (code, message) = (Some(USAGE.to_owned()), format!("{flag}: {words}"));
+        anyhow::Error::new(Self { code, message, hint: None })
     }
 
     fn is_misuse(&self) -> bool {

@@ -11,8 +11,10 @@ use tokio::signal::unix::Signal;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_http::{Addresses, Guarded, Served};
+use toolrail_registry::Snapshot;
 
 use super::gateway;
+use super::reloaded::Reloaded;
 use super::serve::{ServeArgs, guarded};
 use crate::assemble::{self, Assembly, BuiltIn};
 use crate::config::{ConfigFile, Settings};
@@ -106,8 +108,10 @@ impl Running {
                 "changed in the configuration, but needs a restart to take effect"
             );
         }
+        let before = self.current.assembly.registry.snapshot();
         if config == self.config {
             self.current.assembly.registry.refresh().await;
+            self.tell_changes(&before);
             tracing::info!(
                 "the configuration was read again and has no other changes; so were the definitions"
             );
@@ -117,8 +121,13 @@ impl Running {
         gateway::look_at(&settings)?;
         self.take_over(&settings).await?;
         self.config = config;
+        self.tell_changes(&before);
         tracing::info!("the configuration was read again and is in effect");
         Ok(())
+    }
+
+    fn tell_changes(&self, before: &Snapshot) {
+        Reloaded::between(before, &self.current.assembly.registry.snapshot()).log();
     }
 
     /// Puts everything together anew; requests that come from now on meet that.

@@ -19,7 +19,7 @@ use super::reload::{Fixed, Running};
 use super::remote::Remote;
 use super::start_import;
 use crate::assemble::{self, Assembly};
-use crate::config::{ConfigFile, Settings};
+use crate::config::{ConfigFile, Settings, bounds};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
 use crate::{demo, identity, program_pages};
@@ -29,13 +29,13 @@ pub(super) struct ServeArgs {
     #[command(flatten)]
     gateway: GatewayArgs,
     /// Address to listen on, or just a port of 127.0.0.1; port 0 picks a free one [default: 127.0.0.1:8080]
-    #[arg(long, env = "TOOLRAIL_LISTEN", value_name = "HOST:PORT")]
+    #[arg(long, env = "TOOLRAIL_LISTEN", value_name = "HOST:PORT", value_parser = bounds::address)]
     listen: Option<String>,
     /// Port of 127.0.0.1 to listen on, in place of --listen
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     port: Option<u16>,
     /// Another address, or port of 127.0.0.1, at which alone the gateway is administered (`/admin`, `/metrics`, commands)
-    #[arg(long, env = "TOOLRAIL_ADMIN_LISTEN", value_name = "HOST:PORT")]
+    #[arg(long, env = "TOOLRAIL_ADMIN_LISTEN", value_name = "HOST:PORT", value_parser = bounds::address)]
     admin_listen: Option<String>,
     /// Unix socket to listen on as well, for clients on this machine; only this user may connect
     #[arg(long, env = "TOOLRAIL_UNIX_SOCKET", value_name = "PATH")]
@@ -44,10 +44,10 @@ pub(super) struct ServeArgs {
     #[arg(long)]
     insecure_no_auth: bool,
     /// Host name under which clients reach this server; may be repeated
-    #[arg(long, env = "TOOLRAIL_ALLOW_HOSTS", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, env = "TOOLRAIL_ALLOW_HOSTS", value_name = "NAME", value_delimiter = ',', value_parser = bounds::host)]
     allow_host: Vec<String>,
     /// Origin of web pages that may use this server, such as https://console.example.com; may be repeated
-    #[arg(long, env = "TOOLRAIL_ALLOW_ORIGINS", value_name = "ORIGIN", value_delimiter = ',')]
+    #[arg(long, env = "TOOLRAIL_ALLOW_ORIGINS", value_name = "ORIGIN", value_delimiter = ',', value_parser = bounds::origin)]
     allow_origin: Vec<String>,
     /// Folder or file of definitions to put into the store at the start, over what is there; may be repeated
     #[arg(long, env = "TOOLRAIL_IMPORT", value_name = "DIR")]

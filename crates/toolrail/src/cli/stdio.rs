@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use http::{HeaderMap, Method};
 use toolrail_executors::outbound::StreamedAnswer;
 use toolrail_mcp::{BridgeError, Incoming, RemoteReply};
@@ -29,6 +30,30 @@ pub(super) struct StdioArgs {
     group: Option<String>,
     #[command(flatten)]
     gateway: GatewayArgs,
+}
+
+/// What a bridge goes by; all else is about a gateway of one's own.
+const OF_BRIDGES: [&str; 3] = ["url", "group", "tenant"];
+
+/// The complaint about options that would have no effect beside `--url`. The environment may name them: it is there for
+/// every command.
+pub(super) fn strays(matches: &ArgMatches) -> Option<anyhow::Error> {
+    let (_, given) = matches.subcommand().filter(|(command, _)| *command == "stdio")?;
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    if !is_given("url") {
+        return None;
+    }
+    let command = StdioArgs::augment_args(clap::Command::new("stdio"));
+    let strays = command.get_arguments().filter(|option| !OF_BRIDGES.contains(&option.get_id().as_str()));
+    let strays = strays.filter(|option| is_given(option.get_id().as_str()));
+    let strays: Vec<String> = strays.filter_map(|stray| Some(format!("--{}", stray.get_long()?))).collect();
+    let (last, others) = strays.split_last()?;
+    let verb = if others.is_empty() { "does" } else { "do" };
+    let joined = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    Some(Hinted::usage(
+        format!("{joined} {verb} not go with --url: the server there has its own settings"),
+        "leave out --url to serve local tools, or give the server these when it starts",
+    ))
 }
 
 pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {

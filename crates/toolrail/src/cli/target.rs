@@ -22,7 +22,7 @@ use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
 use super::{Hinted, profile, shell_word, user, wording};
 use crate::assemble::{self, Assembly};
-use crate::config::{ConfigFile, Layer};
+use crate::config::{ConfigFile, Layer, bounds};
 use crate::server_file::ServerFile;
 use crate::{identity, print};
 
@@ -52,7 +52,7 @@ pub(super) struct TargetArgs {
     #[command(flatten)]
     pub(super) store: StoreArgs,
     /// Tenant whose definitions are meant, and seen beside the shared ones [default: the shared ones only]
-    #[arg(long, global = true, env = "TOOLRAIL_TENANT", value_name = "NAME")]
+    #[arg(long, global = true, env = "TOOLRAIL_TENANT", value_name = "NAME", value_parser = bounds::tenant)]
     tenant: Option<String>,
     #[command(flatten)]
     commands: AllowCommands,
@@ -262,10 +262,16 @@ impl Target {
         }
         let advice = wording::advice_of(&reply.body["error"]);
         let advised = advice.and_then(|advice| Some((wording::hint(&advice, self)?, advice.fault)));
-        let (hint, fault) = advised.unwrap_or_else(|| {
-            (format!("{} shows what there is", self.command("tools list")), message.to_owned())
-        });
+        let (hint, fault) = advised.unwrap_or_else(|| (self.way_on(message), message.to_owned()));
         Err(Hinted::refusal(code, fault, Some(hint)))
+    }
+
+    /// What to try where nothing was found. Every command needs the administration, so none of them helps where that is not.
+    fn way_on(&self, message: &str) -> String {
+        if message.contains("adminListen") {
+            return "name that address with --url: the server told it when it started (\"administered on\"), as --admin-listen or adminListen of its configuration says".to_owned();
+        }
+        format!("{} shows what there is", self.command("tools list"))
     }
 }
 

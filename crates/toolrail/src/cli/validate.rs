@@ -97,9 +97,12 @@ fn is_error(problem: &Problem) -> bool {
     problem.severity == Severity::Error
 }
 
-/// Whether it only tells that a secret is not set up here.
+/// Whether it only tells that a secret is not set up here: one of the definition, or of a service of the configuration, whose
+/// place then goes before.
 fn is_about_secrets(problem: &Problem) -> bool {
-    problem.severity == Severity::Warning && problem.message.starts_with("the secret ")
+    let of_service = problem.message.strip_prefix("/services/").and_then(|rest| rest.split_once(": "));
+    let words = of_service.map_or(problem.message.as_str(), |(_, words)| words);
+    problem.severity == Severity::Warning && words.starts_with("the secret ")
 }
 
 /// The names that there are, each of every tenant, and where.

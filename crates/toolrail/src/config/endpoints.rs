@@ -8,9 +8,10 @@ use serde_json::{Map, Value};
 use toolrail_core::did_you_mean;
 use toolrail_registry::{Choice, Discovery, Endpoint, Endpoints, ListingMode};
 
-use super::faults::{self, step};
+use super::faults;
 use super::keys::keys_of;
 use super::layer::{Layer, layered};
+use super::wording::{fault, step};
 
 /// The most groups. Each costs memory of its own.
 const MOST_GROUPS: usize = 200;
@@ -102,9 +103,7 @@ pub(super) fn settle(
 pub(super) fn listing_faults(place: &str, value: &Value) -> Vec<String> {
     match value {
         Value::Null => Vec::new(),
-        Value::String(word) => {
-            parse_mode(word).err().map(|fault| format!("{place}: {fault}")).into_iter().collect()
-        }
+        Value::String(word) => parse_mode(word).err().map(|words| fault(place, &words)).into_iter().collect(),
         Value::Object(members) => {
             let mut faults = faults::of_members::<ListingFile>(place, members);
             let most = members.get("threshold").and_then(Value::as_u64).unwrap_or_default();
@@ -137,8 +136,7 @@ pub(super) fn group_faults(value: &Value) -> Vec<String> {
 
 fn faults_of_group(name: &str, group: &Value) -> Vec<String> {
     let place = format!("/groups/{}", step(name));
-    let mut faults: Vec<String> =
-        wrong_name(name).map(|fault| format!("{place}: {fault}")).into_iter().collect();
+    let mut faults: Vec<String> = wrong_name(name).map(|words| fault(&place, &words)).into_iter().collect();
     let Value::Object(members) = group else {
         faults.push(format!("{place}: must be a mapping of {}", keys_of::<GroupFile>().join(", ")));
         return faults;
@@ -152,10 +150,12 @@ fn faults_of_group(name: &str, group: &Value) -> Vec<String> {
     if chosen.iter().all(|list| list.is_none_or(Vec::is_empty)) && faults.is_empty() {
         faults.push(format!("{place}: chooses no tools; give tools, tags, categories or patterns"));
     }
-    let patterns = chosen[3].into_iter().flatten().filter_map(Value::as_str);
-    for pattern in patterns.filter(|pattern| pattern.is_empty() || pattern.chars().count() > LONGEST.1) {
-        faults
-            .push(format!("{place}/patterns: {pattern:?} is empty or longer than {} characters", LONGEST.1));
+    let patterns = chosen[3].into_iter().flatten().map(|pattern| pattern.as_str().unwrap_or("*"));
+    for (index, pattern) in patterns.enumerate() {
+        if pattern.is_empty() || pattern.chars().count() > LONGEST.1 {
+            let words = format!("{pattern:?} is empty or longer than {} characters", LONGEST.1);
+            faults.push(fault(&format!("{place}/patterns/{index}"), &words));
+        }
     }
     faults
 }

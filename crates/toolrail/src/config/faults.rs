@@ -1,26 +1,26 @@
-//! Finds every fault of a file at once: each key is tried on its own, so that one does not hide the next.
+//! Finds every fault of a file at once: each key, and each item of a list, is tried on its own, so that one does not hide the
+//! next.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use toolrail_core::did_you_mean;
 
 use super::keys::keys_of;
-use super::{ConfigFile, endpoints, search, semantic, services};
+use super::wording::{fault, in_plain_words, step, unknown_key};
+use super::{ConfigFile, endpoints, search, secrets, semantic, services};
 
 /// Everything that is wrong with the file.
 pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
     let mut faults = Vec::new();
     for (key, value) in members {
-        match (key.as_str(), value) {
-            ("listing", value) => faults.extend(endpoints::listing_faults("/listing", value)),
-            ("groups", value) => faults.extend(endpoints::group_faults(value)),
-            ("services", Value::Object(services)) => faults.extend(services::faults(services)),
-            ("search", Value::Object(members)) => {
-                faults.extend(of_search(members));
-            }
-            ("vars" | "secrets", Value::Object(entries)) => faults.extend(of_entries(key, entries)),
-            _ => faults.extend(of_key(key, value)),
-        }
+        faults.extend(match (key.as_str(), value) {
+            ("listing", value) => endpoints::listing_faults("/listing", value),
+            ("groups", value) => endpoints::group_faults(value),
+            ("services", Value::Object(services)) => services::faults(services),
+            ("secrets", Value::Object(bindings)) => secrets::faults(bindings),
+            ("search", Value::Object(members)) => of_search(members),
+            ("vars", Value::Object(variables)) => of_variables(variables),
+            _ => of_key(key, value),
+        });
     }
     faults
 }
@@ -40,84 +40,62 @@ fn of_search(members: &Map<String, Value>) -> Vec<String> {
     faults
 }
 
-/// Everything that is wrong with the entries of a mapping of names, each tried on its own.
-fn of_entries(key: &str, entries: &Map<String, Value>) -> Vec<String> {
-    let fault = |(name, value): (&String, &Value)| {
-        let error = serde_json::from_value::<ConfigFile>(alone(key, &alone(name, value))).err()?.to_string();
+fn of_variables(variables: &Map<String, Value>) -> Vec<String> {
+    let told = |(name, value): (&String, &Value)| {
+        let error =
+            serde_json::from_value::<ConfigFile>(alone("vars", &alone(name, value))).err()?.to_string();
         // The place says the name.
-        let fault = error
-            .strip_prefix(name.as_str())
-            .map_or(error.as_str(), |rest| rest.trim_start_matches([':', ' ']));
-        Some(format!("/{key}/{}: {}", step(name), in_plain_words(fault)))
+        let words = error.strip_prefix(name.as_str()).map_or(error.as_str(), str::trim_start);
+        Some(fault(&format!("/vars/{}", step(name)), words))
     };
-    entries.iter().filter_map(fault).collect()
+    variables.iter().filter_map(told).collect()
 }
 
-fn of_key(key: &str, value: &Value) -> Option<String> {
-    if let Some(fault) = unknown(key, keys_of::<ConfigFile>()) {
-        return Some(format!("/{key}: {fault}"));
+fn of_key(key: &str, value: &Value) -> Vec<String> {
+    if !keys_of::<ConfigFile>().contains(&key) {
+        return vec![fault(&format!("/{}", step(key)), &unknown_key(key, keys_of::<ConfigFile>()))];
     }
-    match serde_json::from_value::<ConfigFile>(alone(key, value)) {
-        Err(error) => Some(format!("/{key}: {}", in_plain_words(&error.to_string()))),
-        Ok(file) => file.out_of_range().map(|fault| format!("/{key}: {fault}")),
-    }
+    let wrong = |value: &Value| match serde_json::from_value::<ConfigFile>(alone(key, value)) {
+        Err(error) => Some(in_plain_words(&error.to_string())),
+        Ok(file) => file.out_of_range(),
+    };
+    of_value(&format!("/{key}"), value, wrong)
 }
 
 /// Everything that is wrong with a mapping that stands at `place` and is read into `T`.
 pub(super) fn of_members<T: DeserializeOwned>(place: &str, members: &Map<String, Value>) -> Vec<String> {
-    let fault = |(key, value): (&String, &Value)| {
-        let alone = || serde_json::from_value::<T>(alone(key, value)).err();
-        let alone = || alone().map(|error| in_plain_words(&error.to_string()));
-        let fault = unknown(key, keys_of::<T>()).or_else(alone)?;
-        Some(format!("{place}/{}: {fault}", step(key)))
+    let keys = keys_of::<T>();
+    let of_member = |(key, value): (&String, &Value)| {
+        let place = format!("{place}/{}", step(key));
+        if !keys.contains(&key.as_str()) {
+            return vec![fault(&place, &unknown_key(key, keys))];
+        }
+        let wrong = |value: &Value| {
+            let error = serde_json::from_value::<T>(alone(key, value)).err()?;
+            Some(in_plain_words(&error.to_string()))
+        };
+        of_value(&place, value, wrong)
     };
-    members.iter().filter_map(fault).collect()
+    members.iter().flat_map(of_member).collect()
 }
 
-/// What the parser says, in words that are not its own.
-fn in_plain_words(error: &str) -> String {
-    let variant = error.strip_prefix("unknown variant `").and_then(|rest| rest.split_once("`, expected "));
-    if let Some((word, known)) = variant {
-        let known = known.trim_start_matches("one of ").replace(" or ", ", ").replace('`', "");
-        return format!("{word:?} is not known; known are {known}");
+/// What is `wrong` with a value; of a list, with each of its items.
+fn of_value(place: &str, value: &Value, wrong: impl Fn(&Value) -> Option<String>) -> Vec<String> {
+    let items = match value {
+        // Where no list may stand, its items are not what is wrong.
+        Value::Array(items) if wrong(&Value::Array(Vec::new())).is_none() => items.as_slice(),
+        _ => &[],
+    };
+    let of_item = |(index, item): (usize, &Value)| {
+        wrong(&Value::Array(vec![item.clone()])).map(|words| fault(&format!("{place}/{index}"), &words))
+    };
+    let of_items: Vec<String> = items.iter().enumerate().filter_map(of_item).collect();
+    if of_items.is_empty() {
+        return wrong(value).map(|words| fault(place, &words)).into_iter().collect();
     }
-    let rest = error.strip_prefix("invalid type: ").or_else(|| error.strip_prefix("invalid value: "));
-    let Some((found, expected)) = rest.and_then(|rest| rest.split_once(", expected ")) else {
-        return error.to_owned();
-    };
-    let expected = match expected {
-        "a sequence" => "a list",
-        "a string" | "path string" => "a text",
-        "a boolean" => "true or false",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 at least",
-        "a map" => "a mapping",
-        other if other.starts_with("struct ") => "a mapping",
-        other => other,
-    };
-    let found = match found.split_once(' ') {
-        Some(("string", text)) => format!("the text {text}"),
-        Some((_, value)) => value.trim_start_matches("point ").replace('`', ""),
-        None if found == "sequence" => "a list".to_owned(),
-        None if found == "map" => "a mapping".to_owned(),
-        None => found.to_owned(),
-    };
-    format!("must be {expected}, not {found}")
+    of_items
 }
 
 fn alone(key: &str, value: &Value) -> Value {
     Value::Object(Map::from_iter([(key.to_owned(), value.clone())]))
-}
-
-fn unknown(key: &str, keys: &[&str]) -> Option<String> {
-    if keys.contains(&key) {
-        return None;
-    }
-    let hint = did_you_mean(key, keys.iter().copied());
-    let hint = hint.map(|question| format!("; {question}")).unwrap_or_default();
-    Some(format!("unknown key{hint}; known are {}", keys.join(", ")))
-}
-
-/// A key as a step of a JSON pointer.
-pub(super) fn step(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

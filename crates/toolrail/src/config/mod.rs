@@ -1,6 +1,7 @@
 //! The configuration: a file, overruled by the environment, overruled by flags. Every problem of the file is told at
 //! once, with its place.
 
+pub(crate) mod bounds;
 mod endpoints;
 mod faults;
 mod keys;
@@ -12,6 +13,7 @@ mod services;
 #[cfg(test)]
 mod tests;
 mod variables;
+mod wording;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -202,33 +204,21 @@ fn in_file(fault: &FileFault) -> String {
 }
 
 impl ConfigFile {
+    /// What is wrong with the values: the first fault, since the file is tried key by key, and flags are read one by one.
     fn out_of_range(&self) -> Option<String> {
-        if let Some(poll) = self.poll_ms.filter(|poll| !(50..=60_000).contains(poll)) {
-            return Some(format!("{poll} is not between 50 and 60000 milliseconds"));
-        }
-        if let Some(size) = self.page_size.filter(|size| !(1..=100_000).contains(size)) {
-            return Some(format!("{size} is not between 1 and 100000 tools"));
-        }
-        if let Some(window) = self.refresh_window_ms.filter(|window| *window > 5_000) {
-            return Some(format!("{window} is not between 0 and 5000 milliseconds"));
-        }
-        if let Some(versions) = self.history_versions.filter(|count| !(1..=1_000_000).contains(count)) {
-            return Some(format!("{versions} is not between 1 and 1000000 versions"));
-        }
-        if let Some(days) = self.history_days.filter(|days| !(1..=36_500).contains(days)) {
-            return Some(format!("{days} is not between 1 and 36500 days"));
-        }
-        if let Some(Err(wrong)) = self.tenant.as_deref().map(Principal::of_tenant) {
-            return Some(wrong.to_string());
-        }
-        if let Some(wrong) = self.allow_hosts.iter().flatten().find(|host| !is_host(host)) {
-            return Some(format!("{wrong:?} is not the name of a host; write it like gateway.example.com"));
-        }
-        if let Some(wrong) = self.allow_origins.iter().flatten().find(|origin| !is_origin(origin)) {
-            return Some(format!("{wrong:?} is not an origin; write it like https://console.example.com"));
-        }
-        let addresses = self.listen.iter().chain(&self.admin_listen);
-        addresses.filter_map(|address| address_of(address).err()).map(|error| format!("{error:#}")).next()
+        let numbers = [
+            self.poll_ms.and_then(|number| bounds::POLL_MS.fault(number)),
+            self.refresh_window_ms.and_then(|number| bounds::REFRESH_WINDOW_MS.fault(number)),
+            self.page_size.and_then(|number| bounds::PAGE_SIZE.fault(number)),
+            self.history_versions.and_then(|number| bounds::HISTORY_VERSIONS.fault(number)),
+            self.history_days.and_then(|number| bounds::HISTORY_DAYS.fault(number)),
+        ];
+        let tenant = self.tenant.as_deref().map(bounds::tenant);
+        let hosts = self.allow_hosts.iter().flatten().map(|host| bounds::host(host));
+        let origins = self.allow_origins.iter().flatten().map(|origin| bounds::origin(origin));
+        let addresses = self.listen.iter().chain(&self.admin_listen).map(|address| bounds::address(address));
+        let texts = tenant.into_iter().chain(hosts).chain(origins).chain(addresses);
+        numbers.into_iter().flatten().chain(texts.filter_map(Result::err)).next()
     }
 
     /// Takes from `before` what cannot change while the server runs, and tells what of that should have changed.

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
-use toolrail_core::{Binding, HostPattern, did_you_mean};
+use serde_json::{Map, Value};
+use toolrail_core::{Binding, HostPattern};
 
+use super::faults;
 use super::layer::Layer;
+use super::wording::{fault, in_plain_words, step};
 
 /// A variable that is a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +47,17 @@ impl Layer for SecretsFile {
     }
 }
 
+/// Where a secret may go, as it is written.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct BindingFile {
+    /// The hosts that it may be sent to; one may stand without a list.
+    #[serde(deserialize_with = "hosts")]
+    hosts: Vec<HostPattern>,
+    /// Whether it may stand in the environment of programs that definitions start.
+    programs: bool,
+}
+
 /// Reads either form.
 pub(super) fn secrets<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SecretsFile>, D::Error> {
     let read = match Option::<Value>::deserialize(from)? {
@@ -58,39 +72,57 @@ pub(super) fn secrets<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Secre
         }
         Some(_) => Err("must be a list of names, or a mapping of names to {hosts: […]}".to_owned()),
     };
-    read.map(|secrets| Some(SecretsFile(secrets))).map_err(serde::de::Error::custom)
+    read.map(|secrets| Some(SecretsFile(secrets))).map_err(D::Error::custom)
+}
+
+/// Everything that is wrong with the mapping.
+pub(super) fn faults(bindings: &Map<String, Value>) -> Vec<String> {
+    let of_one = |(name, value): (&String, &Value)| {
+        let place = format!("/secrets/{}", step(name));
+        let mut found = match value {
+            Value::Object(members) => faults::of_members::<BindingFile>(&place, members),
+            _ => Vec::new(),
+        };
+        if found.is_empty() {
+            found.extend(binding(value).err().map(|words| fault(&place, &words)));
+        }
+        found
+    };
+    bindings.iter().flat_map(of_one).collect()
 }
 
 fn item(value: &Value) -> Result<ListedSecret, String> {
-    ListedSecret::parse(value.as_str().ok_or("has an item that is not the name of a variable")?)
+    let name = value.as_str().ok_or("must be the name of an environment variable, such as API_KEY")?;
+    ListedSecret::parse(name)
 }
 
 fn binding(value: &Value) -> Result<Option<Binding>, String> {
-    const KEYS: [&str; 2] = ["hosts", "programs"];
     let members = match value {
         Value::Null => return Ok(None),
         Value::Object(members) if members.is_empty() => return Ok(None),
-        Value::Object(members) => members,
-        _ => return Err("must be {hosts: […]}".to_owned()),
+        Value::Object(members) => Value::Object(members.clone()),
+        _ => return Err("must be a mapping such as {hosts: [api.example.com]}".to_owned()),
     };
-    if let Some(stray) = members.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        let hint = did_you_mean(stray, KEYS).map(|question| format!("; {question}")).unwrap_or_default();
-        return Err(format!("unknown key {stray:?}{hint}; known are {}", KEYS.join(", ")));
+    let BindingFile { hosts, programs } =
+        serde_json::from_value(members).map_err(|error| in_plain_words(&error.to_string()))?;
+    if hosts.is_empty() && !programs {
+        return Err(
+            "may go nowhere, so nothing can use it; name its hosts, or write {} where it may go to any"
+                .to_owned(),
+        );
     }
-    let hosts = match members.get("hosts") {
-        None => Vec::new(),
-        Some(Value::String(one)) => vec![host(one)?],
-        Some(Value::Array(hosts)) => {
-            let text = |value: &Value| host(value.as_str().ok_or("hosts must be texts")?);
-            hosts.iter().map(text).collect::<Result<_, String>>()?
-        }
-        Some(_) => return Err("hosts must be a list of hosts".to_owned()),
-    };
-    let programs = match members.get("programs") {
-        None => false,
-        Some(value) => value.as_bool().ok_or("programs must be true or false")?,
-    };
     Ok(Some(Binding { hosts, programs }))
+}
+
+fn hosts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<HostPattern>, D::Error> {
+    let text =
+        |value: &Value| host(value.as_str().ok_or("must be the name of a host, such as api.example.com")?);
+    let read = match Value::deserialize(from)? {
+        Value::Array(hosts) => hosts.iter().map(text).collect(),
+        one @ Value::String(_) => text(&one).map(|host| vec![host]),
+        _ => Err("must be a list of hosts, such as [api.example.com]".to_owned()),
+    };
+    read.map_err(D::Error::custom)
 }
 
 fn host(text: &str) -> Result<HostPattern, String> {

@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolrail_core::{Embedding, Reach};
 
+use super::wording;
+
 /// What may stand under `search.semantic`: `table` and `tokenizer`, or `url` and `model`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -73,10 +75,10 @@ pub(super) fn faults(members: &Map<String, Value>) -> Vec<String> {
     let mut faults: Vec<String> = file
         .out_of_range()
         .into_iter()
-        .map(|(key, fault)| format!("/search/semantic/{key}: {fault}"))
+        .map(|(key, fault)| wording::fault(&format!("/search/semantic/{key}"), &fault))
         .collect();
     if let Err(fault) = file.settle() {
-        faults.push(format!("/search/semantic: {fault}"));
+        faults.push(wording::fault("/search/semantic", &fault));
     }
     faults
 }

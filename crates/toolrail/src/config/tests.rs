@@ -47,7 +47,7 @@ fn a_place_leads_to_the_entry_and_the_words_are_plain() {
     for part in [
         "/vars/A: must be a text, a number or a boolean",
         "/vars/C: must be a text",
-        "/secrets/K: unknown key \"host\"; did you mean \"hosts\"?",
+        "/secrets/K/host: unknown key; did you mean \"hosts\"?",
         "/groups/g/tags: must be a list, not the text \"weather\"",
         "/language: \"fr\" is not known; known are en, zh",
         "/allowCommands: must be true or false, not 3",
@@ -65,6 +65,79 @@ fn a_wrong_credential_of_a_service_does_not_hide_its_wrong_address() {
     for part in ["/services/up/auth", "/services/up/baseUrl: \"127.0.0.1:9\" has no scheme"] {
         assert!(error.contains(part), "{part} is not in: {error}");
     }
+}
+
+#[test]
+fn every_fault_of_services_and_secrets_is_told_at_once_with_the_index_of_items() {
+    let text = "services:
+  a: {baseUrl: 5, headers: [x], timeoutMs: -1, foo: 1}
+  b: {baseUrl: nope, auth: 3, headers: {'X Y': z}}
+  c: [1]
+  d: {baseUrl: 'http://x', auth: {type: bearer}}
+  e: {baseUrl: 'http://y', auth: {type: basic, username: 3, password: 12345, in: 7, tokn: x}, headers: {H: '{{args.q}}'}}
+  f: {auth: {type: bearr}}
+  'g h': {baseUrl: 'http://z/{{vars.LATER}}', auth: {type: bearer, token: '{{secrets.LATER}}'}}
+secrets:
+  A: {hosts: ['http://x', 3, ok.example], programs: 3, foo: 1}
+  B: 3
+  C: {hosts: []}
+  D: {programs: false}
+tools: [a, 1]
+allowHosts: [gw, 'a b', 3]
+groups: {g: {tags: [1, t], patterns: [a, '']}}
+";
+    let error = ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
+    let expected = "\
+/services/a/baseUrl: must be a text, not 5
+/services/a/headers: must be a mapping, not a list
+/services/a/timeoutMs: must be a whole number, 0 at least, not -1
+/services/a/foo: unknown key; known are baseUrl, headers, auth, timeoutMs, connectTimeoutMs
+/services/b/baseUrl: \"nope\" has no scheme; start it with
+/services/b/auth: must be a mapping with type
+/services/b/headers/X Y: \"X Y\" is not a header name
+/services/c: must be a mapping with baseUrl
+/services/d/auth: auth of type \"bearer\" needs \"token\"
+/services/e/auth/username: must be a text
+/services/e/auth/password: must be a text
+/services/e/auth/in: must be a text
+/services/e/auth/tokn: unknown key; did you mean \"token\"?
+/services/e/headers/H: a service is the same for every call
+/services/f: the field \"baseUrl\" is missing
+/services/f/auth/type: \"bearr\" is not one of
+/services/g h: the name of a service has letters
+/secrets/A/hosts/0: \"http://x\" is not a host
+/secrets/A/hosts/1: must be the name of a host
+/secrets/A/programs: must be true or false, not 3
+/secrets/A/foo: unknown key; known are hosts, programs
+/secrets/B: must be a mapping such as
+/secrets/C: may go nowhere
+/secrets/D: may go nowhere
+/tools/1: must be a text, not 1
+/allowHosts/1: \"a b\" is not the name of a host
+/allowHosts/2: must be a text, not 3
+/groups/g/tags/0: must be a text, not 1
+/groups/g/patterns/1: \"\" is empty";
+    for part in expected.lines() {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+    assert_eq!(error.lines().count(), 1 + expected.lines().count(), "nothing else: {error}");
+    assert!(!error.contains("12345") && !error.contains("struct"), "{error}");
+}
+
+#[test]
+fn a_fault_repeats_little_of_a_value_and_nothing_that_steers_a_terminal() {
+    let long = "w".repeat(20_000);
+    let file = serde_json::json!({
+        "services": {"a": {"baseUrl": "http://h", "timeoutMs": long, "headers": {"X\u{1b}[31mY": "{{vars.\u{1b}[2J}}"}}},
+        "secrets": ["TOKEN", format!("A@{long}/"), 1],
+        "allowHosts": [format!("a {long}"), "\u{1b}[31mred x"],
+        "memory": long, "listing": long, "listen": long, "vars": {&long: [1]}, "\u{1b}[2J": 1,
+        "groups": {&long: {"tools": ["a"]}},
+    });
+    let error = ConfigFile::parse(Path::new("c.json"), &file.to_string()).unwrap_err().to_string();
+    assert!(error.lines().count() >= 12 && error.contains("/secrets/2: must be the name"), "{error}");
+    assert!(error.lines().all(|line| line.chars().count() <= 620), "{error}");
+    assert!(!error.contains('\u{1b}') && !error.contains(&"w".repeat(101)), "{error}");
 }
 
 #[test]
@@ -186,11 +259,11 @@ fn hosts_and_origins_that_nobody_can_send_are_refused() {
     let fault = |text: &str| ConfigFile::parse(Path::new("c.yaml"), text).unwrap_err().to_string();
     for host in ["http://x", "a b", "", "x/y", "u@h"] {
         let fault = fault(&format!("allowHosts: ['{host}']"));
-        assert!(fault.contains("/allowHosts: ") && fault.contains("is not the name of a host"), "{fault}");
+        assert!(fault.contains("/allowHosts/0: ") && fault.contains("is not the name of a host"), "{fault}");
     }
     for origin in ["foo", "https://", "https://a/b", "://a"] {
         let fault = fault(&format!("allowOrigins: ['{origin}']"));
-        assert!(fault.contains("/allowOrigins: ") && fault.contains("is not an origin"), "{fault}");
+        assert!(fault.contains("/allowOrigins/0: ") && fault.contains("is not an origin"), "{fault}");
     }
     let good = "allowHosts: [gw, gw.example.com, 'gw:8080', '[::1]:8080', 10.0.0.7]\n\
                 allowOrigins: ['https://a.b', 'http://localhost:3000', 'chrome-extension://abcdef']";

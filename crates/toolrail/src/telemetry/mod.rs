@@ -44,6 +44,11 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What may be given to [`start`], for the command line.
+pub(crate) fn level(filter: &str) -> Result<String, String> {
+    parse(filter).map(|_| filter.to_owned()).map_err(|error| format!("{error:#}"))
+}
+
 fn parse(filter: &str) -> anyhow::Result<EnvFilter> {
     let wrong = |word: &str| {
         format!(

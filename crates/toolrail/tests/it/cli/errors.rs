@@ -139,13 +139,6 @@ async fn what_cannot_be_reached_is_told_with_a_next_step() -> Result<()> {
         ),
         (&["tools", "add", "none.yaml", "--data", "d"], "none.yaml cannot be read", ""),
         (&["serve", "--config", "none.yaml"], "the configuration none.yaml cannot be read", ""),
-        (&["serve", "--listen", "nowhere"], "\"nowhere\" is not an address to listen on", ""),
-        (&["tools", "list", "--log-level", "=="], "is not a log level", ""),
-        (
-            &["serve", "--log-level", "loud"],
-            "\"loud\" is not a log level; use off, error, warn, info, debug or trace",
-            "",
-        ),
         (&["serve", "--tools", "none"], "there is no folder none to read definitions from", "--tools"),
         (&["stdio", "--tools", "none"], "there is no folder none to read definitions from", "--tools"),
     ] {
@@ -162,6 +155,72 @@ async fn what_cannot_be_reached_is_told_with_a_next_step() -> Result<()> {
             ran.stderr
         );
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_value_that_a_flag_cannot_have_is_wrong_usage_and_names_the_flag() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for (arguments, flag, message) in [
+        (&["serve", "--listen", "nowhere"][..], "--listen", "\"nowhere\" is not an address to listen on"),
+        (&["serve", "--admin-listen", "1.2.3.4:99999"], "--admin-listen", "is not an address to listen on"),
+        (&["serve", "--port", "70000"], "--port", "70000"),
+        (&["serve", "--poll-ms", "5"], "--poll-ms", "5 is not between 50 and 60000 milliseconds"),
+        (&["stdio", "--refresh-window-ms", "5001"], "--refresh-window-ms", "between 0 and 5000"),
+        (&["serve", "--page-size", "0"], "--page-size", "0 is not between 1 and 100000 tools"),
+        (&["serve", "--history-days", "many"], "--history-days", "many is not between 1 and 36500 days"),
+        (&["serve", "--history-versions", "0"], "--history-versions", "between 1 and 1000000 versions"),
+        (&["serve", "--allow-host", "http://x"], "--allow-host", "is not the name of a host"),
+        (&["serve", "--allow-origin", "x"], "--allow-origin", "is not an origin"),
+        (&["serve", "--tenant", "a b"], "--tenant", "is not the name of a tenant"),
+        (&["tools", "list", "--tenant", "a b"], "--tenant", "is not the name of a tenant"),
+        (&["tools", "list", "--log-level", "=="], "--log-level", "is not a log level"),
+        (&["serve", "--log-level", "loud"], "--log-level", "use off, error, warn, info, debug or trace"),
+    ] {
+        let ran = run_in(folder.path(), arguments).await?;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(flag) && ran.stderr.contains(message), "{arguments:?}: {}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// What the server at that address goes by is its own business, so nothing is taken that would have no effect.
+#[tokio::test]
+async fn a_bridge_refuses_options_of_a_gateway_of_ones_own() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let bridge = ["stdio", "--url", "http://127.0.0.1:1"];
+    for (more, told) in [
+        (&["--tools", "t"][..], "--tools does not go with --url"),
+        (&["--var", "A=b", "--data", "d"], "--data and --var do not go with --url"),
+        (
+            &["--config", "c.yaml", "--store", "memory:", "--poll-ms", "100"],
+            "and --config do not go with --url",
+        ),
+        (&["--allow-commands"], "--allow-commands does not go with --url"),
+    ] {
+        let ran = run_in(folder.path(), &[&bridge, more].concat()).await?;
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{more:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(told) && ran.stderr.contains("\nhint: "), "{more:?}: {}", ran.stderr);
+    }
+    let fine = ["--tenant", "acme", "--group", "g", "--log-level", "warn"];
+    let ran = run_in(folder.path(), &[&bridge[..], &fine].concat()).await?;
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_secret_of_a_service_is_not_missed_where_secrets_do_not_matter() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = "services: {up: {baseUrl: 'http://127.0.0.1:1', auth: {type: bearer, token: '{{secrets.NOWHERE}}'}}}\n";
+    std::fs::write(folder.path().join("c.yaml"), config)?;
+    let definition = "name: a\ndescription: d\ninputSchema: {type: object, properties: {}}\n\
+                      http: {service: up, url: /x}\n";
+    std::fs::write(folder.path().join("a.yaml"), definition)?;
+    let checked = ["validate", "a.yaml", "--config", "c.yaml", "--strict"];
+    let ran = run_in(folder.path(), &checked).await?;
+    assert!(ran.code == Some(1) && ran.stdout.contains("the secret \"NOWHERE\""), "{}", ran.stdout);
+    let ran = run_in(folder.path(), &[&checked[..], &["--no-secrets"]].concat()).await?;
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1 definition, 0 errors, 0 warnings\n"));
     Ok(())
 }
 

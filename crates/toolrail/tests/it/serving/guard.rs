@@ -189,6 +189,14 @@ async fn the_administration_may_have_an_address_of_its_own() {
         assert_eq!(reply.status, status, "{path}: {}", reply.text());
         assert_eq!(gateway.get(path).await.unwrap().status, 200, "{path}");
     }
+    // A command leads to the other address, not to itself.
+    let folder = tempfile::tempdir().unwrap();
+    let ran = run_in(folder.path(), &["tools", "list", "--url", calls]).await.unwrap();
+    assert_eq!(ran.code, Some(1));
+    let hint = ran.stderr.lines().find(|line| line.starts_with("hint: ")).unwrap_or_default();
+    assert!(hint.contains("administered on") && !hint.contains("tools list"), "{}", ran.stderr);
+    let there = run_in(folder.path(), &["tools", "list", "--url", gateway.url()]).await.unwrap();
+    assert_eq!(there.code, Some(0), "{}", there.stderr);
 }
 
 #[tokio::test]

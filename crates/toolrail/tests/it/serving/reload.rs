@@ -86,6 +86,28 @@ async fn folders_hosts_groups_and_memory_change_without_a_restart() -> Result<()
 }
 
 #[tokio::test]
+async fn the_log_names_the_definitions_that_came_changed_and_went() -> Result<()> {
+    let it = Configured::with("tools: [one]\n").await?;
+    register_all(&it.gateway, &[echo_tool("stored", &it.upstream)]).await?;
+    it.change("tools: [two]\n", IN_EFFECT).await?;
+    let line = |log: &str| {
+        let told = log.lines().filter(|line| line.contains("definitions changed because"));
+        told.last().unwrap_or_default().to_owned()
+    };
+    let told = line(&it.gateway.stderr());
+    for part in ["added=\"from.two\"", "changed=\"none\"", "removed=\"from.one\""] {
+        assert!(told.contains(part), "{part} is not in {told}");
+    }
+    // Whoever has the name first keeps it, so the text comes from elsewhere now.
+    let same = echo_tool("from.two", &it.upstream).to_string();
+    std::fs::write(it.folder.path().join("one/tool.json"), same)?;
+    it.change("tools: [one, two]\n", IN_EFFECT).await?;
+    let told = line(&it.gateway.stderr());
+    assert!(told.contains("changed=\"from.two\"") && told.contains("removed=\"none\""), "{told}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_configuration_that_cannot_be_used_changes_nothing() -> Result<()> {
     let it = Configured::with("tools: [one]\nallowHosts: [old.example]\n").await?;
     for broken in ["tools: [one\n", "toolz: [one]\n", "tools: [nowhere]\n", "memory: 1MB\n", "pollMs: 1\n"] {

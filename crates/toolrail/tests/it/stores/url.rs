@@ -40,7 +40,8 @@ async fn a_url_that_names_no_store_is_told_without_being_repeated() {
         ("sqlite:", "needs a file"),
     ] {
         let ran = run_in(folder.path(), &["serve", "--listen", "0", "--store", url]).await.unwrap();
-        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--store"), "{}", ran.stderr);
         assert!(ran.stderr.contains(part) && !ran.stderr.contains("pa55word"), "{}", ran.stderr);
     }
 }
