@@ -37,11 +37,6 @@ impl Doorkeeper {
             }
         }
     }
-
-    /// Whether everybody is let in.
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self, Self::Open(_))
-    }
 }
 
 /// The key that a request shows.

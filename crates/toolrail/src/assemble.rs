@@ -6,13 +6,14 @@ use std::time::Duration;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_admin::{Admin, MetricsPage};
+use toolrail_admin::{Admin, Keys, MetricsPage};
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
-    Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
+    Principal, Problem, Retention, Secrets, Severity, Store, StoreError, ToolName, Tools, Way, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Services};
+use toolrail_identity::{Directory, Keyring};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
     Compiler, FileSource, FixedSource, Learning, Registry, Resolved, Source, SourceId, StoreSource,
@@ -38,9 +39,30 @@ pub(crate) struct Assembly {
     pub(crate) history: Retention,
     store: Arc<dyn Store>,
     spare: Option<Spare>,
+    /// Those who may come in, where keys are asked for.
+    directory: Option<Arc<Directory>>,
 }
 
 impl Assembly {
+    /// Asks for keys from now on: reads those there are.
+    pub(crate) async fn ask_for_keys(&mut self) -> Result<Arc<Directory>, StoreError> {
+        let directory = Arc::new(Directory::new(Arc::clone(&self.store)));
+        directory.refresh().await?;
+        self.directory = Some(Arc::clone(&directory));
+        Ok(directory)
+    }
+
+    /// Those who may come in, where keys are asked for.
+    pub(crate) fn directory(&self) -> Option<&Arc<Directory>> {
+        self.directory.as_ref()
+    }
+
+    /// The keys of the store.
+    pub(crate) fn keys(&self) -> Keys {
+        let keyring = Arc::new(Keyring::new(Arc::clone(&self.store)));
+        Keys { keyring, directory: self.directory.clone() }
+    }
+
     /// Writes what is still to be written and leaves the data folder tidy.
     pub(crate) async fn close(&self) {
         self.registry.usage().record_uses().await;
@@ -71,7 +93,8 @@ pub(crate) async fn assemble_again(
     built_in: Option<BuiltIn>,
 ) -> anyhow::Result<Assembly> {
     let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
-    put_together(settings, Opened { store, spare, missing: None }, built_in).await
+    let again = put_together(settings, Opened { store, spare, missing: None }, built_in).await?;
+    Ok(Assembly { directory: before.directory.clone(), ..again })
 }
 
 /// The same for one command on a store, which must be there.
@@ -133,7 +156,7 @@ async fn put_together(
     }
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
-    Ok(Assembly { registry, history: settings.history, store, spare })
+    Ok(Assembly { registry, history: settings.history, store, spare, directory: None })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
@@ -226,13 +249,15 @@ pub(crate) async fn mcp_server(assembly: &Assembly) -> anyhow::Result<Arc<Server
 }
 
 /// Every route: MCP and REST.
-pub(crate) fn routes(mcp: &Arc<Server>, registry: &Arc<Registry>, metrics: Option<&Metrics>) -> Router {
+pub(crate) fn routes(mcp: &Arc<Server>, assembly: &Assembly, metrics: Option<&Metrics>) -> Router {
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
-    let admin = Admin::new(Arc::clone(registry), identity::version(), Way::AdminApi).with_metrics(page);
+    let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::AdminApi);
+    let admin = admin.with_metrics(page).with_keys(assembly.keys());
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
 /// The REST face of a registry for the command line.
-pub(crate) fn rest_routes(registry: &Arc<Registry>) -> Router {
-    toolrail_admin::routes(Admin::new(Arc::clone(registry), identity::version(), Way::Cli))
+pub(crate) fn rest_routes(assembly: &Assembly) -> Router {
+    let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::Cli);
+    toolrail_admin::routes(admin.with_keys(assembly.keys()))
 }

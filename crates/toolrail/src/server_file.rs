@@ -1,7 +1,8 @@
 //! `server.json` in the data folder: where the server that works on this folder listens. The command line and tests
 //! find it there.
 
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -23,6 +24,9 @@ pub(crate) struct ServerFile {
     /// Its store, without credentials, if that is not the one in the folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) store: Option<String>,
+    /// A key that it takes for as long as it runs, from whoever can read this file, if it asks for keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<String>,
 }
 
 /// Removes the file when the server is done, unless another server has taken the folder over.
@@ -50,7 +54,10 @@ impl ServerFile {
     pub(crate) fn announce(&self, data: &Path) -> io::Result<Announced> {
         let path = data.join(FILE);
         let draft = data.join(format!(".{FILE}.{}", self.pid));
-        std::fs::write(&draft, serde_json::to_vec(self)?)?;
+        // It may hold a key.
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
         std::fs::rename(&draft, &path)?;
         Ok(Announced { path, pid: self.pid })
     }

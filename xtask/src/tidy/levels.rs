@@ -36,7 +36,7 @@ const PLACES: &[Place] = &[
     Place { name: "toolrail-search", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-executors", level: 2, sees: Sees::Only(&[PROTOCOL, CORE]) },
     Place { name: "toolrail-policies", level: 2, sees: Sees::Only(&[CORE]) },
-    Place { name: "toolrail-identity", level: 2, sees: Sees::Only(&[CORE]) },
+    Place { name: "toolrail-identity", level: 3, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-store", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-tool", level: 2, sees: Sees::Only(&[CORE, "toolrail-tool-macros"]) },
     Place { name: "toolrail-registry", level: 3, sees: Sees::Only(&[PROTOCOL, CORE, "toolrail-search"]) },

@@ -204,10 +204,18 @@ fn listing_mode() -> impl TypedValueParser<Value = ListingMode> {
 /// forgets what need not be kept of their history.
 pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
     let (registry, history) = (Arc::clone(&assembly.registry), assembly.history);
+    let directory = assembly.directory().cloned();
+    let keep_keys = async move {
+        match directory {
+            Some(directory) => directory.follow().await,
+            None => std::future::pending().await,
+        }
+    };
     AbortOnDropHandle::new(tokio::spawn(async move {
         tokio::select! {
             () = registry.follow() => {}
             () = registry.changes().keep_history(history) => {}
+            () = keep_keys => {}
         }
     }))
 }

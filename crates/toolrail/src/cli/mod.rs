@@ -3,14 +3,17 @@
 
 mod audit;
 mod banner;
+mod client_key;
 mod completions;
 mod definition_files;
 mod diff;
+mod entrance;
 mod export;
 mod gateway;
 mod history;
 mod import;
 mod incoming;
+mod keys;
 mod plan_view;
 mod profile;
 mod reload;
@@ -85,6 +88,8 @@ enum Command {
     Rollback(rollback::RollbackArgs),
     /// Show who changed what, or find out whether that record was tampered with
     Audit(audit::AuditArgs),
+    /// Make, list, rotate and revoke the keys that clients show
+    Keys(keys::KeysArgs),
     /// Take definitions over into the store: from files, RegistryTools, or the database of another system
     Import(import::ImportArgs),
     /// Write the definitions of the store to files
@@ -207,6 +212,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(args) => diff::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,
         Command::Audit(args) => audit::run(args).await,
+        Command::Keys(args) => keys::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde_json::Value;
 use toolrail_core::ErrorCode;
@@ -14,6 +15,7 @@ use toolrail_executors::outbound::{
 use toolrail_http::TENANT;
 
 use super::Hinted;
+use super::client_key::ClientKey;
 use crate::identity;
 
 /// How long a request may take: longer than any call.
@@ -33,6 +35,8 @@ pub(super) struct Remote {
     base: String,
     /// Whose tools are seen, if anybody's.
     tenant: Option<HeaderValue>,
+    /// What proves who asks.
+    key: Option<HeaderValue>,
     client: Arc<Client>,
 }
 
@@ -48,12 +52,20 @@ impl Remote {
                 "write it like http://127.0.0.1:8080",
             ));
         }
-        Ok(Self { base, tenant: None, client: Arc::new(Client::new(ClientLimits::default())) })
+        Ok(Self { base, tenant: None, key: None, client: Arc::new(Client::new(ClientLimits::default())) })
     }
 
     /// The same, on behalf of a tenant.
     pub(super) fn for_tenant(self, tenant: Option<&str>) -> anyhow::Result<Self> {
         Ok(Self { tenant: tenant.map(HeaderValue::from_str).transpose()?, ..self })
+    }
+
+    /// The same, showing that key, if there is one.
+    pub(super) fn with_key(self, key: Option<&ClientKey>) -> Self {
+        match key {
+            Some(key) => Self { key: Some(key.header()), ..self },
+            None => self,
+        }
     }
 
     /// Its address, for people.
@@ -68,7 +80,8 @@ impl Remote {
             return false;
         };
         let said: Value = serde_json::from_slice(&body).unwrap_or_default();
-        status.is_success() && said["version"].is_string()
+        // One that asks for keys says no more than that to whoever shows none.
+        status.is_success() && (said["version"].is_string() || said["status"] == "ok")
     }
 
     /// Sends a request and hands over its answer, whatever its status, still to be read.
@@ -108,6 +121,9 @@ impl Remote {
     ) -> anyhow::Result<Outgoing> {
         if let Some(tenant) = &self.tenant {
             headers.insert(TENANT, tenant.clone());
+        }
+        if let Some(key) = &self.key {
+            headers.insert(AUTHORIZATION, key.clone());
         }
         let uri =
             format!("{}{path}", self.base).parse().with_context(|| format!("{path:?} is not a path"))?;

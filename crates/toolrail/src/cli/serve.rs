@@ -10,10 +10,11 @@ use futures_util::future::join_all;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use toolrail_http::{Addresses, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until};
+use toolrail_http::{Addresses, Doorkeeper, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until};
 
 use super::Hinted;
 use super::banner::Banner;
+use super::entrance::Entrance;
 use super::gateway::{self, GatewayArgs};
 use super::reload::{Fixed, Running};
 use super::remote::Remote;
@@ -43,6 +44,9 @@ pub(super) struct ServeArgs {
     /// Listen on an address that others can reach although nothing asks them for a key
     #[arg(long)]
     insecure_no_auth: bool,
+    /// Ask for keys on this machine too; on an address that others can reach they always are [config: secure]
+    #[arg(long, env = "TOOLRAIL_SECURE", conflicts_with = "insecure_no_auth")]
+    secure: bool,
     /// Host name under which clients reach this server; may be repeated
     #[arg(long, env = "TOOLRAIL_ALLOW_HOSTS", value_name = "NAME", value_delimiter = ',', value_parser = bounds::host)]
     allow_host: Vec<String>,
@@ -62,6 +66,7 @@ impl ServeArgs {
             listen: self.port.map(|port| port.to_string()).or_else(|| self.listen.clone()),
             admin_listen: self.admin_listen.clone(),
             unix_socket: self.unix_socket.clone(),
+            secure: self.secure.then_some(true),
             allow_hosts: given(&self.allow_host),
             allow_origins: given(&self.allow_origin),
             ..ConfigFile::default()
@@ -74,16 +79,8 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let config = args.config()?;
     let settings = config.clone().settle()?;
     let mut addresses = [settings.listen].into_iter().chain(settings.admin_listen);
-    if let Some(open) = addresses.find(|address| !address.ip().is_loopback())
-        && !args.insecure_no_auth
-    {
-        return Err(Hinted::error(
-            format!(
-                "{open} can be reached from other machines, and this version has no keys to ask them for"
-            ),
-            "use a loopback address such as 127.0.0.1:8080, or pass --insecure-no-auth if something else keeps strangers out",
-        ));
-    }
+    let is_reachable = addresses.any(|address| !address.ip().is_loopback());
+    let asks_for_keys = settings.secure || (is_reachable && !args.insecure_no_auth);
     gateway::look_at(&settings)?;
     toolrail_http::raise_file_limit();
     toolrail_http::keep_memory_small();
@@ -95,7 +92,8 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // From here on, a signal to read the configuration again does not end the process.
     let again = signal(SignalKind::hangup())?;
     let built = Box::pin(assemble::assemble(&settings, built_in.clone()));
-    let assembly = toolrail_http::answer_while(&listeners.calls, identity::version(), built).await?;
+    let mut assembly = toolrail_http::answer_while(&listeners.calls, identity::version(), built).await?;
+    let entrance = if asks_for_keys { Some(Entrance::open(&mut assembly).await?) } else { None };
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
@@ -104,8 +102,10 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
     program_pages::release_soon();
-    let (announced, other) = announce(&settings, &banner.administration).await?;
+    let local_key = entrance.as_ref().map(|entrance| entrance.local.reveal().to_owned());
+    let (announced, other) = announce(&settings, &banner.administration, local_key).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
+    let notes = notes.chain(entrance.iter().flat_map(Entrance::notes));
     banner.print(&assembly, notes.collect(), other);
     let guarded = guarded(&assembly, &settings, metrics.as_ref(), &addresses).await?;
     let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, addresses });
@@ -173,7 +173,11 @@ async fn listen_locally(path: &Path) -> anyhow::Result<Socket> {
 }
 
 /// Says in the data folder where the server is, unless one that lives has done so; then tells which.
-async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
+async fn announce(
+    settings: &Settings,
+    url: &str,
+    key: Option<String>,
+) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
     let data = settings.data.as_path();
     if let Some(other) = ServerFile::read(data)
         // Whoever had this address is gone.
@@ -192,6 +196,7 @@ async fn announce(settings: &Settings, url: &str) -> anyhow::Result<(Option<Anno
         pid: std::process::id(),
         version: identity::version().to_owned(),
         store: settings.store.as_ref().map(ToString::to_string),
+        key,
     };
     let announced = file.announce(data).with_context(|| {
         format!(
@@ -212,10 +217,13 @@ pub(super) async fn guarded(
     let mcp = assemble::mcp_server(assembly).await?;
     mcp.catch_up().await;
     mcp.look_at_lists();
-    let routes = assemble::routes(&mcp, &assembly.registry, metrics);
+    let routes = assemble::routes(&mcp, assembly, metrics);
     let guard = Guard::new(addresses, &settings.allow_hosts, &settings.allow_origins);
-    let tenants = Tenants::new(settings.tenant.clone());
-    Ok(Arc::new(Guarded { guard, tenants, mcp, routes }))
+    let doorkeeper = match assembly.directory() {
+        Some(directory) => Doorkeeper::Keys(Arc::clone(directory)),
+        None => Doorkeeper::Open(Tenants::new(settings.tenant.clone())),
+    };
+    Ok(Arc::new(Guarded { guard, doorkeeper, mcp, routes }))
 }
 
 async fn serve(

@@ -13,6 +13,7 @@ use toolrail_executors::outbound::StreamedAnswer;
 use toolrail_mcp::{BridgeError, Incoming, RemoteReply};
 use toolrail_registry::Endpoint;
 
+use super::client_key::{ClientKey, KeyArgs};
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
 use super::{Hinted, shell_word, told};
@@ -30,10 +31,12 @@ pub(super) struct StdioArgs {
     group: Option<String>,
     #[command(flatten)]
     gateway: GatewayArgs,
+    #[command(flatten)]
+    key: KeyArgs,
 }
 
 /// What a bridge goes by; all else is about a gateway of one's own.
-const OF_BRIDGES: [&str; 3] = ["url", "group", "tenant"];
+const OF_BRIDGES: [&str; 4] = ["url", "group", "tenant", "key_file"];
 
 /// The complaint about options that would have no effect beside `--url`. The environment may name them: it is there for
 /// every command.
@@ -58,7 +61,7 @@ pub(super) fn strays(matches: &ArgMatches) -> Option<anyhow::Error> {
 
 pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {
     match &args.url {
-        Some(url) => bridge(url, args.group.as_deref(), &args.gateway).await,
+        Some(url) => bridge(url, args.group.as_deref(), &args.gateway, args.key.key()?).await,
         None => serve(args.group.as_deref(), &args.gateway).await,
     }
 }
@@ -121,14 +124,19 @@ fn look_at_problems(settings: &Settings) -> String {
     format!("`{program} validate {}` and {stored} show them", folders.join(" "))
 }
 
-async fn bridge(url: &str, group: Option<&str>, args: &GatewayArgs) -> anyhow::Result<()> {
+async fn bridge(
+    url: &str,
+    group: Option<&str>,
+    args: &GatewayArgs,
+    key: Option<ClientKey>,
+) -> anyhow::Result<()> {
     let settings = args.config(ConfigFile::default())?.settle()?;
     let (url, named) = without_group(url);
     let path = match group.or(named) {
         Some(group) => format!("{}/{group}", toolrail_mcp::ENDPOINT),
         None => toolrail_mcp::ENDPOINT.to_owned(),
     };
-    let server = Remote::new(url)?.for_tenant(settings.tenant.tenant())?;
+    let server = Remote::new(url)?.for_tenant(settings.tenant.tenant())?.with_key(key.as_ref());
     let remote = StdioGateway { server, path };
     print::note(format!(
         "{} {} bridges standard input and output to {}{}",

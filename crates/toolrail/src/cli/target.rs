@@ -18,12 +18,13 @@ use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
 use self::supplies::SupplyArgs;
+use super::client_key::{ClientKey, KeyArgs};
 use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
 use super::{Hinted, profile, shell_word, user, wording};
 use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Layer, bounds};
-use crate::server_file::ServerFile;
+use crate::server_file::{self, ServerFile};
 use crate::{identity, print};
 
 /// Where a server listens unless told otherwise.
@@ -61,6 +62,8 @@ pub(super) struct TargetArgs {
     verbose: bool,
     #[command(flatten)]
     supplies: SupplyArgs,
+    #[command(flatten)]
+    key: KeyArgs,
 }
 
 /// A server or a store, on whose behalf it is used, and the flags by which the user named it.
@@ -162,7 +165,10 @@ impl Target {
             (None, None, None) => (TargetPlace::nearby(args, missing).await?, String::new()),
         };
         let place = match place {
-            TargetPlace::Server(remote) => TargetPlace::Server(remote.for_tenant(principal.tenant())?),
+            TargetPlace::Server(remote) => {
+                let remote = remote.for_tenant(principal.tenant())?;
+                TargetPlace::Server(remote.with_key(args.key.key()?.as_ref()))
+            }
             store @ TargetPlace::Store { .. } => store,
         };
         if let Some(tenant) = principal.tenant() {
@@ -340,7 +346,9 @@ impl TargetPlace {
 
     async fn live_server(folder: &Path) -> Option<(Remote, ServerFile)> {
         let file = ServerFile::read(folder)?;
-        let server = Remote::new(&file.url).ok()?;
+        // Whoever may read the folder administers what works on it.
+        let key = file.key.as_deref().and_then(|key| ClientKey::of(key, server_file::FILE).ok());
+        let server = Remote::new(&file.url).ok()?.with_key(key.as_ref());
         server.lives().await.then_some((server, file))
     }
 
@@ -357,7 +365,7 @@ impl TargetPlace {
         };
         let config = config.over(args.supplies.config()?);
         let assembly = assemble::assemble_offline(&config.settle()?).await?;
-        let routes = assemble::rest_routes(&assembly.registry);
+        let routes = assemble::rest_routes(&assembly);
         Ok(Self::Store { name, routes, assembly })
     }
 }

@@ -55,6 +55,8 @@ layered! {
         pub(crate) admin_listen: Option<String>,
         /// A Unix socket to listen on beside the address, relative to this file; none when left out.
         pub(crate) unix_socket: Option<PathBuf>,
+        /// Whether keys are asked for on this machine too; on addresses that others can reach they always are. Not when left out.
+        pub(crate) secure: Option<bool>,
         /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
         pub(crate) data: Option<PathBuf>,
         /// The store, such as `postgres://user@host/database`; SQLite in the data folder when left out.
@@ -127,6 +129,7 @@ pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) admin_listen: Option<SocketAddr>,
     pub(crate) unix_socket: Option<PathBuf>,
+    pub(crate) secure: bool,
     pub(crate) data: PathBuf,
     pub(crate) store: Option<StoreUrl>,
     pub(crate) store_password_file: Option<PathBuf>,
@@ -232,6 +235,7 @@ impl ConfigFile {
             stay("listen", &mut self.listen, &before.listen),
             stay("adminListen", &mut self.admin_listen, &before.admin_listen),
             stay("unixSocket", &mut self.unix_socket, &before.unix_socket),
+            stay("secure", &mut self.secure, &before.secure),
             stay("data", &mut self.data, &before.data),
             stay("store", &mut self.store, &before.store),
             stay("storePasswordFile", &mut self.store_password_file, &before.store_password_file),
@@ -263,6 +267,7 @@ impl ConfigFile {
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
             admin_listen: self.admin_listen.as_deref().map(address_of).transpose()?,
             unix_socket: self.unix_socket,
+            secure: self.secure.unwrap_or_default(),
             data: self.data.unwrap_or_else(|| "data".into()),
             store: self.store,
             store_password_file: self.store_password_file,

@@ -7,6 +7,7 @@ mod admin;
 mod bounds;
 mod cli;
 mod documents;
+mod identity;
 mod mcp;
 mod replicas;
 mod search;

@@ -1,0 +1,61 @@
+//! What `serve` does where it asks for keys: reads them, makes the first one if there is none, and one for the commands on this
+//! machine.
+
+use anyhow::Context;
+use toolrail_core::{Author, Role, Way};
+use toolrail_identity::{KeyError, KeyText, NewKey};
+
+use crate::assemble::Assembly;
+use crate::identity;
+
+/// The name of the key that the first start makes.
+const FIRST: &str = "admin";
+
+/// Who can come in at the start.
+pub(super) struct Entrance {
+    /// The key of commands that find this server by its data folder; good as long as it runs.
+    pub(super) local: KeyText,
+    /// The first key of all, if this start has made it.
+    first: Option<KeyText>,
+}
+
+impl Entrance {
+    /// Asks for keys from now on.
+    pub(super) async fn open(assembly: &mut Assembly) -> anyhow::Result<Self> {
+        let directory = assembly.ask_for_keys().await.context("the keys cannot be read")?;
+        let local = directory.admit_operator()?;
+        let first = if directory.is_empty() { make_first(assembly).await? } else { None };
+        directory.refresh().await?;
+        Ok(Self { local, first })
+    }
+
+    /// What the banner says.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = vec![format!(
+            "keys are asked for; `{} keys create NAME --role call` makes one",
+            identity::name()
+        )];
+        if let Some(first) = &self.first {
+            notes.push(format!("the first key, {FIRST:?}, which may do everything and is shown this once:"));
+            notes.push(format!("  {}", first.reveal()));
+        }
+        notes
+    }
+}
+
+/// The first key of a store. Of several replicas that start at once, one makes it.
+async fn make_first(assembly: &Assembly) -> anyhow::Result<Option<KeyText>> {
+    let new = NewKey {
+        name: FIRST.to_owned(),
+        role: Role::Admin,
+        tenant: None,
+        tools: Vec::new(),
+        expires_in: None,
+    };
+    let author = Author { who: "the first start".to_owned(), address: None, via: Way::Cli.word().to_owned() };
+    match assembly.keys().keyring.create(new, &author).await {
+        Ok((text, _)) => Ok(Some(text)),
+        Err(KeyError::Taken(_)) => Ok(None),
+        Err(error) => Err(error).context("the first key cannot be made"),
+    }
+}
