@@ -201,7 +201,9 @@ impl Directory {
     fn end_expired(&self) {
         let (known, now) = (self.known.load(), now());
         let has_expired = |holder: &&Arc<Holder>| holder.record.expires.is_some_and(|expires| expires <= now);
-        known.keys.holders.values().filter(has_expired).for_each(|holder| holder.identity.ending.come());
+        for holder in known.keys.holders.values().filter(has_expired) {
+            holder.identity.ending.come();
+        }
     }
 
     /// Writes down which keys were used.
@@ -240,13 +242,15 @@ impl Keys {
         if let Some(before) = &before {
             self.by_uid.remove(&before.record.uid);
         }
+        let is_same =
+            |before: &Arc<Holder>| record.as_ref().is_some_and(|record| before.record.has_rights_of(record));
+        if let Some(before) = before.as_ref().filter(|before| !is_same(before)) {
+            before.identity.ending.come();
+        }
+        let before = before.filter(is_same);
         let Some(record) = record else {
-            before.iter().for_each(|before| before.identity.ending.come());
             return;
         };
-        let is_same = |before: &Arc<Holder>| before.record.has_rights_of(&record);
-        before.iter().filter(|before| !is_same(before)).for_each(|before| before.identity.ending.come());
-        let before = before.filter(is_same);
         let counter = |of: fn(&Holder) -> &AtomicU64| {
             AtomicU64::new(before.as_ref().map_or(0, |before| of(before).load(Ordering::Relaxed)))
         };
@@ -254,7 +258,7 @@ impl Keys {
         self.by_uid.insert(record.uid.clone(), id.to_owned());
         let identity =
             before.map_or_else(|| Arc::new(record.identity()), |before| Arc::clone(&before.identity));
-        let holder = Holder { identity, used, noted, record };
+        let holder = Holder { record, identity, used, noted };
         self.holders.insert(id.to_owned(), Arc::new(holder));
     }
 

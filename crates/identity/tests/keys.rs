@@ -1,14 +1,16 @@
 //! Keys in a real store: made, shown once, rotated, revoked, expired; known to every gateway on the store.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail it")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolrail_core::{AuditStore, Author, Principal, RecordStore, Role, Store};
+use toolrail_core::{Author, Principal, Role, Store};
 use toolrail_identity::{Directory, KeyError, Keyring, NewKey, Rejection};
-use toolrail_store::SqliteStore;
+use toolrail_store::StoreUrl;
 
 async fn store() -> Arc<dyn Store> {
-    Arc::new(SqliteStore::open_in_memory().await.unwrap())
+    toolrail_store::open(&StoreUrl::Memory).await.unwrap()
 }
 
 fn author() -> Author {
@@ -75,7 +77,7 @@ async fn a_rotated_key_has_two_texts_for_a_while_and_is_the_same_somebody() {
     let (old, _) = keyring.create(new_key("ci", Role::Call), &author()).await.unwrap();
     directory.refresh().await.unwrap();
     let before = directory.recognise(old.reveal()).unwrap();
-    let (new, view) = keyring.rotate((None, "ci"), Duration::from_secs(3_600), &author()).await.unwrap();
+    let (new, view) = keyring.rotate((None, "ci"), Duration::from_hours(1), &author()).await.unwrap();
     assert!(view.rotating_until.is_some());
     directory.refresh().await.unwrap();
     assert_eq!(directory.recognise(old.reveal()).unwrap(), before);
@@ -130,7 +132,7 @@ async fn the_store_keeps_no_text_and_the_audit_record_every_act() {
     let store = store().await;
     let keyring = Keyring::new(Arc::clone(&store));
     let (one, _) = keyring.create(new_key("ci", Role::Call), &author()).await.unwrap();
-    let (two, _) = keyring.rotate((None, "ci"), Duration::from_secs(60), &author()).await.unwrap();
+    let (two, _) = keyring.rotate((None, "ci"), Duration::from_mins(1), &author()).await.unwrap();
     let kept: String =
         store.records_after(0).await.unwrap().into_iter().filter_map(|record| record.body).collect();
     for text in [one.reveal(), two.reveal()] {

@@ -44,8 +44,10 @@ impl<'a> From<Option<&'a str>> for Viewer<'a> {
 
 /// Views by endpoint, rights and tenant. A tenant's name is never empty, so an empty one stands for those without.
 pub(crate) struct Views<V> {
-    kept: RwLock<HashMap<Place, HashMap<Box<str>, Arc<V>>>>,
+    kept: RwLock<ByPlace<V>>,
 }
+
+type ByPlace<V> = HashMap<Place, HashMap<Box<str>, Arc<V>>>;
 
 /// What tells an endpoint and the rights of a viewer from others. A view holds both, so no others can come to the same place.
 type Place = (usize, (usize, bool));
@@ -76,7 +78,7 @@ impl<V> Views<V> {
 }
 
 /// Lets go of any that is not everybody's: it is made again when it is asked for.
-fn make_room<V>(kept: &mut HashMap<Place, HashMap<Box<str>, Arc<V>>>) {
+fn make_room<V>(kept: &mut ByPlace<V>) {
     let is_everybodys = |place: &Place, tenant: &str| place.1 == (0, true) && tenant.is_empty();
     let of_some = |(place, views): (&Place, &HashMap<Box<str>, Arc<V>>)| {
         let tenant = views.keys().find(|tenant| !is_everybodys(place, tenant))?;

@@ -198,7 +198,7 @@ async fn the_tools_of_many_tenants_are_told_apart() {
     registry.refresh().await;
     for _ in 0..2 {
         for name in &names {
-            let seen = registry.catalogue(Some(name));
+            let seen = registry.catalogue(Some(name.as_str()));
             assert_eq!(listed(&seen), [format!("t {name}")]);
         }
     }

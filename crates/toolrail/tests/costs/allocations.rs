@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use toolrail_admin::Admin;
 use toolrail_core::{Principal, Way};
-use toolrail_http::{Doorkeeper, Addresses, Guard, Guarded, Listener, Plane, Served, Tenants};
+use toolrail_http::{Addresses, Doorkeeper, Guard, Guarded, Listener, Plane, Served, Tenants};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_store::StoreUrl;
 
@@ -139,7 +139,12 @@ fn gateway(upstream: SocketAddr) -> SocketAddr {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let calls = listener.local_addr().unwrap();
             let guard = Guard::new(&Addresses { calls, administration: None }, &[], &[]);
-            let guarded = Guarded { guard, doorkeeper: Doorkeeper::Open(Tenants::new(Principal::Anonymous)), mcp, routes };
+            let guarded = Guarded {
+                guard,
+                doorkeeper: Doorkeeper::Open(Tenants::new(Principal::Anonymous)),
+                mcp,
+                routes,
+            };
             tell.send(calls).unwrap();
             let never = || Box::pin(std::future::pending());
             let served = Arc::new(Served::from_pointee(guarded));
