@@ -14,7 +14,6 @@ mod incoming;
 mod plan_view;
 mod profile;
 mod reload;
-mod reloaded;
 mod remote;
 mod requests;
 mod rollback;
