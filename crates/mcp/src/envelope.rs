@@ -336,8 +336,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_in_the_words_of_json() {
-        let told =
-            |text: &str| parse(text.as_bytes()).err().map(|(_, fault)| fault.message.to_string()).unwrap();
+        let told = |text: &str| parse(text.as_bytes()).err().map(|(_, fault)| fault.message.clone()).unwrap();
         let request = |params: &str| {
             told(&format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{params}}}"))
         };

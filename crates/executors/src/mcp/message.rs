@@ -101,13 +101,11 @@ impl ServerMessage {
 
     /// An answer that says what is wrong, so that whoever waits for it is told at once.
     fn without_result(id: Option<u64>, message: String) -> Result<Self, String> {
-        match id {
-            None => Err(message),
-            Some(_) => {
-                let error = RpcError { code: code::SERVER_ERROR, message, data: None };
-                Ok(Self::Answer { id, outcome: Err(error) })
-            }
+        if id.is_none() {
+            return Err(message);
         }
+        let error = RpcError { code: code::SERVER_ERROR, message, data: None };
+        Ok(Self::Answer { id, outcome: Err(error) })
     }
 }
 
