@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ops::Deref;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::Deserialize;
@@ -41,8 +41,13 @@ impl Deref for Received {
     }
 }
 
-/// The whole body, at most `limit` bytes of it.
+/// The whole body, at most `limit` bytes of it. One that is said to have far more is refused before any of it is read. One
+/// that has a little more is read up to the limit: a client that sends everything before it listens would hear of nothing
+/// but a broken pipe.
 pub(crate) async fn read(body: Body, limit: usize) -> Result<Received, Failure> {
+    if body.size_hint().lower() > 2 * limit as u64 {
+        return Err(too_large(limit));
+    }
     tokio::time::timeout(PATIENCE, receive(body, limit)).await.map_err(|_| {
         Failure::bad_request(format!("the body did not arrive within {} seconds", PATIENCE.as_secs()))
     })?
@@ -74,10 +79,14 @@ async fn receive(body: Body, limit: usize) -> Result<Received, Failure> {
 
 fn broken(error: &(dyn Error + Send + Sync + 'static), limit: usize) -> Failure {
     if error.is::<LengthLimitError>() {
-        let message = format!("the body is larger than {} MiB; send less at once", limit / 1024 / 1024);
-        return Failure::new(ErrorCode::TooLarge, message);
+        return too_large(limit);
     }
     Failure::bad_request("the body broke off before its end")
+}
+
+fn too_large(limit: usize) -> Failure {
+    let message = format!("the body is larger than {} MiB; send less at once", limit / 1024 / 1024);
+    Failure::new(ErrorCode::TooLarge, message)
 }
 
 pub(crate) fn no_room(full: Full) -> Failure {

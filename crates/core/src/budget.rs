@@ -46,6 +46,12 @@ impl Budget {
         }
     }
 
+    /// The steps that are left.
+    #[inline]
+    pub fn left(&self) -> u64 {
+        self.slice + self.rest
+    }
+
     /// Whether more than a little was spent.
     pub fn is_long(&self) -> bool {
         self.deadline.is_some()

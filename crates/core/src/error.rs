@@ -153,6 +153,8 @@ pub struct CallError {
     /// The JSON-RPC error that clients of MCP get instead of an error result, where the request itself is at fault or an
     /// upstream server said so.
     pub rpc: Option<Box<RpcError>>,
+    /// Whether it is about a field of the definition, which the message names; whoever knows the tool adds its name.
+    pub is_about_definition: bool,
 }
 
 /// A JSON-RPC error.
@@ -186,7 +188,28 @@ impl CallError {
             message.truncate(message.floor_char_boundary(Self::LONGEST));
             message.push('…');
         }
-        Self { code, message, rpc: None }
+        Self { code, message, rpc: None, is_about_definition: false }
+    }
+
+    /// A failure at a field of the definition, by its JSON pointer.
+    pub fn at_field(code: ErrorCode, pointer: &str, message: impl fmt::Display) -> Self {
+        Self::new(code, format!("{pointer}: {message}")).about_definition()
+    }
+
+    /// The same for a message that names the field already.
+    #[must_use]
+    pub fn about_definition(self) -> Self {
+        Self { is_about_definition: true, ..self }
+    }
+
+    /// The same with the name of the tool, prompt or resource before it, where it is about a field of its definition: its
+    /// reader may not know which was used, and an operator must find the field.
+    #[must_use]
+    pub fn naming(self, name: &str) -> Self {
+        if !self.is_about_definition {
+            return self;
+        }
+        Self { message: format!("{name}: {}", self.message), is_about_definition: false, ..self }
     }
 
     /// The same, told to MCP clients as that JSON-RPC error.

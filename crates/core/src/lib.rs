@@ -61,7 +61,7 @@ pub use problem::{
     Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
 };
 pub use published::{publish_revision, published_revision};
-pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Validator, Violation};
+pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Unchecked, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
 pub use span::{WrongSpan, span_of};
 pub use stepped::{Stepped, Unknown, Unusable};

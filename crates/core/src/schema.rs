@@ -1,12 +1,9 @@
 //! JSON Schemas of arguments and results: compiled once, bounded, and never allowed to fetch anything. What a check may
 //! take is bounded, too, whatever the schema and the value: a small budget on the spot, a larger one elsewhere.
 
-use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
-
-use crate::Exhausted;
 
 mod build;
 mod evaluate;
@@ -19,6 +16,7 @@ mod looked_at;
 mod meta;
 mod nearest;
 mod node;
+mod overrun;
 mod pattern;
 mod place;
 mod quote;
@@ -33,9 +31,12 @@ use evaluate::Run;
 use explain::Explanation;
 pub(crate) use explain::{Fault, Reason};
 use node::Node;
+pub use overrun::{Overrun, Unchecked};
 
 /// The most reasons that are told why a value does not fit.
 const MOST_VIOLATIONS: usize = 8;
+/// The longest that a check may take.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Compiles schemas under limits.
 #[derive(Clone, Copy, Debug)]
@@ -84,43 +85,7 @@ pub enum Misfit {
     /// It does not fit; there is at least one reason.
     Violations(Vec<Violation>),
     /// Nobody knows whether it fits: finding out takes too much.
-    Overrun(Overrun),
-}
-
-/// What a check took too much of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overrun {
-    /// Comparisons.
-    Steps,
-    /// Time.
-    Time,
-    /// Levels of the schema and the value together.
-    Depth,
-    /// Matching one text with a pattern that looks around or back.
-    Pattern,
-}
-
-impl From<Exhausted> for Overrun {
-    fn from(exhausted: Exhausted) -> Self {
-        match exhausted {
-            Exhausted::Steps => Self::Steps,
-            Exhausted::Time => Self::Time,
-        }
-    }
-}
-
-impl fmt::Display for Overrun {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Steps | Self::Time => {
-                "checking it takes too long; send less, or let the schema have fewer alternatives (anyOf, oneOf) that lead to each other"
-            }
-            Self::Depth => "it is nested too deeply to be checked; send fewer levels",
-            Self::Pattern => {
-                "a text in it is too long or too tangled for a pattern that looks around or back; send a shorter one, or write the pattern without (?=…), (?!…), (?<…) and \\1"
-            }
-        })
-    }
+    Overrun(Unchecked),
 }
 
 /// Which words a schema is written in.
@@ -188,14 +153,21 @@ impl Validator {
 
     /// The same with at most `limit` reasons.
     pub fn check_for(&self, value: &Value, effort: Effort, limit: usize) -> Result<(), Misfit> {
-        match effort.run(&self.nodes).fits(0, value) {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let reasons = self.explain(value, effort, limit).map_err(Misfit::Overrun)?;
-                Err(Misfit::Violations(reasons.into_iter().map(|reason| reason.violation).collect()))
-            }
-            Err(overrun) => Err(Misfit::Overrun(overrun)),
+        self.found(value, Bounds { effort, limit, within: LONGEST })
+    }
+
+    /// The same for a value that takes that many bytes as JSON, and whoever waits for it waits no longer than that.
+    pub fn check_within(&self, value: &Value, bytes: usize, within: Duration) -> Result<(), Misfit> {
+        let (effort, within) = (Effort::Thorough(bytes), within.min(LONGEST));
+        self.found(value, Bounds { effort, limit: MOST_VIOLATIONS, within })
+    }
+
+    fn found(&self, value: &Value, bounds: Bounds) -> Result<(), Misfit> {
+        let reasons = self.reasons_within(value, bounds).map_err(Misfit::Overrun)?;
+        if reasons.is_empty() {
+            return Ok(());
         }
+        Err(Misfit::Violations(reasons.into_iter().map(|reason| reason.violation).collect()))
     }
 
     /// Why a value does not fit, by sort; nothing if it fits.
@@ -204,22 +176,41 @@ impl Validator {
         value: &Value,
         effort: Effort,
         limit: usize,
-    ) -> Result<Vec<Reason>, Overrun> {
-        if effort.run(&self.nodes).fits(0, value)? {
-            return Ok(Vec::new());
-        }
-        self.explain(value, effort, limit)
+    ) -> Result<Vec<Reason>, Unchecked> {
+        self.reasons_within(value, Bounds { effort, limit, within: LONGEST })
     }
 
-    fn explain(&self, value: &Value, effort: Effort, limit: usize) -> Result<Vec<Reason>, Overrun> {
-        let mut run = effort.run(&self.nodes).remembering();
-        let (found, path, under_way) = (Vec::new(), Vec::new(), Vec::new());
-        let mut explanation = Explanation { run: &mut run, limit, found, path, under_way };
-        let ended = explanation.explain(0, value);
-        let mut found = explanation.found;
-        if let (Err(overrun), Effort::Brief) = (ended, effort) {
-            return Err(overrun);
+    fn reasons_within(&self, value: &Value, bounds: Bounds) -> Result<Vec<Reason>, Unchecked> {
+        // A brief check is over before it would look at the clock.
+        let began = (bounds.effort != Effort::Brief).then(Instant::now);
+        let mut run = bounds.run(&self.nodes);
+        match run.fits(0, value) {
+            Ok(true) => Ok(Vec::new()),
+            Ok(false) => {
+                let spent = began.map(|began| began.elapsed()).unwrap_or_default();
+                self.explain(value, Bounds { within: bounds.within.saturating_sub(spent), ..bounds })
+            }
+            Err(overrun) => Err(run.unchecked(overrun, value)),
         }
+    }
+
+    fn explain(&self, value: &Value, bounds: Bounds) -> Result<Vec<Reason>, Unchecked> {
+        let mut run = bounds.run(&self.nodes).remembering();
+        let mut explanation = Explanation::new(&mut run, bounds.limit);
+        let ended = explanation.explain(0, value);
+        match ended {
+            Err(overrun) if bounds.effort == Effort::Brief => return Err(overrun.into()),
+            Ok(()) if bounds.effort == Effort::Brief && explanation.is_cut => {
+                return Err(Overrun::Steps.into());
+            }
+            Err(_) if explanation.found.is_empty() => {
+                // Told where the search for reasons had come to.
+                let message = "does not fit; what is wrong with it takes too long to find out".to_owned();
+                explanation.tell(Fault::Other, message);
+            }
+            Err(_) | Ok(()) => {}
+        }
+        let mut found = explanation.found;
         if found.is_empty() {
             let message = format!("{} does not fit", quote::brief(value));
             let violation = Violation { pointer: String::new(), message };
@@ -234,15 +225,24 @@ impl Validator {
     }
 }
 
-impl Effort {
+/// What one check may take and tell.
+#[derive(Clone, Copy)]
+struct Bounds {
+    effort: Effort,
+    /// The most reasons.
+    limit: usize,
+    /// The verdict and the reasons together.
+    within: Duration,
+}
+
+impl Bounds {
     fn run(self, nodes: &[Node]) -> Run<'_> {
         /// What a small value may take, however tangled the schema.
         const STEPS: u64 = 500_000;
         const STEPS_PER_BYTE: u64 = 8;
-        const WITHIN: Duration = Duration::from_secs(2);
-        match self {
-            Self::Brief => Run::new(nodes, 10_000, WITHIN),
-            Self::Thorough(bytes) => Run::new(nodes, STEPS + STEPS_PER_BYTE * bytes as u64, WITHIN),
+        match self.effort {
+            Effort::Brief => Run::new(nodes, 10_000, self.within),
+            Effort::Thorough(bytes) => Run::new(nodes, STEPS + STEPS_PER_BYTE * bytes as u64, self.within),
         }
     }
 }

@@ -57,6 +57,30 @@ mod tests {
     use crate::meter::{Allowance, Meter, Spent};
 
     #[tokio::test]
+    async fn whoever_waits_for_a_place_waits_no_longer_than_it_likes() {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let released = std::sync::Arc::new(std::sync::Mutex::new(released));
+        let places = PLACES.available_permits();
+        let busy: Vec<_> = (0..places)
+            .map(|_| {
+                let released = std::sync::Arc::clone(&released);
+                tokio::spawn(offload(move |_| released.lock().unwrap().recv().is_err()))
+            })
+            .collect();
+        while PLACES.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let waiting = offload(|_| ());
+        assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
+        drop(release);
+        for one in busy {
+            assert!(one.await.unwrap().unwrap());
+        }
+        offload(|_| ()).await.unwrap();
+        assert_eq!(PLACES.available_permits(), places, "no place is lost by waiting for it");
+    }
+
+    #[tokio::test]
     async fn work_that_nobody_waits_for_is_told_to_stop() {
         let (sender, ended) = tokio::sync::oneshot::channel();
         let endless = offload(move |stop| {

@@ -1,5 +1,6 @@
 //! Lets web pages of other origins read answers (CORS): those whose requests the guard lets through, and nobody else.
-//! Without this a browser sends what a page asks for and then keeps the answer from it.
+//! Without this a browser sends what a page asks for and then keeps the answer from it. It is by hand because the guard has
+//! judged the origin already, and because headers are allowed by a prefix (`Mcp-Param-`): tower-http knows lists, or all.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,

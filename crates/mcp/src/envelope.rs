@@ -62,6 +62,7 @@ pub(crate) struct Notification<'a> {
 
 /// The top level of `params`; each method reads what it needs.
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object")]
 pub(crate) struct Params<'a> {
     #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<Meta<'a>>,
@@ -105,6 +106,7 @@ pub(crate) struct Params<'a> {
 
 /// What a modern client says with each request.
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object as _meta")]
 pub(crate) struct Meta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
     pub(crate) protocol_version: Option<&'a RawValue>,
@@ -119,6 +121,7 @@ pub(crate) struct Meta<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Wire<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<Cow<'a, str>>,
@@ -199,7 +202,7 @@ fn parse_carefully(bytes: &[u8]) -> Result<Message<'_>, (Option<&RawValue>, Faul
     let params = match wire.params {
         None => Params::default(),
         Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
-            let message = format!("\"params\" cannot be read: {error}; it must be an object");
+            let message = format!("\"params\" cannot be read: {error}");
             (id, Fault::new(Code::InvalidParams, message))
         })?,
     };
@@ -329,6 +332,25 @@ mod tests {
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1}"), -32600);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":[1]}"), -32602);
         assert_eq!(code("{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}"), -32600);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_the_words_of_json() {
+        let told = |text: &str| parse(text.as_bytes()).err().map(|(_, fault)| fault.message.clone()).unwrap();
+        let request = |params: &str| {
+            told(&format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{params}}}"))
+        };
+        for (told, words) in [
+            (told("1"), "not a JSON-RPC message: invalid type: integer `1`, expected an object"),
+            (told("\"x\""), "not a JSON-RPC message: invalid type: string \"x\", expected an object"),
+            (request("7"), "\"params\" cannot be read: invalid type: integer `7`, expected an object"),
+            (
+                request("{\"_meta\":7}"),
+                "\"params\" cannot be read: invalid type: integer `7`, expected an object as _meta",
+            ),
+        ] {
+            assert!(told.starts_with(words), "{told}");
+        }
     }
 
     #[test]

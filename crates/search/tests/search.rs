@@ -373,6 +373,17 @@ fn what_a_pattern_marks_in_a_text_is_bounded() {
 }
 
 #[test]
+fn a_pattern_that_matches_only_places_is_refused_in_words() {
+    for pattern in ["^", "$", r"\b", "(?:)", "()*", "^$", ""] {
+        assert_eq!(Pattern::new(pattern).unwrap_err(), PatternError::Empty, "{pattern}");
+    }
+    for (pattern, matches_nothing) in [("x*", true), ("(wea)?", true), ("^get", false), (r"\bget\b|^$", true)]
+    {
+        assert_eq!(Pattern::new(pattern).unwrap().matches_nothing(), matches_nothing, "{pattern}");
+    }
+}
+
+#[test]
 fn a_wrong_pattern_is_refused_with_the_place() {
     let at = |pattern: &str| match Pattern::new(pattern) {
         Err(PatternError::Syntax { at, .. }) => at,

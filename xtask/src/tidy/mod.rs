@@ -3,6 +3,7 @@
 mod changelog;
 mod cited_tests;
 mod codes;
+mod hidden;
 mod layout;
 mod levels;
 mod links;
@@ -54,6 +55,7 @@ pub(crate) fn run() -> Result<()> {
     faults.extend(changelog::check(&files));
     faults.extend(layout::check(&files));
     faults.extend(type_names::check(&files)?);
+    faults.extend(hidden::check(&workspace.root)?);
     for fault in &faults {
         println!("{fault}");
     }

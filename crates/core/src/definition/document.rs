@@ -147,7 +147,7 @@ impl AuthType {
 
 /// How the tool proves itself to the upstream.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with type")]
 pub struct AuthDocument {
     /// `none`, `apiKey`, `basic`, `bearer` or `oauth2`.
     #[serde(rename = "type", default)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use jsonschema_value::numeric_check::{check_bound, satisfies_multiple_of};
 use serde_json::Value;
 
-use super::Overrun;
 use super::node::{Check, Condition, Node, NodeId};
+use super::overrun::{Overrun, Unchecked, keyword_of, pointer_to};
 use crate::Budget;
 
 /// The most levels of parts inside parts; each takes a piece of the stack.
@@ -26,6 +26,10 @@ type ValueAddress = usize;
 pub(super) struct Run<'v> {
     nodes: &'v [Node],
     budget: Budget,
+    /// The steps that there were at first.
+    steps: u64,
+    /// Where most of them went, once they are spent, and for which word of the schema.
+    blamed: Option<(ValueAddress, &'static str)>,
     depth: u32,
     remembered: HashMap<(NodeId, ValueAddress), bool>,
     remembers: bool,
@@ -40,6 +44,8 @@ impl<'v> Run<'v> {
         Self {
             nodes,
             budget: Budget::new(steps, within),
+            steps,
+            blamed: None,
             depth: 0,
             remembered: HashMap::new(),
             remembers: false,
@@ -109,7 +115,32 @@ impl<'v> Run<'v> {
         let elsewhere = std::mem::take(&mut self.remembered);
         let verdict = self.fits(node, &Value::String(name.to_owned()));
         self.remembered = elsewhere;
+        self.blamed = None;
         verdict
+    }
+
+    /// The steps that are left.
+    pub(super) fn steps_left(&self) -> u64 {
+        self.budget.left()
+    }
+
+    /// What is told of a check of `root` that came to no end.
+    pub(super) fn unchecked(&self, overrun: Overrun, root: &Value) -> Unchecked {
+        // How deep it goes says nothing about the part at which it was too deep.
+        let blamed = self.blamed.filter(|_| overrun != Overrun::Depth);
+        let pointer = blamed.and_then(|(address, _)| pointer_to(address, root)).unwrap_or_default();
+        Unchecked { overrun, pointer, keyword: blamed.map(|(_, keyword)| keyword) }
+    }
+
+    /// Notes what the steps went into: the innermost check that took half of them, for one inside may only have been the
+    /// last of many.
+    #[cold]
+    fn blame(&mut self, check: &Check, value: &Value, before: u64) {
+        let left = self.budget.left();
+        let is_most = (before - left).saturating_mul(2) >= self.steps - left;
+        if is_most && self.blamed.is_none() {
+            self.blamed = Some((std::ptr::from_ref(value).addr(), keyword_of(check)));
+        }
     }
 
     /// One level further down; whoever comes back takes it away again.
@@ -140,8 +171,14 @@ impl<'v> Run<'v> {
 
     fn fits_all(&mut self, checks: &'v [Check], id: NodeId, value: &Value) -> Verdict {
         for check in checks {
-            if !self.passes(check, id, value)? {
-                return Ok(false);
+            let before = self.budget.left();
+            match self.passes(check, id, value) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(overrun) => {
+                    self.blame(check, value, before);
+                    return Err(overrun);
+                }
             }
         }
         Ok(true)

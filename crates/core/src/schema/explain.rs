@@ -7,6 +7,7 @@ use super::evaluate::Run;
 use super::node::{Check, Items, Members, NodeId};
 use super::quote::{brief, listed};
 use super::{Overrun, Violation, escape};
+use crate::problem::{closest, did_you_mean};
 
 /// As many levels are looked through for reasons; each takes a piece of the stack.
 const DEEPEST: usize = 200;
@@ -20,6 +21,8 @@ pub(super) struct Explanation<'r, 'v> {
     pub(super) path: Vec<Step>,
     /// Parts that may lead back to themselves, and at how many steps into the value they are being explained.
     pub(super) under_way: Vec<(NodeId, usize)>,
+    /// Whether alternatives were not looked at, to have something left for the reasons.
+    pub(super) is_cut: bool,
 }
 
 /// Why a value does not fit, and which sort of fault that is for those who say it in words of their own.
@@ -50,7 +53,12 @@ pub(super) enum Step {
 
 type Explained = Result<(), Overrun>;
 
-impl<'v> Explanation<'_, 'v> {
+impl<'r, 'v> Explanation<'r, 'v> {
+    pub(super) fn new(run: &'r mut Run<'v>, limit: usize) -> Self {
+        let (found, path, under_way) = (Vec::new(), Vec::new(), Vec::new());
+        Self { run, limit, found, path, under_way, is_cut: false }
+    }
+
     /// Notes why the value does not fit that part.
     pub(super) fn explain(&mut self, id: NodeId, value: &Value) -> Explained {
         let key = (id, self.path.len());
@@ -170,10 +178,10 @@ impl<'v> Explanation<'_, 'v> {
         value: &Value,
     ) -> Explained {
         match check {
-            Check::Required(names) => self.tell_missing(names, members),
+            Check::Required(names) => self.tell_missing(id, names, members),
             Check::DependentRequired(named) => {
                 for (_, names) in named.iter().filter(|(name, _)| members.contains_key(&**name)) {
-                    self.tell_missing(names, members)?;
+                    self.tell_missing(id, names, members)?;
                 }
                 Ok(())
             }
@@ -181,7 +189,7 @@ impl<'v> Explanation<'_, 'v> {
                 for (name, member) in members {
                     if !self.is_full() && !self.run.member_fits(checked, name, member)? {
                         self.at(Step::Member(name.clone()), |this| {
-                            this.explain_member(checked, name, member)
+                            this.explain_member(checked, name, members)
                         })?;
                     }
                 }
@@ -215,20 +223,50 @@ impl<'v> Explanation<'_, 'v> {
         }
     }
 
-    fn tell_missing(&mut self, names: &[Box<str>], members: &Map<String, Value>) -> Explained {
+    fn tell_missing(&mut self, id: NodeId, names: &[Box<str>], members: &Map<String, Value>) -> Explained {
         for name in names.iter().filter(|name| !members.contains_key(&***name)) {
             if self.is_full() {
                 break;
             }
+            let hint = self
+                .misspelt(id, name, members)
+                .map(|stray| format!("; {stray:?} is not a known property, did you mean {name:?}?"));
             self.at(Step::Member(name.to_string()), |this| {
-                this.tell(Fault::Missing, format!("{name:?} is required"));
+                this.tell(Fault::Missing, format!("{name:?} is required{}", hint.unwrap_or_default()));
                 Ok(())
             })?;
         }
         Ok(())
     }
 
-    fn explain_member(&mut self, checked: &'v Members, name: &str, member: &Value) -> Explained {
+    /// The member by which the missing one was most likely meant: one that the part allows but does not know. One that it
+    /// does not allow is told of by itself.
+    fn misspelt<'m>(&self, id: NodeId, missing: &str, members: &'m Map<String, Value>) -> Option<&'m str> {
+        /// More tell nothing new.
+        const ENOUGH: usize = 50;
+        let checked = self.run.checks(id).iter().find_map(|check| match check {
+            Check::Members(checked) => Some(checked),
+            _ => None,
+        })?;
+        if !checked.patterns.is_empty() || self.is_closed(checked) {
+            return None;
+        }
+        let strays = members.keys().map(String::as_str).filter(|name| checked.find(name).is_none());
+        closest(missing, strays.take(ENOUGH))
+    }
+
+    /// Whether nothing is allowed beside what is named.
+    pub(super) fn is_closed(&self, checked: &Members) -> bool {
+        checked.additional.is_some_and(|node| matches!(self.run.checks(node), [Check::Never]))
+    }
+
+    fn explain_member(
+        &mut self,
+        checked: &'v Members,
+        name: &str,
+        members: &Map<String, Value>,
+    ) -> Explained {
+        let Some(member) = members.get(name) else { return Ok(()) };
         let named = checked.find(name);
         let mut is_additional = named.is_none();
         self.explain_each(named.as_slice(), member)?;
@@ -239,6 +277,14 @@ impl<'v> Explanation<'_, 'v> {
             }
         }
         match checked.additional.filter(|_| is_additional) {
+            Some(_) if self.is_closed(checked) => {
+                let missing = checked.named.iter().map(|(known, _)| &**known);
+                let missing = missing.filter(|known| !members.contains_key(*known));
+                let hint = did_you_mean(name, missing).map(|question| format!("; {question}"));
+                let message = format!("{name:?} is not a known property{}", hint.unwrap_or_default());
+                self.tell(Fault::Unknown, message);
+                Ok(())
+            }
             Some(node) if !self.run.fits(node, member)? => self.explain_other(node, name, member),
             _ => Ok(()),
         }

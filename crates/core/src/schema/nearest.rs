@@ -12,8 +12,9 @@ use super::quote::{brief, listed};
 
 /// As many levels of references and parts are looked through.
 const DEEPEST: usize = 6;
-/// More alternatives than these are not weighed.
-const MOST: usize = 200;
+
+/// How it begins that a reason is told of one alternative among others.
+const NEAREST: &str = " (in the nearest of ";
 
 /// A value of another type.
 const OTHER_TYPE: i64 = -1_000_000;
@@ -22,18 +23,15 @@ const FIXED: i64 = 10_000;
 const UNKNOWN: i64 = 20;
 const MISSING: i64 = 20;
 const FITTING: i64 = 5;
+/// A member that is wrong somewhere inside.
 const WRONG: i64 = 1;
+/// A member that is of another type.
+const FAR: i64 = 3;
 
 impl Explanation<'_, '_> {
     /// Notes why the value does not fit the alternative that came closest.
     pub(super) fn explain_nearest(&mut self, nodes: &[NodeId], value: &Value) -> Result<(), Overrun> {
-        let mut best: Option<(i64, NodeId)> = None;
-        for node in nodes.iter().take(MOST) {
-            let nearness = self.nearness(*node, value, 0)?;
-            if best.is_none_or(|(known, _)| nearness > known) {
-                best = Some((nearness, *node));
-            }
-        }
+        let (best, unseen) = self.nearest(nodes, value)?;
         match best {
             Some((nearness, node)) if nearness > OTHER_TYPE / 2 => {
                 let before = self.found.len();
@@ -41,8 +39,12 @@ impl Explanation<'_, '_> {
                 // Where alternatives lie inside each other, the innermost are told.
                 let first = self.found.get_mut(before).filter(|_| nodes.len() > 1);
                 let first = first.map(|reason| &mut reason.violation);
-                if let Some(first) = first.filter(|first| !first.message.ends_with(" alternatives)")) {
-                    let _ = write!(first.message, " (in the nearest of {} alternatives)", nodes.len());
+                if let Some(first) = first.filter(|first| !first.message.contains(NEAREST)) {
+                    let _ = write!(first.message, "{NEAREST}{} alternatives", nodes.len());
+                    if unseen > 0 {
+                        let _ = write!(first.message, ", {unseen} of which were not looked at");
+                    }
+                    first.message.push(')');
                 }
             }
             _ => {
@@ -51,6 +53,27 @@ impl Explanation<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// The alternative that came closest, and how many were not looked at: half of what is left is kept for the reasons.
+    fn nearest(
+        &mut self,
+        nodes: &[NodeId],
+        value: &Value,
+    ) -> Result<(Option<(i64, NodeId)>, usize), Overrun> {
+        let kept = self.run.steps_left() / 2;
+        let mut best: Option<(i64, NodeId)> = None;
+        for (at, node) in nodes.iter().enumerate() {
+            if self.run.steps_left() < kept {
+                self.is_cut = true;
+                return Ok((best, nodes.len() - at));
+            }
+            let nearness = self.nearness(*node, value, 0)?;
+            if best.is_none_or(|(known, _)| nearness > known) {
+                best = Some((nearness, *node));
+            }
+        }
+        Ok((best, 0))
     }
 
     fn no_type_fits(&self, nodes: &[NodeId], value: &Value) -> String {
@@ -101,7 +124,9 @@ impl Explanation<'_, '_> {
                     let missing = names.iter().filter(|name| !members.contains_key(&***name)).count();
                     -MISSING * i64::try_from(missing).unwrap_or(i64::MAX / MISSING).min(100)
                 }
-                (Check::Members(_), Value::Object(members)) => self.nearness_of_members(check, members)?,
+                (Check::Members(_), Value::Object(members)) => {
+                    self.nearness_of_members(check, members, depth)?
+                }
                 (Check::Items(_), Value::Array(_)) if !self.run.passes(check, id, value)? => -WRONG,
                 _ => 0,
             };
@@ -109,14 +134,18 @@ impl Explanation<'_, '_> {
         Ok(nearness)
     }
 
-    fn nearness_of_members(&mut self, check: &Check, members: &Map<String, Value>) -> Result<i64, Overrun> {
+    fn nearness_of_members(
+        &mut self,
+        check: &Check,
+        members: &Map<String, Value>,
+        depth: usize,
+    ) -> Result<i64, Overrun> {
         /// More members than these tell nothing new.
         const ENOUGH: usize = 50;
         let Check::Members(checked) = check else {
             return Ok(0);
         };
-        let is_closed =
-            checked.additional.is_some_and(|node| matches!(self.run.checks(node), [Check::Never]));
+        let is_closed = self.is_closed(checked);
         let mut nearness = 0;
         for (name, member) in members.iter().take(ENOUGH) {
             nearness += match checked.find(name) {
@@ -125,7 +154,12 @@ impl Explanation<'_, '_> {
                 Some(node) => {
                     let is_fixed = |check: &Check| matches!(check, Check::Const(_) | Check::Enum(_));
                     let weight = if self.run.checks(node).iter().any(is_fixed) { FIXED } else { 0 };
-                    if self.run.fits(node, member)? { weight + FITTING } else { -weight - WRONG }
+                    if self.run.fits(node, member)? {
+                        weight + FITTING
+                    } else {
+                        let is_far = self.nearness(node, member, depth + 1)? <= OTHER_TYPE / 2;
+                        -weight - if is_far { FAR } else { WRONG }
+                    }
                 }
             };
         }

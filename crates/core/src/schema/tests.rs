@@ -12,6 +12,14 @@ fn fits(validator: &Validator, value: &Value) -> bool {
     validator.check(value, Effort::Thorough(0)).is_ok()
 }
 
+/// What a check took too much of.
+fn overrun(validator: &Validator, value: &Value, effort: Effort) -> Option<Overrun> {
+    match validator.check(value, effort) {
+        Err(Misfit::Overrun(unchecked)) => Some(unchecked.overrun),
+        _ => None,
+    }
+}
+
 /// What is told of a value that does not fit.
 fn told(schema: &Value, value: &Value) -> Vec<String> {
     match compiled(schema).check(value, Effort::Thorough(0)) {
@@ -180,8 +188,8 @@ fn neither_a_deep_value_nor_a_deep_schema_uses_up_the_stack() {
     let validator = compiled(&schema);
     let deep = (0..120).fold(json!(1), |inner, _| json!({"a": inner}));
     let checked = std::thread::Builder::new().stack_size(1 << 20).spawn(move || {
-        assert_eq!(validator.check(&deep, Effort::Brief), Err(Misfit::Overrun(Overrun::Depth)));
-        assert_eq!(validator.check(&deep, Effort::Thorough(800)), Err(Misfit::Overrun(Overrun::Depth)));
+        assert_eq!(overrun(&validator, &deep, Effort::Brief), Some(Overrun::Depth));
+        assert_eq!(overrun(&validator, &deep, Effort::Thorough(800)), Some(Overrun::Depth));
         assert_eq!(validator.check(&json!({"a": 1}), Effort::Thorough(800)), Ok(()));
     });
     checked.unwrap().join().unwrap();
@@ -224,7 +232,7 @@ fn a_brief_check_ends_soon_and_a_thorough_one_tells() {
     let mut items = vec![json!(1); 50_000];
     items.push(json!("x"));
     let long = Value::Array(items);
-    assert_eq!(validator.check(&long, Effort::Brief), Err(Misfit::Overrun(Overrun::Steps)));
+    assert_eq!(overrun(&validator, &long, Effort::Brief), Some(Overrun::Steps));
     let Err(Misfit::Violations(found)) = validator.check(&long, Effort::Thorough(100_000)) else {
         panic!("it does not fit");
     };
@@ -242,10 +250,10 @@ fn a_pattern_that_looks_around_is_bounded_and_named() {
     assert!(fits(&validator, &json!({"a": "abc1"})));
     assert!(!fits(&validator, &json!({"a": "abcd"})));
     let long = json!({"a": "a1".repeat(5_000)});
-    assert_eq!(validator.check(&long, Effort::Thorough(10_000)), Err(Misfit::Overrun(Overrun::Pattern)));
+    assert_eq!(overrun(&validator, &long, Effort::Thorough(10_000)), Some(Overrun::Pattern));
     let many = compiled(&json!({"items": {"pattern": "x(?=y)"}}));
     let texts = json!(vec!["xy".repeat(900); 200]);
-    assert_eq!(many.check(&texts, Effort::Thorough(400_000)), Err(Misfit::Overrun(Overrun::Steps)));
+    assert_eq!(overrun(&many, &texts, Effort::Thorough(400_000)), Some(Overrun::Steps));
 }
 
 #[test]
@@ -328,4 +336,101 @@ fn a_list_of_the_items_that_are_all_different_takes_as_long_as_it_is() {
     let validator = compiled(&json!({"uniqueItems": true}));
     let items: Vec<Value> = (0..20_000).map(|at| json!({"id": at, "name": [at]})).collect();
     assert_eq!(validator.check(&Value::Array(items), Effort::Thorough(500_000)), Ok(()));
+}
+
+#[test]
+fn a_text_that_takes_too_long_is_named_with_the_word_of_the_schema_and_what_to_do() {
+    let schema = json!({
+        "properties": {"a/b": {"type": "string", "pattern": "(.{1,100}[ab]){1,90}!"}, "n": {"type": "integer"}}
+    });
+    let validator = compiled(&schema);
+    let long = json!({"n": 1, "a/b": "ab".repeat(400_000)});
+    let began = Instant::now();
+    let Err(Misfit::Overrun(unchecked)) = validator.check_within(&long, 800_000, Duration::from_millis(50))
+    else {
+        panic!("it was checked");
+    };
+    assert!(began.elapsed() < Duration::from_millis(500), "{:?}", began.elapsed());
+    assert_eq!(
+        unchecked.to_string(),
+        "/a~1b: the value could not be checked in time because of \"pattern\"; send a shorter text, or let the pattern of the schema repeat less"
+    );
+}
+
+#[test]
+fn what_took_the_most_is_blamed_not_what_came_last() {
+    let blamed = |schema: Value, value: Value| match compiled(&schema).check(&value, Effort::Thorough(0)) {
+        Err(Misfit::Overrun(unchecked)) => (unchecked.pointer, unchecked.keyword.unwrap_or_default()),
+        checked => panic!("{checked:?}"),
+    };
+    let texts = json!(vec!["x"; 100_000]);
+    let strings = json!({"properties": {"l": {"items": {"type": "string", "pattern": "^x$"}}}});
+    assert_eq!(blamed(strings, json!({"l": texts})), ("/l".into(), "items"));
+    let alternatives: Vec<Value> = (1..100).map(|n| json!({"contains": {"const": n}})).collect();
+    let schema = json!({"properties": {"x": {"anyOf": alternatives}}});
+    assert_eq!(blamed(schema, json!({"x": vec![0; 10_000]})), ("/x".into(), "anyOf"));
+}
+
+#[test]
+fn of_many_alternatives_the_nearest_is_named_wherever_it_stands() {
+    let alternatives: Vec<Value> = (0..500)
+        .map(|n| json!({"type": "object", "properties": {"kind": {"const": format!("k{n}")}, "n": {"type": "integer"}}, "required": ["kind", "n"]}))
+        .collect();
+    let schema = json!({"anyOf": alternatives});
+    for n in [0, 199, 200, 499] {
+        assert_eq!(
+            told(&schema, &json!({"kind": format!("k{n}"), "n": "wrong"})),
+            ["/n: \"wrong\" is not of type \"integer\" (in the nearest of 500 alternatives)"]
+        );
+    }
+}
+
+#[test]
+fn alternatives_that_were_not_looked_at_are_counted() {
+    let wide: serde_json::Map<String, Value> =
+        (0..40).map(|n| (format!("p{n}"), json!({"minLength": 1}))).collect();
+    let alternatives: Vec<Value> =
+        (0..500).map(|n| json!({"$ref": "#/$defs/wide", "required": [format!("r{n}")]})).collect();
+    let value: serde_json::Map<String, Value> =
+        (0..40).map(|n| (format!("p{n}"), json!("x".repeat(10_000)))).collect();
+    let schema = json!({"anyOf": alternatives, "$defs": {"wide": {"properties": wide}}});
+    let found = told(&schema, &Value::Object(value));
+    assert!(
+        found[0].starts_with("/r0: \"r0\" is required (in the nearest of 500 alternatives, "),
+        "{found:?}"
+    );
+    assert!(found[0].ends_with(" of which were not looked at)"), "{found:?}");
+}
+
+#[test]
+fn of_two_that_are_wrong_the_one_whose_fault_lies_deeper_is_nearer() {
+    let schema = json!({"anyOf": [
+        {"properties": {"filter": {"type": "string"}}},
+        {"properties": {"filter": {"type": "object", "properties": {"limit": {"type": "integer"}}}}}
+    ]});
+    assert_eq!(
+        told(&schema, &json!({"filter": {"limit": "ten"}})),
+        ["/filter/limit: \"ten\" is not of type \"integer\" (in the nearest of 2 alternatives)"]
+    );
+}
+
+#[test]
+fn a_misspelt_property_is_told_with_what_was_meant() {
+    let mut schema = json!({
+        "type": "object", "properties": {"city": {"type": "string"}, "units": {"type": "string"}}, "required": ["city"]
+    });
+    assert_eq!(
+        told(&schema, &json!({"citty": "x", "units": "m"})),
+        ["/city: \"city\" is required; \"citty\" is not a known property, did you mean \"city\"?"]
+    );
+    assert_eq!(told(&schema, &json!({"elsewhere": "x", "units": "m"})), ["/city: \"city\" is required"]);
+    schema["additionalProperties"] = json!(false);
+    assert_eq!(
+        told(&schema, &json!({"citty": "x"})),
+        ["/city: \"city\" is required", "/citty: \"citty\" is not a known property; did you mean \"city\"?"]
+    );
+    assert_eq!(
+        told(&schema, &json!({"city": "x", "citty": "x"})),
+        ["/citty: \"citty\" is not a known property"]
+    );
 }

@@ -19,6 +19,8 @@ use crate::offload::{Lost, MOST_INLINE, offload};
 use crate::outbound::Incoming;
 
 const TEMPLATE: &str = "/responseMapping/template";
+const MAPPING: &str = "/responseMapping";
+const PATH: &str = "/responseMapping/path";
 /// Answers that are passed on are only looked through, which is quick.
 const MOST_PASSED_INLINE: usize = 512 << 10;
 /// What an answer may have for a mapping to look into it.
@@ -42,9 +44,9 @@ impl AnswerMapping {
     pub fn compile(mapping: &ResponseMapping, problems: &mut Problems) -> Option<Self> {
         let compiled = match mapping {
             ResponseMapping::Passthrough => Ok(Mapping::Passthrough),
-            ResponseMapping::JsonPath { path } => path::JsonPath::compile(path)
-                .map(Mapping::Path)
-                .map_err(|fault| vec![("/responseMapping/path", fault)]),
+            ResponseMapping::JsonPath { path } => {
+                path::JsonPath::compile(path).map(Mapping::Path).map_err(|fault| vec![(PATH, fault)])
+            }
             ResponseMapping::Template { template } => template::ResponseTemplate::compile(template)
                 .map(|template| Mapping::Template(Box::new(template)))
                 .map_err(|faults| faults.into_iter().map(|fault| (TEMPLATE, fault)).collect()),
@@ -103,7 +105,7 @@ impl AnswerMapping {
         });
         match mapped.await {
             Ok(mapped) => mapped.or_else(MappingFailure::into),
-            Err(Lost) => Err(unusable("responseMapping did not come to an end".into())),
+            Err(Lost) => Err(unusable_at(MAPPING, "responseMapping did not come to an end".into())),
         }
     }
 }
@@ -136,13 +138,13 @@ impl MappingFailure {
 /// Where the values of an answer are.
 fn outline<'j>(json: &'j Json, place: &str, meter: &mut Meter) -> Result<Outline<'j>, MappingFailure> {
     let outline = Outline::of(json, MOST_VALUES).map_err(|many| {
-        unusable(format!("responseMapping cannot be applied to the answer of {place}: {many}"))
+        unusable_at(MAPPING, format!("responseMapping cannot be applied to the answer of {place}: {many}"))
     })?;
     meter.take(outline.size() * 16).map_err(|spent| {
-        MappingFailure::Spent(unusable(format!(
-            "responseMapping takes too much {} with the answer of {place}",
-            spent.word()
-        )))
+        MappingFailure::Spent(unusable_at(
+            MAPPING,
+            format!("responseMapping takes too much {} with the answer of {place}", spent.word()),
+        ))
     })?;
     Ok(outline)
 }
@@ -157,11 +159,14 @@ impl Mapping {
             return Ok(content::result(incoming)?);
         }
         if let Some(cut) = incoming.cut {
-            return Err(MappingFailure::Failed(unusable(format!(
-                "the answer of {} was cut at {}, so responseMapping cannot work on it; raise maxResponseBytes or ask the upstream for less",
-                incoming.place(),
-                content::extent(cut, incoming.body.len()),
-            ))));
+            return Err(MappingFailure::Failed(unusable_at(
+                MAPPING,
+                format!(
+                    "the answer of {} was cut at {}, so responseMapping cannot work on it; raise maxResponseBytes or ask the upstream for less",
+                    incoming.place(),
+                    content::extent(cut, incoming.body.len()),
+                ),
+            )));
         }
         let status = incoming.status;
         let place = incoming.place();
@@ -193,6 +198,11 @@ fn encoding(incoming: &Incoming) -> Option<&str> {
     let name = encoding.to_str().unwrap_or("?").trim();
     let plain = name.is_empty() || name.eq_ignore_ascii_case("identity") || incoming.body.is_empty();
     (!plain).then_some(name)
+}
+
+/// The same, because of a field of the definition.
+fn unusable_at(pointer: &str, message: String) -> CallError {
+    CallError::at_field(ErrorCode::UpstreamInvalid, pointer, message)
 }
 
 fn unusable(message: String) -> CallError {

@@ -10,7 +10,7 @@ mod select;
 use bytes::Bytes;
 use toolrail_core::{CallError, Json, Outline, Part, Payload, ToolResult};
 
-use super::{Mapped, MappingFailure, outline, unusable};
+use super::{Mapped, MappingFailure, PATH, outline, unusable_at};
 use crate::meter::Meter;
 use select::{Failed, Selecting};
 
@@ -53,10 +53,13 @@ impl JsonPath {
                 return Ok(result);
             }
             Payload::Text(_) | Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
-                return Err(MappingFailure::Failed(unusable(format!(
-                    "the answer of {place} is not JSON, so responseMapping {} cannot be applied to it",
-                    self.written
-                ))));
+                return Err(MappingFailure::Failed(unusable_at(
+                    PATH,
+                    format!(
+                        "the answer of {place} is not JSON, so responseMapping {} cannot be applied to it",
+                        self.written
+                    ),
+                )));
             }
         };
         let outline: Outline<'_> = outline(json, place, meter)?;
@@ -70,7 +73,8 @@ impl JsonPath {
         if nodes.is_empty() {
             result.notes.push(nothing);
         }
-        let selected = Json::parse(Bytes::from(selected)).map_err(|fault| unusable(fault.to_string()))?;
+        let selected =
+            Json::parse(Bytes::from(selected)).map_err(|fault| unusable_at(PATH, fault.to_string()))?;
         result.payload = Payload::Json(selected);
         Ok(result)
     }
@@ -80,16 +84,20 @@ impl JsonPath {
         let written = &self.written;
         if nodes.len() > MOST_NODES {
             let found = nodes.len();
-            return Err(unusable(format!(
-                "responseMapping {written} selected {found} values, more than the {MOST_NODES} that are allowed; select less"
-            )));
+            return Err(unusable_at(
+                PATH,
+                format!(
+                    "responseMapping {written} selected {found} values, more than the {MOST_NODES} that are allowed; select less"
+                ),
+            ));
         }
         let most = MOST_BYTES.max(answer);
         let length: usize = nodes.iter().map(|node| node.raw().len() + 1).sum();
         if length > most {
-            return Err(unusable(format!(
-                "responseMapping {written} selected more than {most} bytes; select less"
-            )));
+            return Err(unusable_at(
+                PATH,
+                format!("responseMapping {written} selected more than {most} bytes; select less"),
+            ));
         }
         let mut out = String::with_capacity(length + 2);
         out.push('[');
@@ -104,13 +112,19 @@ impl JsonPath {
     fn failed(&self, failed: &Failed) -> MappingFailure {
         let written = &self.written;
         match failed {
-            Failed::Spent(spent) => MappingFailure::Spent(unusable(format!(
-                "responseMapping {written} takes too much {} with this answer; select less",
-                spent.word()
-            ))),
-            Failed::LongText => MappingFailure::Failed(unusable(format!(
-                "responseMapping {written} matches a pattern with a text of more than 65536 bytes, which is not supported; select less"
-            ))),
+            Failed::Spent(spent) => MappingFailure::Spent(unusable_at(
+                PATH,
+                format!(
+                    "responseMapping {written} takes too much {} with this answer; select less",
+                    spent.word()
+                ),
+            )),
+            Failed::LongText => MappingFailure::Failed(unusable_at(
+                PATH,
+                format!(
+                    "responseMapping {written} matches a pattern with a text of more than 65536 bytes, which is not supported; select less"
+                ),
+            )),
         }
     }
 }

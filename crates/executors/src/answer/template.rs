@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde_json::Map;
 use toolrail_core::{CallError, Outline, Payload, ToolResult, did_you_mean_written};
 
-use super::{Mapped, MappingFailure, outline, unusable};
+use super::{Mapped, MappingFailure, TEMPLATE, outline, unusable_at};
 use crate::engine::{Fault, Program, Syntax, Value, Why};
 use crate::meter::Meter;
 
@@ -64,10 +64,13 @@ impl ResponseTemplate {
             }
             Payload::Empty => self.render(Value::Null, scope, meter),
             Payload::Blocks(_) | Payload::Whole(_) | Payload::InputRequired(_) => {
-                return Err(MappingFailure::Failed(unusable(format!(
-                    "the answer of {} is neither JSON nor text, so the responseMapping template cannot use it",
-                    scope.place
-                ))));
+                return Err(MappingFailure::Failed(unusable_at(
+                    TEMPLATE,
+                    format!(
+                        "the answer of {} is neither JSON nor text, so the responseMapping template cannot use it",
+                        scope.place
+                    ),
+                )));
             }
         };
         result.payload = Payload::Text(text.map_err(|fault| self.failed(&fault))?);
@@ -126,7 +129,7 @@ impl ResponseTemplate {
             }
             words = at_line(&self.written, range.start, &words);
         }
-        let error: CallError = unusable(format!("the responseMapping template failed: {words}"));
+        let error: CallError = unusable_at(TEMPLATE, format!("the responseMapping template failed: {words}"));
         if matches!(fault.why, Why::Spent(_)) {
             MappingFailure::Spent(error)
         } else {

@@ -356,7 +356,8 @@ fn a_template_that_fails_says_where_and_why() {
     ] {
         let error = refused(&template(text), incoming("application/json", WEATHER));
         assert_eq!(error.code, ErrorCode::UpstreamInvalid);
-        assert!(error.message.starts_with("the responseMapping template failed: "), "{error}");
+        let place = "/responseMapping/template: the responseMapping template failed: ";
+        assert!(error.message.starts_with(place) && error.is_about_definition, "{error}");
         assert!(error.message.contains(words), "{error}");
     }
     let result = outcome(&template("{{ result }}"), incoming("text/plain", long.clone())).unwrap();

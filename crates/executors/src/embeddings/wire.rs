@@ -50,11 +50,13 @@ struct EmbeddingsRequest<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with data")]
 struct EmbeddingsResponse {
     data: Vec<One>,
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with an embedding")]
 struct One {
     index: Option<usize>,
     embedding: Vec<f32>,

@@ -186,7 +186,7 @@ impl Executor for FeignExecutor {
         let Some(instance) = self.instances.first() else {
             return Err(no_instance());
         };
-        let mut preview = shown(&self.request, &instance.target, call.arguments, &self.runtime.secrets)?;
+        let mut preview = shown(&self.request, &instance.target, call.arguments, &self.runtime)?;
         if let (Some(service), Some(request)) = (&self.service, preview.request.as_object_mut()) {
             request.shift_insert(0, "service".into(), service.as_str().into());
         }

@@ -110,7 +110,7 @@ impl CompiledExchange {
 
     /// What `send` would send.
     pub(crate) fn preview(&self, call: &Call<'_>, runtime: &Runtime) -> Result<Preview, CallError> {
-        shown(&self.request, &self.target, call.arguments, &runtime.secrets)
+        shown(&self.request, &self.target, call.arguments, runtime)
     }
 }
 

@@ -43,7 +43,7 @@ pub(super) enum Way {
 
 /// What a legacy server answers to `initialize`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Initialized {
     protocol_version: String,
     #[serde(default)]
@@ -54,7 +54,7 @@ struct Initialized {
 
 /// What a modern server answers to `server/discover`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Discovered {
     supported_versions: Vec<String>,
     #[serde(default)]

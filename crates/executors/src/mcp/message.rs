@@ -34,6 +34,7 @@ impl ServerMessage {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Envelope<'m> {
     #[serde(borrow, default)]
     id: Option<&'m RawValue>,
@@ -43,18 +44,27 @@ struct Envelope<'m> {
     params: Option<&'m RawValue>,
     #[serde(borrow, default)]
     result: Option<&'m RawValue>,
-    #[serde(default)]
-    error: Option<ErrorBody>,
+    #[serde(borrow, default)]
+    error: Option<ErrorBody<'m>>,
 }
 
 #[derive(Deserialize)]
-struct ErrorBody {
+#[serde(expecting = "an object with code and message")]
+struct ErrorBody<'m> {
     #[serde(default)]
     code: i64,
     #[serde(default)]
     message: String,
-    #[serde(default)]
-    data: Option<Value>,
+    #[serde(borrow, default)]
+    data: Option<&'m RawValue>,
+}
+
+impl From<ErrorBody<'_>> for RpcError {
+    fn from(body: ErrorBody<'_>) -> Self {
+        // Data that is nested too deep is left out; the words are what matters.
+        let data = body.data.and_then(|data| serde_json::from_str(data.get()).ok());
+        Self { code: body.code, message: body.message, data }
+    }
 }
 
 impl ServerMessage {
@@ -72,17 +82,30 @@ impl ServerMessage {
             });
         }
         let id = id.and_then(|id| id.get().trim_matches('"').parse().ok());
-        if let Some(ErrorBody { code, message, data }) = envelope.error {
-            return Ok(Self::Answer { id, outcome: Err(RpcError { code, message, data }) });
+        if let Some(error) = envelope.error {
+            return Ok(Self::Answer { id, outcome: Err(error.into()) });
         }
         let Some(result) = envelope.result else {
-            let missing = "a message with neither method nor result nor error";
-            // Whoever waits for it is told at once.
-            let outcome = Err(RpcError { code: code::SERVER_ERROR, message: missing.to_owned(), data: None });
-            return if id.is_some() { Ok(Self::Answer { id, outcome }) } else { Err(missing.to_owned()) };
+            return Self::without_result(id, "a message with neither method nor result nor error".to_owned());
         };
-        let result = Json::parse(part(result)).map_err(|error| error.to_string())?;
-        Ok(Self::Answer { id, outcome: Ok(result) })
+        match Json::parse(part(result)) {
+            Ok(result) => Ok(Self::Answer { id, outcome: Ok(result) }),
+            Err(fault) => Self::without_result(
+                id,
+                format!(
+                    "the server's result cannot be passed on: it is {fault}; let the server answer with less"
+                ),
+            ),
+        }
+    }
+
+    /// An answer that says what is wrong, so that whoever waits for it is told at once.
+    fn without_result(id: Option<u64>, message: String) -> Result<Self, String> {
+        if id.is_none() {
+            return Err(message);
+        }
+        let error = RpcError { code: code::SERVER_ERROR, message, data: None };
+        Ok(Self::Answer { id, outcome: Err(error) })
     }
 }
 
@@ -200,7 +223,9 @@ pub(super) fn answer(id: &[u8], outcome: Result<&Value, &RpcError>) -> Bytes {
 pub(super) fn refused(error: RpcError) -> CallError {
     let code = match error.code {
         RpcError::INVALID_PARAMS => ErrorCode::InvalidArguments,
-        code::PARSE_ERROR..=code::INVALID_REQUEST | RpcError::MISSING_CAPABILITY => ErrorCode::InvalidRequest,
+        code::PARSE_ERROR | code::INVALID_REQUEST | code::METHOD_NOT_FOUND | RpcError::MISSING_CAPABILITY => {
+            ErrorCode::InvalidRequest
+        }
         _ => ErrorCode::UpstreamInvalid,
     };
     CallError::new(code, error.message.clone()).with_rpc(error)
@@ -226,6 +251,8 @@ mod tests {
             (-32602, ErrorCode::InvalidArguments),
             (-32021, ErrorCode::InvalidRequest),
             (-32601, ErrorCode::InvalidRequest),
+            (-32600, ErrorCode::InvalidRequest),
+            (-32603, ErrorCode::UpstreamInvalid),
             (-32000, ErrorCode::UpstreamInvalid),
         ] {
             let error = refused(RpcError { code: number, message: "no".to_owned(), data: None });
@@ -250,9 +277,30 @@ mod tests {
                 "{answer:?}"
             );
         }
+        assert_eq!(
+            parse("5").unwrap_err(),
+            "not a JSON-RPC message (invalid type: integer `5`, expected an object at line 1 column 1)"
+        );
         for bad in ["", "[]", "{}", "{\"id\":null}", "nul", "{\"method\":5}"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_is_an_answer_that_says_so() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let parse = |text: String| match ServerMessage::parse(&Bytes::from(text)).unwrap() {
+            ServerMessage::Answer { id: Some(1), outcome: Err(error) } => error,
+            other => panic!("{other:?}"),
+        };
+        let told = refused(parse(format!(r#"{{"id":1,"result":{{"content":{deep}}}}}"#)));
+        assert_eq!(told.code, ErrorCode::UpstreamInvalid);
+        assert_eq!(
+            told.message,
+            "the server's result cannot be passed on: it is nested deeper than 120 levels; let the server answer with less"
+        );
+        let error = parse(format!(r#"{{"id":1,"error":{{"code":-7,"message":"no","data":{deep}}}}}"#));
+        assert_eq!((error.code, error.message.as_str(), error.data), (-7, "no", None));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
@@ -71,8 +71,10 @@ fn passed_on(caller: &dyn Caller, input: InputRequired) -> Outcome {
 
 /// What kind of result it is.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object")]
 struct Head<'r> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    content: Option<&'r RawValue>,
     #[serde(default)]
     is_error: Option<bool>,
     #[serde(borrow, default)]
@@ -81,6 +83,11 @@ struct Head<'r> {
     input_requests: Option<&'r RawValue>,
     #[serde(default)]
     request_state: Option<String>,
+}
+
+/// Tells `null` from absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 /// Carries it out.
@@ -265,6 +272,10 @@ fn understood(hub: &Hub, job: &Job<'_>, result: Json) -> Result<Understood, Call
     }
     let head: Head<'_> = serde_json::from_str(result.text())
         .map_err(|error| unusable(&format!("cannot be read ({error})")))?;
+    // Clients would fail with anything else, and say less about it.
+    if head.content.is_some_and(|content| !content.get().starts_with('[')) {
+        return Err(unusable("has \"content\" that is not a list; it must be a list of content blocks"));
+    }
     match head.result_type.as_deref() {
         Some("input_required") => {
             let requests = head.input_requests.map(|raw| serde_json::from_str(raw.get())).transpose();

@@ -251,10 +251,15 @@ impl Client {
 
     fn request(&self, hop: &Hop) -> Request<Full<Bytes>> {
         let mut request = hop.request();
-        if self.marks {
-            request.headers_mut().insert(HOP, HeaderValue::from_static("1"));
-        }
+        self.mark(request.headers_mut());
         request
+    }
+
+    /// Adds what every request of a gateway says: see [`HOP_HEADER`].
+    pub(crate) fn mark(&self, headers: &mut HeaderMap) {
+        if self.marks {
+            headers.insert(HOP, HeaderValue::from_static("1"));
+        }
     }
 
     async fn follow(

@@ -1,5 +1,6 @@
 //! Connections that are kept open, by origin. Each is driven by the request that uses it, within that request's own
-//! task: nothing has to be woken in between, and dropping the request drops the connection.
+//! task: nothing has to be woken in between, and dropping the request drops the connection. It is by hand because the client of
+//! hyper-util drives each connection in a task of its own, which has to be woken for every request and every answer.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

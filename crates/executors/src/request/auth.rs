@@ -301,8 +301,9 @@ fn basic_pair(
         return Ok(None);
     }
     if pair.contains(':') {
-        return Err(CallError::new(
+        return Err(CallError::at_field(
             ErrorCode::InvalidArguments,
+            username.pointer(),
             "the user name for basic authentication must not contain a colon",
         ));
     }

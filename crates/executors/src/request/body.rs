@@ -166,9 +166,10 @@ fn render_binary(template: &Template, rendering: &mut Rendering<'_>) -> Result<O
 pub(super) fn decode_value(text: &str, template: &Template) -> Result<Bytes, CallError> {
     decode(text).map_err(|fault| {
         let labels: Vec<_> = template.expressions().map(crate::template::Expression::label).collect();
-        CallError::new(
+        CallError::at_field(
             ErrorCode::InvalidArguments,
-            format!("{} is not base64 ({fault}); encode the bytes as base64", labels.join(" and ")),
+            template.pointer(),
+            format_args!("{} is not base64 ({fault}); encode the bytes as base64", labels.join(" and ")),
         )
     })
 }

@@ -269,7 +269,8 @@ fn render_resource(
         return Ok(None);
     }
     let fault = |words: String| {
-        CallError::new(ErrorCode::InvalidArguments, format!("{} {words}", expression.label()))
+        let words = format!("{} {words}", expression.label());
+        CallError::at_field(ErrorCode::InvalidArguments, template.pointer(), words)
     };
     let resource = match value.json() {
         Some(Value::Object(block)) => FileContent::of_block(block, hosts).map_err(fault)?,

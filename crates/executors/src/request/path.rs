@@ -77,9 +77,10 @@ impl PathTemplate {
             matches!(rendering.evaluate(expression, template.pointer()), Ok(value) if value.is_null() || matches!(value, Evaluated::Absent))
         });
         let label = absent.map_or_else(|| "a value".to_owned(), crate::template::Expression::label);
-        CallError::new(
+        CallError::at_field(
             ErrorCode::InvalidArguments,
-            format!("{label} is needed for the path {}; give it", self.written),
+            template.pointer(),
+            format_args!("{label} is needed for the path {}; give it", self.written),
         )
     }
 
@@ -95,9 +96,10 @@ impl PathTemplate {
             return Ok(());
         };
         let labels: Vec<_> = template.expressions().map(crate::template::Expression::label).collect();
-        Err(CallError::new(
+        Err(CallError::at_field(
             ErrorCode::InvalidArguments,
-            format!(
+            template.pointer(),
+            format_args!(
                 "{} {fault}, but is a segment of the path {}; give another value",
                 labels.join(" and "),
                 self.written

@@ -5,12 +5,13 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
-use toolrail_core::{CallError, Preview, Secrets};
+use toolrail_core::{CallError, Preview};
 
 use super::body::FilledBody;
 use super::multipart::MultipartPart;
 use super::resource::Data;
 use super::{RequestTemplate, Target};
+use crate::runtime::Runtime;
 use crate::template::Rendering;
 
 /// The longest binary that is shown in full.
@@ -21,10 +22,11 @@ pub(crate) fn shown(
     request: &RequestTemplate,
     target: &Target,
     arguments: &Map<String, Value>,
-    secrets: &Secrets,
+    runtime: &Runtime,
 ) -> Result<Preview, CallError> {
-    let mut rendering = Rendering::to_show(arguments, secrets);
-    let draft = request.draft(&mut rendering)?;
+    let mut rendering = Rendering::to_show(arguments, &runtime.secrets);
+    let mut draft = request.draft(&mut rendering)?;
+    runtime.client.mark(&mut draft.headers);
     let rest = draft.rest.as_deref().or(request.fixed()).unwrap_or_default();
     let mut shown = Map::new();
     shown.insert("method".into(), draft.method.as_str().into());

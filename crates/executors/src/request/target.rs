@@ -142,7 +142,7 @@ impl Base {
                 let origin = BaseOrigin::parse(&text).map_err(|fault| {
                     let words =
                         format!("the URL at {} {}", template.pointer(), with_secrets(template, &fault));
-                    CallError::new(ErrorCode::InvalidDefinition, words)
+                    CallError::new(ErrorCode::InvalidDefinition, words).about_definition()
                 })?;
                 origin.uri(rest)
             }

@@ -319,7 +319,7 @@ impl Template {
                 "the text at {} grows beyond {most} bytes with these arguments; give shorter ones",
                 self.pointer
             );
-            return Err(CallError::new(ErrorCode::TooLarge, words));
+            return Err(CallError::new(ErrorCode::TooLarge, words).about_definition());
         }
         Ok(Placement::Placed)
     }
@@ -414,7 +414,8 @@ impl Template {
             return Ok(());
         }
         self.place.write(&value.text(), out).map_err(|fault| {
-            CallError::new(ErrorCode::InvalidArguments, format!("{} {fault}", expression.label()))
+            let words = format!("{} {fault}", expression.label());
+            CallError::at_field(ErrorCode::InvalidArguments, &self.pointer, words)
         })
     }
 

@@ -169,7 +169,7 @@ impl<'a> Rendering<'a> {
             "with these arguments the request grows beyond {} MiB at {pointer}; give shorter ones, or place them less often",
             most >> 20
         );
-        Err(CallError::new(ErrorCode::TooLarge, words))
+        Err(CallError::new(ErrorCode::TooLarge, words).about_definition())
     }
 
     fn value_of(&mut self, expression: &Expression, pointer: &str) -> Result<Evaluated<'a>, CallError> {
@@ -180,12 +180,10 @@ impl<'a> Rendering<'a> {
             }
             Term::Secret(key) => self.secret(key, pointer).map(Evaluated::Secret),
             Term::Variable(_, Some(value)) => Ok(Evaluated::Computed(Value::from(value.as_str()))),
-            Term::Variable(name, None) => Err(CallError::new(
+            Term::Variable(name, None) => Err(CallError::at_field(
                 ErrorCode::VarMissing,
-                format!(
-                    "{pointer}: the variable {name:?} has no value here; {}",
-                    Variables::how_to_set(name)
-                ),
+                pointer,
+                format_args!("the variable {name:?} has no value here; {}", Variables::how_to_set(name)),
             )),
             Term::Computed(computed) => {
                 for key in expression.secrets() {
@@ -210,7 +208,8 @@ impl<'a> Rendering<'a> {
                             "the template {{{{{}}}}} at {pointer} cannot be evaluated with these arguments: {why}",
                             expression.source()
                         ),
-                    )),
+                    )
+                    .about_definition()),
                 }
             }
         }
@@ -235,7 +234,7 @@ impl<'a> Rendering<'a> {
 
     /// The secret that the template at `pointer` names.
     fn secret(&mut self, key: &str, pointer: &str) -> Result<&'a str, CallError> {
-        let missing = |why: String| CallError::new(ErrorCode::SecretMissing, format!("{pointer}: {why}"));
+        let missing = |why: String| CallError::at_field(ErrorCode::SecretMissing, pointer, why);
         let Some(secret) = self.secrets.find(key).map(Secret::reveal) else {
             let how = self.secrets.how_to_set(key);
             return Err(missing(format!("the secret {key:?} has no value here; {how}")));

@@ -154,7 +154,7 @@ fn arrays_repeat_where_a_place_takes_several_values() {
 fn a_line_break_in_a_header_names_the_argument() {
     let error = render("x {{args.quote}}", Place::Header).unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidArguments);
-    assert!(error.message.starts_with("the argument \"quote\" has a line break"), "{error}");
+    assert!(error.message.starts_with("/t: the argument \"quote\" has a line break"), "{error}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ async fn form_text_and_binary_bodies_are_sent_in_their_form() {
     }
     let error = binary.refused(json!({"bin": "no base64!"})).await;
     assert_eq!(error.code, ErrorCode::InvalidArguments);
-    assert!(error.message.starts_with("the argument \"bin\" is not base64"), "{error}");
+    assert!(error.message.starts_with("/http/body: the argument \"bin\" is not base64"), "{error}");
 }
 
 fn multipart(echo: &Echo, body: &Value) -> crate::tool::Tool {
@@ -326,7 +326,7 @@ async fn a_link_is_fetched_only_from_listed_hosts() {
     for (value, words) in cases {
         let error = tool.refused(json!({"f": value})).await;
         assert_eq!(error.code, ErrorCode::InvalidArguments, "{value}");
-        assert!(error.message.starts_with("the argument \"f\" "), "{error}");
+        assert!(error.message.starts_with("/http/body/f/resource: the argument \"f\" "), "{error}");
         assert!(error.message.contains(words), "{value}: {error}");
     }
     assert_eq!(echo.count(), 0);

@@ -1,7 +1,11 @@
 //! A preview shows the exact request, without sending it, with secrets masked and where each value came from.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolrail_core::{ErrorCode, Preview};
+use toolrail_executors::Runtime;
+use toolrail_executors::outbound::{Client, ClientLimits};
 
 use crate::echo::Echo;
 use crate::tool::{runtime, tool, tool_with};
@@ -46,6 +50,20 @@ async fn a_preview_shows_the_request_and_the_origin_of_its_values() {
         assert!(!text.contains(secret), "{secret} in {text}");
     }
     assert_eq!(echo.count(), 0);
+}
+
+#[tokio::test]
+async fn a_preview_shows_the_header_by_which_a_gateway_is_known() {
+    let gateway = Runtime { client: Arc::new(Client::of_gateway(ClientLimits::default())), ..runtime(&[]) };
+    for definition in [
+        json!({"http": {"url": "http://h/"}}),
+        json!({"feign": {"service": "s", "instances": ["http://h"], "path": "/"}}),
+    ] {
+        let preview = tool_with(&definition, &gateway).preview(json!({})).unwrap();
+        assert_eq!(preview.request["headers"]["toolrail-hop"], "1", "{definition}");
+        let preview = tool_with(&definition, &runtime(&[])).preview(json!({})).unwrap();
+        assert_eq!(preview.request["headers"].get("toolrail-hop"), None, "{definition}");
+    }
 }
 
 #[tokio::test]

@@ -38,7 +38,7 @@ async fn unlisted(context: &Context<'_>, owners: &[Resource], uri: &str) -> Repl
 }
 
 fn answer(context: &Context<'_>, resource: &Resource, uri: &str, outcome: CallOutcome) -> Reply {
-    if let Err(CallError { code: ErrorCode::NotFound, message, rpc: None }) = outcome {
+    if let Err(CallError { code: ErrorCode::NotFound, message, rpc: None, .. }) = outcome {
         return Err(missing(context, uri, message));
     }
     match context.settle_strictly(outcome, Cache::Never) {

@@ -15,11 +15,20 @@ use crate::reply::{Code, Fault};
 /// How long a client may take to send its message.
 const READ_DEADLINE: Duration = Duration::from_secs(30);
 
-/// The whole body.
+/// The whole body. One that is said to be far too large is refused before any of it is read. One that is a little too large
+/// is read up to the limit: a client that sends everything before it listens would hear of nothing but a broken pipe.
 pub(super) async fn read<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
+    if body.size_hint().lower() > 2 * LARGEST_MESSAGE as u64 {
+        return Err(too_large());
+    }
     tokio::time::timeout(READ_DEADLINE, collect(body)).await.unwrap_or_else(|_| {
         Err(Fault::new(Code::InvalidRequest, "the message took too long to arrive").with_status(408))
     })
+}
+
+fn too_large() -> Fault {
+    let message = format!("the message is larger than {} MiB", LARGEST_MESSAGE / 1024 / 1024);
+    Fault::new(Code::InvalidRequest, message).with_status(413)
 }
 
 /// The whole body; one that came in one piece, as nearly all do, is not copied.
@@ -34,8 +43,7 @@ async fn collect<B: Body<Data = Bytes>>(body: B) -> Result<Bytes, Fault> {
         let Ok(data) = frame.into_data() else { continue };
         let so_far = joined.as_ref().map_or(whole.len(), BytesMut::len);
         if so_far + data.len() > LARGEST_MESSAGE {
-            let message = format!("the message is larger than {} MiB", LARGEST_MESSAGE / 1024 / 1024);
-            return Err(Fault::new(Code::InvalidRequest, message).with_status(413));
+            return Err(too_large());
         }
         if joined.is_some() || !whole.is_empty() {
             held.resize(so_far + data.len()).map_err(|full| Fault::full(full).with_status(503))?;

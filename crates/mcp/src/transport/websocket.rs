@@ -72,12 +72,17 @@ async fn serve(mut connection: Connection, whose: &Principal, server: Arc<Server
                     Some(Ok(Frame::Text(text))) => connection.take(Bytes::from(text)),
                     Some(Ok(Frame::Binary(bytes))) => connection.take(bytes),
                     // Its answer waits to be sent: nothing more is read before it is, or answers would pile up.
-                    Some(Ok(Frame::Ping(_))) => if within(WRITE_DEADLINE, sink.flush()).await { None } else { return },
+                    Some(Ok(Frame::Ping(_))) => {
+                        if !within(WRITE_DEADLINE, sink.flush()).await {
+                            return;
+                        }
+                        None
+                    }
                     Some(Ok(Frame::Pong(_))) => None,
                     // Dropping the connection cancels its calls.
                     Some(Ok(Frame::Close(_))) => return answer_goodbye(connection, sink).await,
-                    Some(Err(error)) if is_too_large(&error) => return refuse_too_large(connection, sink).await,
-                    Some(Err(_)) | None => return,
+                    Some(Err(error)) => return refuse(connection, sink, &error).await,
+                    None => return,
                 }
             }
             answer = connection.next() => answer,
@@ -136,20 +141,33 @@ async fn say_goodbye(mut sink: impl Sink<Frame> + Unpin, mut frames: impl Stream
     let _ = tokio::time::timeout(GOODBYE, both).await;
 }
 
-/// Whether a client sent more than one message may have. The error is of a library behind the one that is used here, which
-/// does not say more than its text.
-fn is_too_large(error: &axum::Error) -> bool {
-    error.to_string().starts_with("Space limit exceeded")
-}
-
-/// Says why the connection ends. What the client is still sending is not read, so it gets a moment to hear that.
-async fn refuse_too_large(connection: Connection, mut sink: impl Sink<Frame> + Unpin) {
+/// Says why the connection ends, if it is not broken. What the client is still sending is not read, so it gets a moment to
+/// hear that.
+async fn refuse(connection: Connection, mut sink: impl Sink<Frame> + Unpin, error: &axum::Error) {
     drop(connection);
-    let reason = format!("a message has at most {} MiB", LARGEST_MESSAGE / 1024 / 1024);
-    let close = Frame::Close(Some(CloseFrame { code: close_code::SIZE, reason: reason.into() }));
-    if within(GOODBYE, sink.send(close)).await {
+    let Some(why) = reason_of(error) else { return };
+    if within(GOODBYE, sink.send(Frame::Close(Some(why)))).await {
         tokio::time::sleep(GOODBYE).await;
     }
+}
+
+/// What the client did wrong; nothing where the connection itself failed. The error is of a library behind the one that is
+/// used here, which does not say more than its text.
+fn reason_of(error: &axum::Error) -> Option<CloseFrame> {
+    /// A frame that closes has at most 125 bytes, two of which are the code.
+    const LONGEST: usize = 123;
+    let told = error.to_string();
+    let (sort, what) = told.split_once(": ").unwrap_or((&told, ""));
+    let (code, mut reason) = match sort {
+        "Space limit exceeded" => {
+            (close_code::SIZE, format!("a message has at most {} MiB", LARGEST_MESSAGE / 1024 / 1024))
+        }
+        "UTF-8 encoding error" => (close_code::INVALID, "a text must be UTF-8".to_owned()),
+        "WebSocket protocol error" => (close_code::PROTOCOL, format!("not a proper frame: {what}")),
+        _ => return None,
+    };
+    reason.truncate(reason.floor_char_boundary(LONGEST));
+    Some(CloseFrame { code, reason: reason.into() })
 }
 
 /// Sends one message as a frame; false if the client is gone or does not read. Every piece of it is JSON made of checked

@@ -57,6 +57,16 @@ impl UseCount {
         self.log.lessons.lesson(caller, principal.tenant(), name)
     }
 
+    /// Takes the last call back, unless it is being written already.
+    pub(crate) fn uncount(&self) {
+        let one_less = |calls: u32| calls.checked_sub(1);
+        let before = self.calls.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+        if before == Ok(1) {
+            // When the one before was made, the board says.
+            self.last.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// How many calls there were, here and elsewhere, and when the last was made.
     pub(crate) fn all(&self, tool: OwnedName<'_>) -> Used {
         let Used { count, last } = self.stored(tool);

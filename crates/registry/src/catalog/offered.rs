@@ -53,6 +53,9 @@ impl Prompt {
         principal.must(Role::Call)?;
         let members: Map<String, Value> = match arguments {
             None => Map::new(),
+            Some(raw) if !raw.get().starts_with('{') => {
+                return Err(CallError::invalid_params("the arguments must be a JSON object"));
+            }
             Some(raw) => serde_json::from_str(raw.get()).map_err(|error| {
                 CallError::invalid_params(format!("the arguments cannot be read: {error}"))
             })?,
@@ -60,6 +63,7 @@ impl Prompt {
         self.executor
             .execute(&Call { tool: &self.name, arguments: &members, raw: arguments, principal, caller })
             .await
+            .map_err(|error| error.naming(&self.name))
     }
 
     /// Values that could complete one of its arguments.
@@ -122,7 +126,8 @@ impl Resource {
     pub async fn read(&self, uri: &str, principal: &Principal, caller: &dyn Caller) -> Outcome {
         principal.must(self.needed_role)?;
         let variables = self.template.as_ref().map(|template| template.variables(uri)).unwrap_or_default();
-        self.executor.execute(&Call { tool: uri, arguments: &variables, raw: None, principal, caller }).await
+        let call = Call { tool: uri, arguments: &variables, raw: None, principal, caller };
+        self.executor.execute(&call).await.map_err(|error| error.naming(&self.key))
     }
 
     /// Values that could complete a variable of its template.

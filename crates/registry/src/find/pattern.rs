@@ -50,8 +50,16 @@ impl Search<'_> {
             }
         };
         let looked_at = search.looked_at();
-        let notes = (progress == Progress::GivenUp).then(|| self.given_up(looked_at));
-        Ok((search.hits(), notes.into_iter().collect()))
+        let mut notes: Vec<String> =
+            (progress == Progress::GivenUp).then(|| self.given_up(looked_at)).into_iter().collect();
+        let hits = search.hits();
+        if hits.is_empty() && pattern.matches_nothing() {
+            notes.push(
+                "the pattern also matches where there is nothing, which counts for no tool; ask for one character at least, such as with + instead of *"
+                    .to_owned(),
+            );
+        }
+        Ok((hits, notes))
     }
 
     fn given_up(&self, looked_at: usize) -> String {

@@ -1,6 +1,7 @@
 //! What a definition or a caller can make long ends soon, and is refused with a reason.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolrail_core::ErrorCode;
@@ -96,6 +97,55 @@ async fn large_arguments_are_checked_all_the_same() {
     ids.push(json!("x"));
     let refused = call(&registry, "t", &json!({"ids": ids}).to_string()).await.unwrap_err();
     assert!(refused.message.contains("/ids/100000: \"x\" is not of type \"integer\""), "{refused}");
+}
+
+/// Letters in no order that repeats.
+fn letters(count: usize) -> String {
+    let next = |number: &u32| Some(number.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
+    std::iter::successors(Some(7), next)
+        .map(|number| char::from(b'a' + (number >> 24) as u8 % 8))
+        .take(count)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn checking_counts_in_the_time_of_a_call() {
+    let schema = json!({
+        "type": "object", "properties": {"text": {"type": "string", "pattern": "(.{1,50}[ab]){1,20}!"}}
+    });
+    let definition = |output: &Value| {
+        json!({
+            "name": "t", "description": "d", "echo": {}, "policy": {"timeoutMs": 300},
+            "inputSchema": if output.is_null() { schema.clone() } else { json!({"type": "object"}) },
+            "outputSchema": output
+        })
+    };
+    let arguments = json!({"text": letters(400_000)}).to_string();
+    let mut input = definition(&Value::Null);
+    input.as_object_mut().unwrap().remove("outputSchema");
+    for (definition, code) in
+        [(input, ErrorCode::InvalidArguments), (definition(&schema), ErrorCode::UpstreamInvalid)]
+    {
+        let registry = serving(definition).await;
+        // The first call compiles the pattern.
+        drop(call(&registry, "t", "{}").await);
+        let began = Instant::now();
+        let refused = call(&registry, "t", &arguments).await.unwrap_err();
+        assert!(began.elapsed() < Duration::from_millis(1_700), "{:?}", began.elapsed());
+        assert_eq!(refused.code, code, "{refused}");
+        let words =
+            "/text: the value could not be checked in time because of \"pattern\"; send a shorter text";
+        assert!(refused.message.contains(words), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_does_not_end_is_ended_by_its_limit_whatever_it_waits_for() {
+    let definition =
+        json!({"name": "t", "description": "d", "echo": {"endless": true}, "policy": {"timeoutMs": 50}});
+    let refused = call(&serving(definition).await, "t", "{}").await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::Timeout);
+    assert!(refused.message.starts_with("t did not finish within 50 ms (policy.timeoutMs)"), "{refused}");
 }
 
 #[test]

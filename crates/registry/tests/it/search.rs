@@ -301,6 +301,27 @@ async fn a_pattern_finds_names_descriptions_and_tags() {
     assert!(error.starts_with("the pattern is wrong at character 4: unclosed group"), "{error}");
 }
 
+/// A pattern that matches where nothing is would be everywhere: it finds what it matches beyond that, or says why not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pattern_that_matches_nothing_says_so() {
+    let Fixture { rows, registry } = fixture(&[]);
+    rows.commit(&[said("weather", "x")]);
+    registry.refresh().await;
+    let by_pattern = |query| SearchRequest { method: SearchMethod::Regex, ..wanted(query) };
+    for query in ["^", "$", r"\b"] {
+        let error = registry.finder().search(&registry.snapshot(), &by_pattern(query)).await.err().unwrap();
+        assert!(error.to_string().starts_with("the pattern matches no character"), "{query}: {error}");
+    }
+    let found = answer(&registry, &registry.snapshot(), by_pattern("q*")).await;
+    assert!(
+        found.hits.is_empty() && found.notes[0].contains("matches where there is nothing"),
+        "{:?}",
+        found.notes
+    );
+    let found = answer(&registry, &registry.snapshot(), by_pattern("w*")).await;
+    assert_eq!((found.hits.len(), found.notes.len()), (1, 0), "{:?}", found.notes);
+}
+
 /// Searches go on while a hundred publications swap the snapshot, and each finds a whole one.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_search_sees_one_whole_publication() {

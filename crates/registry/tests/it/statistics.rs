@@ -96,6 +96,23 @@ async fn refused_calls_are_no_use() {
     assert_eq!((used("a").count, used("a").last_used), (0, None));
 }
 
+/// R75: nothing is sent where a secret is missing, so that is no use.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_without_its_secret_is_no_use() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let mut locked = tool("l", "d");
+    locked["echo"] = json!({"locked": true});
+    rows.commit(&[put("l", &locked.to_string())]);
+    registry.refresh().await;
+    let snapshot = registry.snapshot();
+    for _ in 0..3 {
+        let refused = snapshot.find("l").unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap_err();
+        assert_eq!(refused.message, "l: /echo/locked: the secret is missing");
+    }
+    let used = registry.usage().use_of(snapshot.find("l").unwrap());
+    assert_eq!((used.count, used.last_used), (0, None));
+}
+
 /// R75, per tenant.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_does_not_see_the_counts_of_another() {

@@ -24,6 +24,34 @@ pub(crate) struct Settings {
     /// Whether only what it needs is used.
     #[serde(default)]
     only: bool,
+    /// Whether a secret is missing for it.
+    #[serde(default)]
+    locked: bool,
+    /// Whether it never ends.
+    #[serde(default)]
+    endless: bool,
+}
+
+/// What calls come to that do not.
+enum Fruitless {
+    Locked,
+    Endless,
+}
+
+#[async_trait]
+impl Executor for Fruitless {
+    async fn execute(&self, _: &Call<'_>) -> Outcome {
+        match self {
+            Self::Locked => {
+                Err(CallError::at_field(ErrorCode::SecretMissing, "/echo/locked", "the secret is missing"))
+            }
+            Self::Endless => std::future::pending().await,
+        }
+    }
+
+    fn preview(&self, _: &Call<'_>) -> Result<Preview, CallError> {
+        Err(CallError::new(ErrorCode::Internal, "has no preview"))
+    }
 }
 
 #[async_trait]
@@ -44,8 +72,13 @@ impl Kind for Echo {
 
     fn compile(&self, settings: Settings, _: &Definition, _: &mut Problems) -> Option<Compiled> {
         let uses = |name: String| ArgumentUse { name, pointer: "/echo/needs".into(), required: true };
+        let executor: Arc<dyn Executor> = match (settings.locked, settings.endless) {
+            (true, _) => Arc::new(Fruitless::Locked),
+            (_, true) => Arc::new(Fruitless::Endless),
+            _ => Arc::new(Echo),
+        };
         Some(Compiled {
-            made: Made::Tool(Arc::new(Echo)),
+            made: Made::Tool(executor),
             arguments: settings.needs.map(uses).into_iter().collect(),
             uses_other_arguments: !settings.only,
             needs: Vec::new(),

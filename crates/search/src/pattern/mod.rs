@@ -36,6 +36,8 @@ pub struct Pattern {
     pub(crate) text: String,
     /// What a text that it is in must have.
     pub(crate) needs: Needs,
+    /// Whether it also matches where nothing is.
+    matches_nothing: bool,
 }
 
 /// Why a pattern cannot be searched for.
@@ -57,6 +59,11 @@ pub enum PatternError {
     /// It would need too much memory.
     #[error("the pattern is too large when compiled; use smaller repetitions and fewer classes")]
     Large,
+    /// It can match nothing but places between characters.
+    #[error(
+        "the pattern matches no character, only places such as the start of a word, which are everywhere; name what a tool should have, such as ^get"
+    )]
+    Empty,
 }
 
 /// The texts of a tool that a pattern is matched with.
@@ -80,13 +87,18 @@ impl Pattern {
         if !width::is_narrow(text, DEEPEST) {
             return Err(PatternError::Large);
         }
-        match build(text) {
-            Ok(regex) => {
-                let needs = Needs::of(text, DEEPEST);
-                Ok(Self { regex, whole: Arc::default(), text: text.to_owned(), needs })
-            }
-            Err(error) => Err(explain(text, &error)),
+        let regex = build(text).map_err(|error| explain(text, &error))?;
+        let (shortest, longest) = lengths(text);
+        if longest == Some(0) {
+            return Err(PatternError::Empty);
         }
+        let (needs, matches_nothing) = (Needs::of(text, DEEPEST), shortest == Some(0));
+        Ok(Self { regex, whole: Arc::default(), text: text.to_owned(), needs, matches_nothing })
+    }
+
+    /// Whether it matches also where nothing is, which is everywhere and finds no tool.
+    pub fn matches_nothing(&self) -> bool {
+        self.matches_nothing
     }
 
     /// The score of a tool with these texts and the field it is for, `None` if the pattern is nowhere in them, as far as they
@@ -148,6 +160,12 @@ fn build(text: &str) -> Result<Regex, regex::Error> {
         .dfa_size_limit(LARGEST_CACHE)
         .nest_limit(DEEPEST)
         .build()
+}
+
+/// The bytes of the shortest and the longest text that a pattern matches, if they are known.
+fn lengths(text: &str) -> (Option<usize>, Option<usize>) {
+    let parsed = regex_syntax::ParserBuilder::new().nest_limit(DEEPEST).build().parse(text);
+    parsed.map_or((None, None), |hir| (hir.properties().minimum_len(), hir.properties().maximum_len()))
 }
 
 fn cut(text: &str) -> &str {

@@ -17,7 +17,6 @@ mod keys;
 mod plan_view;
 mod profile;
 mod reload;
-mod reloaded;
 mod remote;
 mod requests;
 mod rollback;

@@ -1,6 +1,8 @@
 //! SIGHUP: a running gateway reads its configuration again. What changed is put together anew beside what runs, on the same
 //! store, and takes over when it is whole; a configuration that cannot be used changes nothing.
 
+mod difference;
+
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +15,8 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_http::{Addresses, Guarded, Served};
 use toolrail_registry::Snapshot;
 
+use self::difference::Reloaded;
 use super::gateway;
-use super::reloaded::Reloaded;
 use super::serve::{ServeArgs, guarded};
 use crate::assemble::{self, Assembly, BuiltIn};
 use crate::config::{ConfigFile, Settings};

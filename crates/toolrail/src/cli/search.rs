@@ -72,7 +72,9 @@ async fn search(target: &Target, args: &SearchArgs) -> anyhow::Result<ExitCode> 
         "query": args.query.join(" "), "method": method, "limit": args.limit,
         "category": args.category, "tag": args.tag, "group": args.group,
     });
-    let body = target.expect(&RestRequest::post("/mcp/search", &asked, "results")).await?;
+    let mut reply = target.ask(&RestRequest::post("/mcp/search", &asked, "results")).await?;
+    name_flags(&mut reply.body);
+    let body = target.accepted(reply)?;
     let results = body["results"].as_array().map(Vec::as_slice).unwrap_or_default();
     match OutputForm::of(args.json) {
         OutputForm::Json => print::json(&body),
@@ -87,6 +89,18 @@ async fn search(target: &Target, args: &SearchArgs) -> anyhow::Result<ExitCode> 
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Messages and notes name the method as agents give it; here it is a flag.
+fn name_flags(body: &mut Value) {
+    const FLAG: (&str, &str) = ("search_method \"bm25\"", "--method bm25");
+    let renamed = |text: &mut Value| {
+        if let Value::String(text) = text {
+            *text = text.replace(FLAG.0, FLAG.1);
+        }
+    };
+    body.pointer_mut("/error/message").into_iter().for_each(renamed);
+    body.get_mut("notes").and_then(Value::as_array_mut).into_iter().flatten().for_each(renamed);
 }
 
 fn show(results: &[Value], args: &SearchArgs) {
@@ -155,6 +169,18 @@ fn reason(reason: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_to_try_is_told_as_a_flag() {
+        let mut body = json!({"error": {"message": "correct it, or use search_method \"bm25\" for plain words"},
+            "notes": ["use a simpler one, or search_method \"bm25\""]});
+        name_flags(&mut body);
+        assert_eq!(body["error"]["message"], "correct it, or use --method bm25 for plain words");
+        assert_eq!(body["notes"][0], "use a simpler one, or --method bm25");
+        let mut other = json!({"results": []});
+        name_flags(&mut other);
+        assert_eq!(other, json!({"results": []}));
+    }
 
     #[test]
     fn a_reason_says_what_was_found_where() {

@@ -51,7 +51,7 @@ fn of_service(name: &str, service: &Value) -> Vec<String> {
         found.extend(wrong);
     }
     if members.get("baseUrl").and_then(Value::as_str).is_none_or(str::is_empty) {
-        if !members.get("baseUrl").is_some_and(|value| !value.is_string()) {
+        if members.get("baseUrl").is_none_or(Value::is_string) {
             found.push(wording::fault(&place, "the field \"baseUrl\" is missing; add it"));
         }
         sound.insert("baseUrl".to_owned(), STAND_IN.1.into());

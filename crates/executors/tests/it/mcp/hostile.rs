@@ -112,6 +112,37 @@ async fn an_answer_to_another_request_is_refused() {
 }
 
 #[tokio::test]
+async fn content_that_is_no_list_is_refused_in_words() {
+    for content in [json!({}), json!("text"), json!(null)] {
+        let answer = move |message: &Value| {
+            whole(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}))
+        };
+        let refused = call(&json!({}), answer).await;
+        assert_eq!(refused.code.word(), "UPSTREAM_INVALID", "{refused}");
+        assert!(refused.message.contains("\"content\" that is not a list"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_that_is_nested_too_deep_is_told_at_once_however_it_comes() {
+    let deep = |message: &Value| {
+        let content = (0..125).fold(json!([]), |inner, _| json!([inner]));
+        json!({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}})
+    };
+    let refusals = [
+        call(&json!({}), move |message: &Value| whole(&deep(message))).await,
+        call(&json!({}), move |message: &Value| {
+            vec![stream(), Said::Text(event(&deep(message))), Said::Hang]
+        })
+        .await,
+    ];
+    for refused in refusals {
+        assert_eq!(refused.code.word(), "UPSTREAM_INVALID", "{refused}");
+        assert!(refused.message.contains("nested deeper than 120 levels"), "{refused}");
+    }
+}
+
+#[tokio::test]
 async fn a_call_does_not_follow_a_redirect_to_another_origin() {
     let other = Rogue::start(Eras::Modern, |_| None).await;
     let head = format!("HTTP/1.1 307 x\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n", other.url());

@@ -2,10 +2,11 @@
 //! that serve everybody, a few at a time.
 
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use toolrail_core::{CallError, Effort, ErrorCode, Misfit, Overrun, Validator};
+use toolrail_core::{CallError, Effort, ErrorCode, Misfit, Validator};
 
 /// Longer JSON is read and checked elsewhere.
 pub(crate) const LARGE: usize = 64 * 1024;
@@ -14,23 +15,37 @@ pub(crate) const LARGE: usize = 64 * 1024;
 static PLACES: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from).max(2)));
 
+/// When a call must have come to its end, if it has a limit of time.
+#[derive(Clone, Copy)]
+pub(crate) struct CallEnd(pub(crate) Option<Instant>);
+
+impl CallEnd {
+    /// What a check may take: a little less than what is left, so that its words come before those of the limit, which say
+    /// less.
+    fn left_for_check(self) -> Duration {
+        let left = |end: Instant| end.saturating_duration_since(Instant::now()) * 9 / 10;
+        self.0.map_or(Duration::MAX, left)
+    }
+}
+
 /// Gives `value`, which takes that many bytes as JSON, back if it fits.
 pub(crate) async fn check(
     validator: &Arc<Validator>,
-    value: Value,
-    bytes: usize,
+    (value, bytes): (Value, usize),
+    end: CallEnd,
 ) -> Result<Value, CheckRefusal> {
     if bytes <= LARGE {
         match validator.check(&value, Effort::Brief) {
             Ok(()) => return Ok(value),
-            Err(Misfit::Overrun(Overrun::Steps | Overrun::Time)) => {}
+            Err(Misfit::Overrun(unchecked)) if unchecked.overrun.is_of_budget() => {}
             Err(misfit) => return Err(CheckRefusal::Misfit(misfit)),
         }
     }
     let validator = Arc::clone(validator);
     // In a box: calls that take little should not have to carry the room for this.
     let checked = Box::pin(elsewhere(move || {
-        validator.check(&value, Effort::Thorough(bytes)).map(|()| value).map_err(CheckRefusal::Misfit)
+        let checked = validator.check_within(&value, bytes, end.left_for_check());
+        checked.map(|()| value).map_err(CheckRefusal::Misfit)
     }));
     checked.await.unwrap_or_else(|error| Err(CheckRefusal::Failed(error)))
 }

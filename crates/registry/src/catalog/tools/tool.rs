@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use toolrail_core::{
 use toolrail_protocol::HeaderParam;
 
 use super::super::built_in::{DISCOVERY, changes_definitions};
-use super::checking::{CheckRefusal, LARGE, check, elsewhere};
+use super::checking::{CallEnd, CheckRefusal, LARGE, check, elsewhere};
 use super::described::Described;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
@@ -58,6 +58,8 @@ pub struct Tool {
     pub(crate) output: Option<LazyValidator>,
     pub(crate) has_output_schema: bool,
     pub(crate) executor: ToolExecutor,
+    /// The most time that a call may take, checking its arguments and its result included (`policy.timeoutMs`).
+    pub(crate) limit: Option<Duration>,
     /// Calls that are not in the store yet.
     pub(crate) uses: UseCount,
 }
@@ -92,39 +94,84 @@ impl Tool {
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         principal.must(self.needed_role())?;
         let mut measured = MeasuredCall::begin(&self.kind);
-        let outcome = self.carry_out(raw, principal, caller).await;
+        let outcome = match self.limit {
+            None => self.carry_out(raw, (principal, caller), CallEnd(None)).await,
+            Some(limit) => self.carry_out_within(limit, raw, (principal, caller)).await,
+        };
         measured.end(&outcome);
         outcome
     }
 
-    async fn carry_out(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
-        let (arguments, _room) = self.arguments(raw).await?;
+    /// The policy that wraps the executor has the same limit, but knows nothing of what comes before it.
+    async fn carry_out_within(
+        &self,
+        limit: Duration,
+        raw: Option<&RawValue>,
+        by: (&Principal, &dyn Caller),
+    ) -> Outcome {
+        self.ready().await?;
+        let call = self.carry_out(raw, by, CallEnd(Instant::now().checked_add(limit)));
+        tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+            let message = format!(
+                "{} did not finish within {} ms (policy.timeoutMs); try again, or raise the limit",
+                self.name,
+                limit.as_millis()
+            );
+            Err(CallError::new(ErrorCode::Timeout, message))
+        })
+    }
+
+    /// Has the schemas compiled. That counts in no call's time: given up with the first call, it would begin anew with
+    /// each.
+    async fn ready(&self) -> Result<(), CallError> {
+        if let Arguments::Checked(input) = &self.arguments {
+            input.get().await?;
+        }
+        if let Some(output) = &self.output {
+            output.get().await?;
+        }
+        Ok(())
+    }
+
+    async fn carry_out(
+        &self,
+        raw: Option<&RawValue>,
+        (principal, caller): (&Principal, &dyn Caller),
+        end: CallEnd,
+    ) -> Outcome {
+        let (arguments, _room) = self.arguments(raw, end).await?;
         let executor = self.executor.get()?;
         // What is only described cannot be used here, however often somebody tries.
         let counts = self.described.is_none();
         let lesson = counts.then(|| self.uses.count(self.named(), principal, caller)).flatten();
         let call =
             Call { tool: self.name.as_str(), arguments: object_of(&arguments), raw, principal, caller };
-        let mut result = executor.execute(&call).await.map_err(|error| self.naming(error))?;
+        let mut result = executor.execute(&call).await.map_err(|error| self.failed(error))?;
         result.notes.extend(self.executor.unused(call.arguments));
         let lesson = lesson.filter(|_| !result.is_error);
-        let result = self.check_output(result).await?;
+        let result = self.check_output(result, end).await?;
         lesson.into_iter().for_each(Lesson::learn);
         Ok(result)
     }
 
+    /// The error of a call. One for which something is missing here was none: nothing was sent.
+    fn failed(&self, error: CallError) -> CallError {
+        if matches!(error.code, ErrorCode::SecretMissing | ErrorCode::VarMissing) && self.described.is_none()
+        {
+            self.uses.uncount();
+        }
+        self.naming(error)
+    }
+
     /// The error with the name of the tool, where it is about a field of the definition: its reader may not know which tool
     /// was called, and an operator must find the field.
-    fn naming(&self, mut error: CallError) -> CallError {
-        if matches!(error.code, ErrorCode::SecretMissing | ErrorCode::VarMissing) {
-            error.message = format!("{}: {}", self.name, error.message);
-        }
-        error
+    fn naming(&self, error: CallError) -> CallError {
+        error.naming(self.name.as_str())
     }
 
     /// What a call would send; sends nothing.
     pub async fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
-        let (arguments, _room) = self.arguments(raw).await?;
+        let (arguments, _room) = self.arguments(raw, CallEnd(None)).await?;
         let tool = self.name.as_str();
         let arguments = object_of(&arguments);
         let call = Call { tool, arguments, raw, principal, caller: &Mute };
@@ -134,7 +181,11 @@ impl Tool {
     }
 
     /// The arguments, and the room that they take up.
-    async fn arguments(&self, raw: Option<&RawValue>) -> Result<(Value, Option<Held>), CallError> {
+    async fn arguments(
+        &self,
+        raw: Option<&RawValue>,
+        end: CallEnd,
+    ) -> Result<(Value, Option<Held>), CallError> {
         let ready = match &self.arguments {
             Arguments::Checked(input) => input.get().await?,
             Arguments::PassedOn if raw.is_some_and(|raw| !raw.get().starts_with('{')) => {
@@ -155,7 +206,7 @@ impl Tool {
             }
         }
         let bytes = raw.map_or(0, |raw| raw.get().len());
-        let checked = check(input, arguments, bytes).await.map_err(|refusal| match refusal {
+        let checked = check(input, (arguments, bytes), end).await.map_err(|refusal| match refusal {
             CheckRefusal::Misfit(Misfit::Violations(violations)) => invalid(format!(
                 "the arguments do not fit the input schema of {}: {}",
                 self.name,
@@ -171,7 +222,7 @@ impl Tool {
     }
 
     /// A result that breaks its own schema would be refused by strict clients with a poorer message than ours.
-    async fn check_output(&self, result: ToolResult) -> Outcome {
+    async fn check_output(&self, result: ToolResult, end: CallEnd) -> Outcome {
         let Some(output) = self.output.as_ref().filter(|_| !result.is_error) else {
             return Ok(result);
         };
@@ -193,7 +244,7 @@ impl Tool {
             _ => value.as_str().map_or(0, str::len),
         };
         let refused = |message| Err(CallError::new(ErrorCode::UpstreamInvalid, message));
-        match check(output, value, bytes).await {
+        match check(output, (value, bytes), end).await {
             Ok(_) => Ok(result),
             Err(CheckRefusal::Misfit(Misfit::Violations(violations))) => refused(format!(
                 "the answer does not fit the output schema of {}: {}; correct outputSchema or responseMapping",

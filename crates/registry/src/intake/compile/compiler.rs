@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -232,6 +233,7 @@ fn tool_of(
         },
         uses,
         executor: ToolExecutor::Lazy(executor),
+        limit: definition.policy.timeout_ms.map(Duration::from_millis),
         tenant: None,
         tasks: TaskSupport::Never,
         name: definition.name,

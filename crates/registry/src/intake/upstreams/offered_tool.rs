@@ -109,6 +109,7 @@ pub(crate) fn tool_of(
         output,
         has_output_schema: output_schema.is_some(),
         executor: ToolExecutor::Ready(Arc::clone(&offered.executor)),
+        limit: None,
         uses: UseCount::new(Arc::clone(by.uses)),
         tenant: by.tenant.cloned(),
         tasks: offered.tasks,

@@ -192,6 +192,10 @@ async fn r91_every_failure_of_a_call_has_its_code_and_status() -> Result<()> {
     slow["http"]["timeoutMs"] = json!(50);
     let mut secret = get_tool("secret", &upstream.url("/echo"));
     secret["http"]["headers"] = json!({"X-Key": "{{secrets.NOBODY_SET_THIS}}"});
+    let mut mapped = get_tool("mapped", &upstream.url("/echo"));
+    mapped["responseMapping"] = json!({"type": "template", "template": "{{ result.nope }}"});
+    let mut place = echo_tool("place", &upstream);
+    place["http"]["url"] = json!(format!("{}/{{{{args.q}}}}", upstream.url("/echo")));
     register_all(
         &gateway,
         &[
@@ -200,6 +204,8 @@ async fn r91_every_failure_of_a_call_has_its_code_and_status() -> Result<()> {
             get_tool("gone", &gone.url("/")),
             slow,
             secret,
+            mapped,
+            place,
         ],
     )
     .await?;
@@ -216,6 +222,9 @@ async fn r91_every_failure_of_a_call_has_its_code_and_status() -> Result<()> {
         ("slow", json!({}), 504, "TIMEOUT", "50"),
         ("secret", json!({}), 500, "SECRET_MISSING", "TOOLRAIL_SECRET_NOBODY_SET_THIS"),
         ("secret", json!({}), 500, "SECRET_MISSING", "secret: /http/headers/X-Key: the secret"),
+        ("mapped", json!({}), 502, "UPSTREAM_INVALID", "mapped: /responseMapping/template: "),
+        ("place", json!({"q": ".."}), 400, "INVALID_ARGUMENTS", "place: /http/url: the argument \"q\""),
+        ("demo.echo", json!({"qq": "x"}), 400, "INVALID_ARGUMENTS", "did you mean \"q\"?"),
     ] {
         let reply = call(&gateway, tool, arguments).await?;
         assert_failed(&reply, status, code, part);

@@ -166,6 +166,52 @@ async fn a_message_over_the_limit_is_refused() {
     assert_lives(&gateway).await;
 }
 
+/// Nobody has to send what will not be read.
+#[tokio::test]
+async fn a_body_that_is_said_to_be_far_too_large_is_refused_before_it_is_sent() {
+    let gateway = gateway().start().await.unwrap();
+    for path in ["/mcp", "/mcp/tools/call", "/admin/tools"] {
+        let mut connection = RawConnection::open(gateway.url()).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: 99999999999\r\n\r\n",
+            connection.host()
+        );
+        connection.send(head.as_bytes()).await.unwrap();
+        let answer = tokio::time::timeout(Duration::from_secs(5), connection.answer()).await;
+        assert_eq!(answer.expect(path).unwrap().status, 413, "{path}");
+    }
+    assert_lives(&gateway).await;
+}
+
+/// Heavy mappings wait for each other; that wait is part of the time that a call has.
+#[tokio::test]
+async fn a_call_that_waits_for_others_to_be_mapped_ends_at_its_limit() {
+    let (gateway, upstream) = started().await;
+    let mut heavy = plain("heavy", &upstream.url("/json/1000000"));
+    let template =
+        "{% for one in result['items'] %}{% for n in range(3) %}{{ one.name }}{% endfor %}{% endfor %}";
+    heavy["responseMapping"] = json!({"type": "template", "template": template});
+    heavy["policy"] = json!({"timeoutMs": 20_000});
+    let mut hasty = heavy.clone();
+    (hasty["name"], hasty["policy"]) = (json!("hasty"), json!({"timeoutMs": 100}));
+    register(&gateway, &heavy).await;
+    register(&gateway, &hasty).await;
+    let call = async |tool: &str| {
+        let reply = gateway.post_json("/mcp/tools/call", &json!({"tool": tool, "arguments": {}})).await;
+        reply.unwrap().json().unwrap()
+    };
+    let (_, hasty) = tokio::join!(
+        futures_util::future::join_all((0..20).map(|_| call("heavy"))),
+        futures_util::future::join_all((0..20).map(|_| call("hasty")))
+    );
+    let late: Vec<&Value> = hasty.iter().filter(|body| body["error"]["code"] == "TIMEOUT").collect();
+    assert!(!late.is_empty(), "{hasty:?}");
+    for body in late {
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(message.starts_with("hasty did not finish within 100 ms (policy.timeoutMs)"), "{message}");
+    }
+}
+
 /// A client that sends a byte now and then holds up nobody but itself.
 #[tokio::test]
 async fn slow_senders_hold_up_nobody() {

@@ -142,10 +142,8 @@ async fn a_server_that_stops_lets_the_calls_under_way_finish() {
     assert!(stopped.unwrap().success());
 }
 
-/// 1009: too big.
-#[tokio::test]
-async fn a_message_over_the_limit_closes_with_its_own_code() {
-    let (gateway, _upstream) = started().await;
+/// Opens a socket by hand, sends these bytes and tells what comes back.
+async fn said_to(gateway: &Gateway, bytes: &[u8]) -> Vec<u8> {
     let mut connection = RawConnection::open(gateway.url()).await.unwrap();
     let upgrade = format!(
         "GET /mcp/ws HTTP/1.1\r\nhost: {}\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
@@ -153,11 +151,38 @@ async fn a_message_over_the_limit_closes_with_its_own_code() {
     );
     connection.send(upgrade.as_bytes()).await.unwrap();
     assert!(connection.head().await.unwrap().starts_with("http/1.1 101"));
+    connection.send(bytes).await.unwrap();
+    connection.rest().await.unwrap()
+}
+
+/// 1009: too big.
+#[tokio::test]
+async fn a_message_over_the_limit_closes_with_its_own_code() {
+    let (gateway, _upstream) = started().await;
     // A masked text of which only the length is said: whoever sends all of it may hear of nothing but a broken pipe.
     let mut head = vec![0x81, 0xff];
     head.extend((4_u64 * 1024 * 1024 + 1).to_be_bytes());
     head.extend([0; 4]);
-    connection.send(&head).await.unwrap();
-    let said = connection.rest().await.unwrap();
+    let said = said_to(&gateway, &head).await;
     assert_eq!((said[0], &said[2..4]), (0x88, &1009_u16.to_be_bytes()[..]), "{said:?}");
+}
+
+/// 1002: a protocol error; 1007: data that does not fit the type of the message.
+#[tokio::test]
+async fn a_bad_frame_closes_with_a_code_and_the_reason() {
+    let (gateway, _upstream) = started().await;
+    for (frame, code, reason) in [
+        // A reserved bit, a reserved kind of frame, a frame without a mask, the rest of nothing.
+        (&[0xc1, 0x80, 0, 0, 0, 0][..], 1002_u16, "not a proper frame: "),
+        (&[0x83, 0x80, 0, 0, 0, 0], 1002, "not a proper frame: "),
+        (&[0x81, 0x01, b'x'], 1002, "not a proper frame: "),
+        (&[0x80, 0x80, 0, 0, 0, 0], 1002, "not a proper frame: "),
+        (&[0x81, 0x82, 0, 0, 0, 0, 0xff, 0xfe], 1007, "a text must be UTF-8"),
+    ] {
+        let said = said_to(&gateway, frame).await;
+        assert!(said.len() >= 4, "{frame:x?} -> {said:?}");
+        assert_eq!((said[0], &said[2..4]), (0x88, &code.to_be_bytes()[..]), "{frame:x?} -> {said:?}");
+        let told = String::from_utf8_lossy(&said[4..]);
+        assert!(told.starts_with(reason), "{frame:x?} -> {told}");
+    }
 }

@@ -91,16 +91,17 @@ async fn the_log_names_the_definitions_that_came_changed_and_went() -> Result<()
     register_all(&it.gateway, &[echo_tool("stored", &it.upstream)]).await?;
     it.change("tools: [two]\n", IN_EFFECT).await?;
     let line = |log: &str| {
-        let told = log.lines().filter(|line| line.contains("definitions changed because"));
-        told.last().unwrap_or_default().to_owned()
+        let told = log.lines().rfind(|line| line.contains("definitions changed because"));
+        told.unwrap_or_default().to_owned()
     };
     let told = line(&it.gateway.stderr());
     for part in ["added=\"from.two\"", "changed=\"none\"", "removed=\"from.one\""] {
         assert!(told.contains(part), "{part} is not in {told}");
     }
-    // Whoever has the name first keeps it, so the text comes from elsewhere now.
-    let same = echo_tool("from.two", &it.upstream).to_string();
-    std::fs::write(it.folder.path().join("one/tool.json"), same)?;
+    // The first folder to have a name keeps it, so another text goes by it now.
+    let mut other = echo_tool("from.two", &it.upstream);
+    other["description"] = json!("Of another folder.");
+    std::fs::write(it.folder.path().join("one/tool.json"), other.to_string())?;
     it.change("tools: [one, two]\n", IN_EFFECT).await?;
     let told = line(&it.gateway.stderr());
     assert!(told.contains("changed=\"from.two\"") && told.contains("removed=\"none\""), "{told}");
