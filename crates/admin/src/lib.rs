@@ -1,6 +1,7 @@
 //! The REST face: `/mcp/tools` to list and call, `/admin/…` to register and look after definitions, health. Plain JSON
 //! that curl can speak; it knows no MCP.
 
+mod access;
 mod advice;
 mod audit;
 mod body;
@@ -13,12 +14,10 @@ mod failure;
 mod health;
 mod history;
 mod index;
-mod keys;
 mod learnt;
 mod list;
 mod metrics;
 mod path;
-mod permit;
 mod preview;
 mod refresh;
 mod register;
@@ -35,13 +34,13 @@ mod unread;
 
 use std::sync::Arc;
 
+pub use access::keys::Keys;
 pub use advice::{Advice, NextStep};
 pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
 use axum::routing::get;
 pub use change_request::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
 pub use history::MOST_VERSIONS;
-pub use keys::Keys;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
@@ -89,7 +88,8 @@ impl Admin {
 /// All routes of the REST face, with the answer to every path that nobody serves.
 pub fn routes(state: Admin) -> Router {
     let router = Router::new().route("/", get(index::index));
-    let router =
-        ROUTES.iter().fold(router, |router, route| router.route(route.path, permit::only_for(route)));
+    let router = ROUTES.iter().fold(router, |router, route| {
+        router.route(route.path, access::permit::only_for(route.needs, (route.handler)()))
+    });
     router.method_not_allowed_fallback(index::wrong_method).fallback(index::nothing_here).with_state(state)
 }

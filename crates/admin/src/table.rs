@@ -4,9 +4,11 @@
 use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
+use crate::access::keys;
+use crate::access::permit::Needs;
 use crate::{
-    Admin, audit, call, definitions, export, health, history, index, keys, learnt, list, metrics, preview,
-    refresh, register, requests, rollback, search, stats, sync,
+    Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
+    register, requests, rollback, search, stats, sync,
 };
 
 /// One request that is answered.
@@ -26,17 +28,6 @@ pub(crate) struct Route {
     pub(crate) needs: Needs,
     /// Carries it out.
     pub(crate) handler: fn() -> MethodRouter<Admin>,
-}
-
-/// Who may ask for something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
-    /// Everybody.
-    Nothing,
-    /// Whoever has that role.
-    Role(Role),
-    /// Whoever has that role and is of no tenant: it tells of all of them.
-    RoleOverAll(Role),
 }
 
 /// What an example has in the place of a variable of a path.

@@ -2,12 +2,9 @@
 //! are 0 for success, 1 for failure and 2 for wrong usage.
 
 mod audit;
-mod banner;
-mod client_key;
 mod completions;
 mod definition_files;
 mod diff;
-mod entrance;
 mod export;
 mod gateway;
 mod history;

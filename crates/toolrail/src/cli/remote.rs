@@ -15,7 +15,7 @@ use toolrail_executors::outbound::{
 use toolrail_http::TENANT;
 
 use super::Hinted;
-use super::client_key::ClientKey;
+use super::target::client_key::ClientKey;
 use crate::identity;
 
 /// How long a request may take: longer than any call.

@@ -1,5 +1,8 @@
 //! `toolrail serve`: the gateway over HTTP.
 
+mod banner;
+mod entrance;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,9 +15,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use toolrail_http::{Addresses, Doorkeeper, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until};
 
+use self::banner::Banner;
+use self::entrance::Entrance;
 use super::Hinted;
-use super::banner::Banner;
-use super::entrance::Entrance;
 use super::gateway::{self, GatewayArgs};
 use super::reload::{Fixed, Running};
 use super::remote::Remote;
@@ -98,7 +101,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
     };
-    let banner = Banner::new(addresses);
+    let banner = Banner::new(addresses, asks_for_keys.then(|| settings.data.clone()));
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
     program_pages::release_soon();

@@ -13,9 +13,9 @@ use toolrail_executors::outbound::StreamedAnswer;
 use toolrail_mcp::{BridgeError, Incoming, RemoteReply};
 use toolrail_registry::Endpoint;
 
-use super::client_key::{ClientKey, KeyArgs};
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
+use super::target::client_key::{ClientKey, KeyArgs};
 use super::{Hinted, shell_word, told};
 use crate::assemble;
 use crate::config::{ConfigFile, Settings};

@@ -1,6 +1,7 @@
 //! What the `tools` commands work on: a running server, or a store that none here is using. Both are spoken to in the
 //! same words, those of the REST face.
 
+pub(super) mod client_key;
 mod supplies;
 
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ use toolrail_core::{Principal, Way};
 use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
+use self::client_key::{ClientKey, KeyArgs};
 use self::supplies::SupplyArgs;
-use super::client_key::{ClientKey, KeyArgs};
 use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
 use super::{Hinted, profile, shell_word, user, wording};
@@ -29,7 +30,7 @@ use crate::{identity, print};
 
 /// Where a server listens unless told otherwise.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8080";
-const DEFAULT_DATA: &str = "data";
+pub(super) const DEFAULT_DATA: &str = "data";
 /// How long a server may take to answer unless a command says otherwise.
 const USUAL_TIME: Duration = Duration::from_mins(5);
 /// By what way changes come unless a command says otherwise.

@@ -186,13 +186,9 @@ async fn bad_keys_are_refused_in_words_that_say_what_to_do() {
 #[tokio::test]
 async fn a_bridge_shows_the_key_of_its_environment() {
     let (gateway, admin) = secure().await;
-    let made = ask(
-        &gateway,
-        Some(&admin),
-        (Method::POST, "/admin/tools"),
-        Some(&plain("echo", "http://127.0.0.1:9/")),
-    );
-    assert_eq!(made.await.unwrap().status, 200);
+    let echo = plain("echo", "http://127.0.0.1:9/");
+    let made = ask(&gateway, Some(&admin), (Method::POST, "/admin/tools"), Some(&echo)).await.unwrap();
+    assert_eq!(made.status, 200);
     let message = format!("{}\n", list());
     for (key, expected) in [(Some(admin.as_str()), "\"echo\""), (None, "asks for a key")] {
         let mut command = tokio::process::Command::new(BINARY);

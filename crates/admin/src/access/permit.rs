@@ -4,16 +4,25 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use toolrail_core::{ErrorCode, Principal};
+use toolrail_core::{ErrorCode, Principal, Role};
 
 use crate::Admin;
 use crate::failure::Failure;
-use crate::table::{Needs, Route};
 
-/// The route, for those who may use it.
-pub(crate) fn only_for(route: &Route) -> MethodRouter<Admin> {
-    let needs = route.needs;
-    (route.handler)().layer(from_fn(move |request: Request, next: Next| pass(needs, request, next)))
+/// Who may ask for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Everybody.
+    Nothing,
+    /// Whoever has that role.
+    Role(Role),
+    /// Whoever has that role and is of no tenant: it tells of all of them.
+    RoleOverAll(Role),
+}
+
+/// What is served, for those who may ask for it.
+pub(crate) fn only_for(needs: Needs, served: MethodRouter<Admin>) -> MethodRouter<Admin> {
+    served.layer(from_fn(move |request: Request, next: Next| pass(needs, request, next)))
 }
 
 async fn pass(needs: Needs, request: Request, next: Next) -> Response {

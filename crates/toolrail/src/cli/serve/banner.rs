@@ -1,11 +1,12 @@
 //! What `serve` prints when it listens: where, which tools, what to know, and what to try.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use toolrail_http::Addresses;
 
-use super::{gateway, target};
+use super::super::{gateway, shell_word, target};
 use crate::assemble::Assembly;
 use crate::server_file::{self, ServerFile};
 use crate::{identity, print};
@@ -18,10 +19,12 @@ pub(super) struct Banner {
     /// Where it is administered from this machine: the same, unless that has an address of its own.
     pub(super) administration: String,
     administered_at: Option<SocketAddr>,
+    /// The data folder, by which commands on this machine find a key, where keys are asked for.
+    keyed_by: Option<PathBuf>,
 }
 
 impl Banner {
-    pub(super) fn new(addresses: Addresses) -> Self {
+    pub(super) fn new(addresses: Addresses, keyed_by: Option<PathBuf>) -> Self {
         let Addresses { calls, administration } = addresses;
         let url = |address| format!("http://{}", reachable(address));
         Self {
@@ -29,6 +32,7 @@ impl Banner {
             url: url(calls),
             administration: url(administration.unwrap_or(calls)),
             administered_at: administration,
+            keyed_by,
         }
     }
 
@@ -36,7 +40,12 @@ impl Banner {
     pub(super) fn print(&self, assembly: &Assembly, notes: Vec<String>, other: Option<ServerFile>) {
         // Found without a word only at the usual address, and where no other server is found first.
         let found = self.administration == target::DEFAULT_URL && other.is_none();
-        let flags = if found { String::new() } else { format!(" --url {}", self.administration) };
+        let flags = match &self.keyed_by {
+            Some(data) if data.as_path() == Path::new(target::DEFAULT_DATA) => String::new(),
+            Some(data) => format!(" --data {}", shell_word(&data.to_string_lossy())),
+            None if found => String::new(),
+            None => format!(" --url {}", self.administration),
+        };
         let program = program();
         let look = format!("`{program} tools problems{flags}` shows them");
         print::line(format!(
@@ -50,8 +59,11 @@ impl Banner {
         for line in lines.chain(notes).chain(other) {
             print::line(format!("  {line}"));
         }
-        let client =
-            json!({"mcpServers": {identity::name(): {"type": "http", "url": format!("{}/mcp", self.url)}}});
+        let mut server = json!({"type": "http", "url": format!("{}/mcp", self.url)});
+        if self.keyed_by.is_some() {
+            server["headers"] = json!({"Authorization": "Bearer tr_…"});
+        }
+        let client = json!({"mcpServers": {identity::name(): server}});
         print::line(format!("\nFor an MCP client:\n  {client}\n\nTry:"));
         for command in self.commands(assembly, &program, &flags) {
             print::line(format!("  {command}"));
@@ -83,7 +95,7 @@ impl Banner {
         let calls = if self.administered_at.is_some() { "use" } else { "use and administer" };
         let administered = self.administered_at.map(|address| (address, "use and administer"));
         let all = [(self.bound, calls)].into_iter().chain(administered);
-        all.filter(|(address, _)| !address.ip().is_loopback())
+        all.filter(|(address, _)| self.keyed_by.is_none() && !address.ip().is_loopback())
     }
 
     fn commands(&self, assembly: &Assembly, program: &str, flags: &str) -> Vec<String> {
@@ -92,7 +104,8 @@ impl Banner {
             let call = format!("{program} tools call weather.current --arg city=Paris");
             commands.extend([format!("{call} --dry-run{flags}"), format!("{call}{flags}")]);
         } else {
-            commands.push(format!("curl {}/mcp/tools", self.url));
+            let key = if self.keyed_by.is_some() { " -H 'Authorization: Bearer tr_…'" } else { "" };
+            commands.push(format!("curl {}/mcp/tools{key}", self.url));
         }
         commands
     }

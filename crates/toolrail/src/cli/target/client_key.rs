@@ -6,12 +6,12 @@ use anyhow::Context;
 use clap::Args;
 use http::HeaderValue;
 
-use super::Hinted;
+use super::super::Hinted;
 
 const KEY: &str = "TOOLRAIL_KEY";
 
 #[derive(Args)]
-pub(super) struct KeyArgs {
+pub(in crate::cli) struct KeyArgs {
     /// File with the key to show to a server that asks for one [env: TOOLRAIL_KEY has the key itself]
     #[arg(long, global = true, env = "TOOLRAIL_KEY_FILE", value_name = "FILE")]
     key_file: Option<PathBuf>,
@@ -19,7 +19,7 @@ pub(super) struct KeyArgs {
 
 impl KeyArgs {
     /// The key that was given, if any. A flag goes before the environment.
-    pub(super) fn key(&self) -> anyhow::Result<Option<ClientKey>> {
+    pub(in crate::cli) fn key(&self) -> anyhow::Result<Option<ClientKey>> {
         if let Some(file) = &self.key_file {
             return ClientKey::read(file).map(Some);
         }
@@ -32,7 +32,7 @@ impl KeyArgs {
 
 /// A key, ready to be shown.
 #[derive(Clone)]
-pub(super) struct ClientKey(HeaderValue);
+pub(in crate::cli) struct ClientKey(HeaderValue);
 
 impl ClientKey {
     fn read(file: &Path) -> anyhow::Result<Self> {
@@ -42,7 +42,7 @@ impl ClientKey {
     }
 
     /// The key of that text, which was found there.
-    pub(super) fn of(text: &str, place: &str) -> anyhow::Result<Self> {
+    pub(in crate::cli) fn of(text: &str, place: &str) -> anyhow::Result<Self> {
         let header = HeaderValue::from_str(&format!("Bearer {}", text.trim()));
         let mut header = header.map_err(|_| {
             Hinted::error(
@@ -54,7 +54,7 @@ impl ClientKey {
         Ok(Self(header))
     }
 
-    pub(super) fn header(&self) -> HeaderValue {
+    pub(in crate::cli) fn header(&self) -> HeaderValue {
         self.0.clone()
     }
 }
