@@ -24,7 +24,7 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
 use http::header::{CONTENT_TYPE, ORIGIN};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -291,7 +291,10 @@ impl Guarded {
     async fn answer(&self, request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
         let revision = RevisionHeader::before(&request);
         let mut response = self.admit(request, guest).await;
-        revision.name(response.headers_mut());
+        // Whoever has not said who he is learns nothing.
+        if response.status() != StatusCode::UNAUTHORIZED {
+            revision.name(response.headers_mut());
+        }
         response
     }
 

@@ -22,6 +22,10 @@ pub(crate) enum Needs {
 
 /// What is served, for those who may ask for it.
 pub(crate) fn only_for(needs: Needs, served: MethodRouter<Admin>) -> MethodRouter<Admin> {
+    // Whoever is let in at all may read, so the most usual requests are not held up.
+    if matches!(needs, Needs::Nothing | Needs::Role(Role::Read)) {
+        return served;
+    }
     served.layer(from_fn(move |request: Request, next: Next| pass(needs, request, next)))
 }
 

@@ -24,13 +24,14 @@ pub struct AuditEntry {
     pub address: Option<String>,
     /// By what way.
     pub via: String,
-    /// What was done: `create`, `update`, `enable`, `disable`, `purge`.
+    /// What was done: `create`, `update`, `enable`, `disable`, `purge` to a definition; to anything else a word with a dot,
+    /// such as `key.create`.
     pub action: String,
-    /// Whose definition; everybody's if absent.
+    /// Whose it is; everybody's if absent.
     pub tenant: Option<String>,
-    /// The name of the definition, as it is stored.
+    /// The name of what it was done to, as it is stored.
     pub name: String,
-    /// The revision that it led to, which is the number of the version that it made.
+    /// The revision that it led to, which is the number of the version that it made; where it made none, the one that was.
     pub revision: Revision,
     /// What became otherwise, as the JSON text that [`audit_changes`] gives.
     pub changes: String,

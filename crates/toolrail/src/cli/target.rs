@@ -264,6 +264,10 @@ impl Target {
         }
         let text = |field: &str| reply.body["error"][field].as_str().unwrap_or_default();
         let (code, message) = (text("code"), text("message"));
+        if code == "UNAUTHORIZED" {
+            let hint = "set TOOLRAIL_KEY to a key, or name a file that has one with --key-file";
+            return Err(Hinted::refusal(code, message, Some(hint.to_owned())));
+        }
         if code != "NOT_FOUND" {
             return Err(Hinted::refusal(code, message, None));
         }

@@ -266,6 +266,7 @@ async fn a_dry_run_shows_the_request_and_sends_nothing() -> Result<()> {
     accept: application/json, */*;q=0.8
     user-agent: toolrail/VERSION
     x-key: ***
+    toolrail-hop: 1
 
     PLACE                FROM           VALUE
     /http/query/q        args.q         a b

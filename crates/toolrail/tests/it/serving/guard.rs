@@ -159,20 +159,20 @@ async fn a_known_page_may_read_answers() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_public_address_needs_an_explicit_word() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let refused = run_in(folder.path(), &["serve", "--listen", "0.0.0.0:0"]).await?;
-    assert_eq!(refused.code, Some(1));
-    assert!(
-        refused.stderr.contains("--insecure-no-auth") && refused.stderr.contains("127.0.0.1"),
-        "{}",
-        refused.stderr
-    );
-    assert!(!folder.path().join("data").exists(), "nothing is created by a server that does not start");
-
-    // The later --listen would be a second one; the environment is overruled by the flag of the test kit.
-    let gateway = Gateway::builder(BINARY).arg("--insecure-no-auth").start().await?;
+async fn an_address_that_others_can_reach_asks_for_keys_unless_told_otherwise() -> Result<()> {
+    // The address for calls is one of the test kit.
+    let public = ["--admin-listen", "0.0.0.0:0"];
+    let gateway = Gateway::builder(BINARY).args(public).start().await?;
+    let banner = gateway.banner().await?;
+    assert!(banner.contains("keys are asked for") && !banner.contains("WARNING"), "{banner}");
     assert_eq!(status(&gateway, "/healthz", &[]).await?, 200);
+    assert_eq!(status(&gateway, "/mcp/tools", &[]).await?, 401);
+    assert_eq!(status(&gateway, "/admin/tools", &[]).await?, 401);
+
+    let gateway = Gateway::builder(BINARY).args(public).arg("--insecure-no-auth").start().await?;
+    let banner = gateway.banner().await?;
+    assert!(banner.contains("WARNING: no keys are asked for"), "{banner}");
+    assert_eq!(status(&gateway, "/admin/tools", &[]).await?, 200);
     Ok(())
 }
 

@@ -111,7 +111,7 @@ async fn faults_of_secrets_variables_and_services_are_told_at_once() -> Result<(
     assert_ne!(ran.code, Some(0));
     let told = ran.stderr;
     for words in [
-        "/secrets/A: unknown key \"host\"; did you mean \"hosts\"?",
+        "/secrets/A/host: unknown key; did you mean \"hosts\"?",
         "/vars/a-b: \"a-b\" is not the name of a variable",
         "/services/s/baseURL: unknown key; did you mean \"baseUrl\"?",
         "/services/t/auth: auth of type \"bearer\" needs \"token\"",

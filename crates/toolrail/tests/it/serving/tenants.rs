@@ -217,7 +217,7 @@ async fn the_command_line_works_for_a_tenant_with_a_server_and_without() {
     assert_eq!(names(&["--tenant", "acme"]).await, "own");
     assert_eq!(names(&["--url", gateway.url(), "--tenant", "globex"]).await, "");
     let wrong = run_in(folder.path(), &["tools", "list", "--tenant", "a b"]).await.unwrap();
-    assert_eq!(wrong.code, Some(1));
+    assert_eq!(wrong.code, Some(2));
     assert!(wrong.stderr.contains("1 to 64 letters"), "{}", wrong.stderr);
 }
 
