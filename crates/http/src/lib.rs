@@ -36,7 +36,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::{ForeignPage, HOP_HEADER, PeerAddress, Principal, Share};
+use toolrail_core::{ForeignPage, HOP_HEADER, PeerAddress, Principal, Role, Share};
 use toolrail_mcp::Server;
 use tower::Service;
 
@@ -215,6 +215,10 @@ impl Guest {
     }
 }
 
+/// Says of an answer that it tells nothing but whether all is well.
+#[derive(Clone)]
+struct Bare;
+
 /// Whoever reads a stream, who may lose the right to.
 #[derive(Clone)]
 struct Reader(Principal);
@@ -292,7 +296,8 @@ impl Guarded {
         let revision = RevisionHeader::before(&request);
         let mut response = self.admit(request, guest).await;
         // Whoever has not said who he is learns nothing.
-        if response.status() != StatusCode::UNAUTHORIZED {
+        let is_bare = response.extensions_mut().remove::<Bare>().is_some();
+        if response.status() != StatusCode::UNAUTHORIZED && !is_bare {
             revision.name(response.headers_mut());
         }
         response
@@ -322,6 +327,7 @@ impl Guarded {
         let word = if response.status().is_success() { "ok" } else { "unavailable" };
         let mut bare = Response::new(Either::Right(Body::from(format!("{{\"status\":\"{word}\"}}"))));
         *bare.status_mut() = response.status();
+        bare.extensions_mut().insert(Bare);
         bare.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         bare
     }
@@ -336,6 +342,9 @@ impl Guarded {
         let share = match self.doorkeeper.principal(request.headers(), request.uri().path()) {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
+            Ok(somebody) if is_limited(&somebody) && is_health(request.uri().path()) => {
+                return self.answer_probe(request).await;
+            }
             Ok(somebody) => {
                 let share = guest.share_of(&somebody);
                 request.extensions_mut().insert(somebody);
@@ -378,11 +387,21 @@ impl Guarded {
     }
 }
 
+/// Whether somebody has proved who he is and may not see how everything is: what is healthy tells of all tools and tenants.
+fn is_limited(principal: &Principal) -> bool {
+    matches!(principal, Principal::Known(_))
+        && (principal.tenant().is_some() || principal.reach().is_some() || !principal.may(Role::Write))
+}
+
+fn is_health(path: &str) -> bool {
+    matches!(path, "/healthz" | "/readyz")
+}
+
 /// Whether somebody asks how the server is, which anybody may under whatever name: probes and balancers use names that nobody
 /// has listed.
 fn is_probe(request: &Request<Incoming>) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
-        && matches!(request.uri().path(), "/healthz" | "/readyz")
+        && is_health(request.uri().path())
         && !request.headers().contains_key(ORIGIN)
 }
 

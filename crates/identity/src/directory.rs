@@ -10,7 +10,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use toolrail_core::{Ending, Identity, Principal, RecordWrite, Role, Store, StoreError};
 
 use crate::key::{Digest, Digester, KeyText, are_equal, digest_of, is_local};
-use crate::key_record::{KIND, KeyRecord, USE_KIND, now};
+use crate::key_record::{KIND, KeyRecord, OPERATOR, SecretRecord, USE_KIND, now};
 use crate::keyring::{Keyring, last_use};
 
 /// How often the store is asked whether there is anything new.
@@ -20,8 +20,6 @@ const LOOK: Duration = Duration::from_millis(250);
 const USE_REST: u64 = 60;
 /// The most uses that are written down at once.
 const MOST_NOTED: usize = 8;
-/// The name of whoever administers this machine, in the audit record.
-const OPERATOR: &str = "operator";
 /// Nothing was read yet.
 const NEVER: i64 = -1;
 
@@ -71,14 +69,22 @@ struct Keys {
 #[derive(Clone)]
 struct Entrance {
     holder: Arc<Holder>,
+    door: Door,
+}
+
+/// One text by which a key is known. Whoever comes in by one that is closed later has to go.
+#[derive(Clone)]
+struct Door {
+    digest: Digest,
     /// Until when it is open, in seconds since 1970.
     until: Option<u64>,
+    identity: Arc<Identity>,
 }
 
 /// Whoever has a key.
 struct Holder {
     record: KeyRecord,
-    identity: Arc<Identity>,
+    doors: Vec<Door>,
     /// When the key was last used, as far as we have seen.
     used: AtomicU64,
     /// When that was last written down.
@@ -127,11 +133,11 @@ impl Directory {
         let digest = digester.digest(text).ok_or(Rejection::Unknown)?;
         let entrance = known.by_digest.get(&digest).ok_or(Rejection::Unknown)?;
         let now = now();
-        if entrance.until.is_some_and(|until| until <= now) {
+        if entrance.door.until.is_some_and(|until| until <= now) {
             return Err(Rejection::Expired);
         }
         entrance.holder.used.store(now, Ordering::Relaxed);
-        Ok(Principal::Known(Arc::clone(&entrance.holder.identity)))
+        Ok(Principal::Known(Arc::clone(&entrance.door.identity)))
     }
 
     /// Whether there is anybody at all.
@@ -197,12 +203,12 @@ impl Directory {
         }
     }
 
-    /// Closes what is still open of keys that have expired.
+    /// Closes what is still open of texts that have expired.
     fn end_expired(&self) {
         let (known, now) = (self.known.load(), now());
-        let has_expired = |holder: &&Arc<Holder>| holder.record.expires.is_some_and(|expires| expires <= now);
-        for holder in known.keys.holders.values().filter(has_expired) {
-            holder.identity.ending.come();
+        let has_expired = |door: &&Door| door.until.is_some_and(|until| until <= now);
+        for door in known.keys.holders.values().flat_map(|holder| &holder.doors).filter(has_expired) {
+            door.identity.ending.come();
         }
     }
 
@@ -243,23 +249,21 @@ impl Keys {
             self.by_uid.remove(&before.record.uid);
         }
         let is_same =
-            |before: &Arc<Holder>| record.as_ref().is_some_and(|record| before.record.has_rights_of(record));
-        if let Some(before) = before.as_ref().filter(|before| !is_same(before)) {
-            before.identity.ending.come();
+            |before: &&Arc<Holder>| record.as_ref().is_some_and(|record| before.record.has_rights_of(record));
+        let same = before.as_ref().filter(is_same);
+        let doors = record.as_ref().map_or_else(Vec::new, |record| doors_of(record, same));
+        for gone in before.iter().flat_map(|before| &before.doors).filter(|door| !is_among(door, &doors)) {
+            gone.identity.ending.come();
         }
-        let before = before.filter(is_same);
+        let counter = |of: fn(&Holder) -> &AtomicU64| {
+            AtomicU64::new(same.map_or(0, |before| of(before).load(Ordering::Relaxed)))
+        };
+        let (used, noted) = (counter(|holder| &holder.used), counter(|holder| &holder.noted));
         let Some(record) = record else {
             return;
         };
-        let counter = |of: fn(&Holder) -> &AtomicU64| {
-            AtomicU64::new(before.as_ref().map_or(0, |before| of(before).load(Ordering::Relaxed)))
-        };
-        let (used, noted) = (counter(|holder| &holder.used), counter(|holder| &holder.noted));
         self.by_uid.insert(record.uid.clone(), id.to_owned());
-        let identity =
-            before.map_or_else(|| Arc::new(record.identity()), |before| Arc::clone(&before.identity));
-        let holder = Holder { record, identity, used, noted };
-        self.holders.insert(id.to_owned(), Arc::new(holder));
+        self.holders.insert(id.to_owned(), Arc::new(Holder { record, doors, used, noted }));
     }
 
     /// What another gateway has written down need not be written again.
@@ -273,10 +277,23 @@ impl Keys {
 }
 
 fn entrances(holder: &Arc<Holder>) -> Vec<(Digest, Entrance)> {
-    let secrets = holder.record.secrets.iter();
-    let entrance = |until: Option<u64>| {
-        let until = [until, holder.record.expires].into_iter().flatten().min();
-        Entrance { holder: Arc::clone(holder), until }
+    let entrance = |door: &Door| (door.digest, Entrance { holder: Arc::clone(holder), door: door.clone() });
+    holder.doors.iter().map(entrance).collect()
+}
+
+/// The ways in that a key has; those that were there before stay the same.
+fn doors_of(record: &KeyRecord, before: Option<&Arc<Holder>>) -> Vec<Door> {
+    let before = before.map(|before| before.doors.as_slice()).unwrap_or_default();
+    let door = |secret: &SecretRecord| {
+        let digest = digest_of(&secret.hash)?;
+        let until = [secret.until, record.expires].into_iter().flatten().min();
+        let known = before.iter().find(|door| door.digest == digest);
+        let identity = known.map_or_else(|| Arc::new(record.identity()), |door| Arc::clone(&door.identity));
+        Some(Door { digest, until, identity })
     };
-    secrets.filter_map(|secret| Some((digest_of(&secret.hash)?, entrance(secret.until)))).collect()
+    record.secrets.iter().filter_map(door).collect()
+}
+
+fn is_among(door: &Door, doors: &[Door]) -> bool {
+    doors.iter().any(|other| other.digest == door.digest && Arc::ptr_eq(&other.identity, &door.identity))
 }

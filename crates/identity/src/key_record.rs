@@ -10,12 +10,16 @@ use toolrail_core::{Ending, Identity, Record, Role, ToolReach, rfc3339};
 pub(crate) const KIND: &str = "key";
 /// The kind of the records that tell when keys were last used.
 pub(crate) const USE_KIND: &str = "key_use";
+/// The name of whoever administers this machine, in the audit record; no key has it.
+pub(crate) const OPERATOR: &str = "operator";
 /// The longest name of a key, in characters.
 const LONGEST_NAME: usize = 64;
 
 /// A text that names no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not the name of a key; it has 1 to 64 letters, digits, dots, dashes and underscores")]
+#[error(
+    "{0:?} is not the name of a key; it has 1 to 64 letters, digits, dots, dashes and underscores, begins with a letter or digit, and is not \"operator\""
+)]
 pub struct WrongName(String);
 
 /// A key, without what its holder has.
@@ -91,7 +95,9 @@ pub(crate) fn id_of(tenant: Option<&str>, name: &str) -> String {
 /// Refuses what is no name.
 pub(crate) fn check_name(name: &str) -> Result<(), WrongName> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(plain) {
+    let begins_well = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+    let is_taken = name.eq_ignore_ascii_case(OPERATOR);
+    if !begins_well || is_taken || name.len() > LONGEST_NAME || !name.bytes().all(plain) {
         return Err(WrongName(name.chars().take(80).collect()));
     }
     Ok(())
@@ -166,7 +172,7 @@ mod tests {
         for good in ["ci", "Agent_1.eu-west", &"x".repeat(64)] {
             assert_eq!(check_name(good), Ok(()));
         }
-        for bad in ["", "a b", "a/b", "schlüssel", &"x".repeat(65)] {
+        for bad in ["", "..", "-x", "_x", "Operator", "a b", "a/b", "schlüssel", &"x".repeat(65)] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
     }

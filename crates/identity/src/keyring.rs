@@ -17,8 +17,10 @@ const SHARED: &str = "client keys";
 /// The most patterns of tools of one key, and the most characters of one.
 const MOST_PATTERNS: usize = 64;
 const LONGEST_PATTERN: usize = 128;
+/// The most texts of one key that are good at the same time.
+const MOST_TEXTS: usize = 8;
 /// How often a write is tried that others are in the way of.
-const TRIES: usize = 5;
+const TRIES: usize = 20;
 
 /// What a new key is to be.
 #[derive(Clone, Debug)]
@@ -56,6 +58,17 @@ pub enum KeyError {
     /// There are too many keys.
     #[error("there is no room for another key; revoke some that nobody uses")]
     NoRoom,
+    /// It is good no more.
+    #[error("the key {0:?} has expired; revoke it and make a new one")]
+    Expired(String),
+    /// It would be good for no time at all.
+    #[error("a key that expires at once is good for nothing; give it some time, such as 90d")]
+    NoTime,
+    /// It was rotated too often in a row.
+    #[error(
+        "the key {0:?} has {MOST_TEXTS} texts that are still good; wait until some have expired, rotate with a shorter overlap, or make another key"
+    )]
+    Texts(String),
     /// Others changed it all the time.
     #[error("the key {0:?} is being changed by others; try again")]
     Busy(String),
@@ -87,6 +100,9 @@ impl Keyring {
         check_name(&new.name)?;
         new.tenant.as_deref().map(toolrail_core::Principal::of_tenant).transpose()?;
         check_tools(&new)?;
+        if new.expires_in.is_some_and(|time| time.is_zero()) {
+            return Err(KeyError::NoTime);
+        }
         let text = KeyText::mint()?;
         let mut uid = [0; 12];
         getrandom::fill(&mut uid)?;
@@ -165,6 +181,9 @@ impl Keyring {
         for _ in 0..TRIES {
             let (mut key, number) = self.find(tenant, name).await?;
             let now = now();
+            if key.expires.is_some_and(|expires| expires <= now) {
+                return Err(KeyError::Expired(key.name));
+            }
             let until = now.saturating_add(overlap.as_secs());
             // Of several rotations in a row, each leaves what was promised to those before it.
             key.secrets.retain(|secret| secret.until.is_none_or(|until| until > now));
@@ -173,7 +192,9 @@ impl Keyring {
             }
             key.secrets.retain(|secret| secret.until.is_some_and(|until| until > now));
             key.secrets.insert(0, SecretRecord { hash: hash.clone(), until: None });
-            key.secrets.truncate(3);
+            if key.secrets.len() > MOST_TEXTS {
+                return Err(KeyError::Texts(key.name));
+            }
             let changes = json!({"overlapSeconds": overlap.as_secs()});
             match self.write(&key, Some(number), ("key.rotate", changes), author).await? {
                 RecordWritten::Done(_) => return Ok((text, KeyView::of(&key, None, now))),

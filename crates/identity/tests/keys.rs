@@ -82,8 +82,11 @@ async fn a_rotated_key_has_two_texts_for_a_while_and_is_the_same_somebody() {
     directory.refresh().await.unwrap();
     assert_eq!(directory.recognise(old.reveal()).unwrap(), before);
     assert_eq!(directory.recognise(new.reveal()).unwrap(), before);
+    let held = directory.recognise(new.reveal()).unwrap();
     let (newest, view) = keyring.rotate((None, "ci"), Duration::ZERO, &author()).await.unwrap();
     directory.refresh().await.unwrap();
+    // Whoever came in by the text that is good no more has to go.
+    held.ended().await;
     assert!(directory.recognise(new.reveal()).is_err() && directory.recognise(newest.reveal()).is_ok());
     // What was promised to the first is kept.
     assert!(directory.recognise(old.reveal()).is_ok() && view.rotating_until.is_some());
@@ -94,11 +97,17 @@ async fn a_key_that_has_expired_is_refused_in_other_words() {
     let store = store().await;
     let keyring = Keyring::new(Arc::clone(&store));
     let directory = Directory::new(Arc::clone(&store));
-    let new = NewKey { expires_in: Some(Duration::ZERO), ..new_key("ci", Role::Call) };
-    let (text, _) = keyring.create(new, &author()).await.unwrap();
+    let new = |time| NewKey { expires_in: Some(time), ..new_key("ci", Role::Call) };
+    assert!(matches!(keyring.create(new(Duration::ZERO), &author()).await, Err(KeyError::NoTime)));
+    let (text, _) = keyring.create(new(Duration::from_secs(1)), &author()).await.unwrap();
     directory.refresh().await.unwrap();
+    while directory.recognise(text.reveal()).is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     assert_eq!(directory.recognise(text.reveal()).unwrap_err(), Rejection::Expired);
     assert!(keyring.show(None, "ci").await.unwrap().expired);
+    let rotated = keyring.rotate((None, "ci"), Duration::ZERO, &author()).await.unwrap_err();
+    assert!(matches!(rotated, KeyError::Expired(_)), "{rotated}");
 }
 
 #[tokio::test]
@@ -107,6 +116,7 @@ async fn what_cannot_be_a_key_is_refused_in_words() {
     let tools = |count: usize, pattern: &str| vec![pattern.to_owned(); count];
     for (new, words) in [
         (new_key("a b", Role::Read), "is not the name of a key"),
+        (new_key("operator", Role::Read), "is not \"operator\""),
         (
             NewKey { tenant: Some("a/b".to_owned()), ..new_key("k", Role::Read) },
             "is not the name of a tenant",

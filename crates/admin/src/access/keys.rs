@@ -36,8 +36,8 @@ struct CreateRequest {
     name: String,
     role: Role,
     tenant: Option<String>,
-    #[serde(default)]
-    tools: Vec<String>,
+    /// All tools if left out.
+    tools: Option<Vec<String>>,
     expires_in: Option<String>,
 }
 
@@ -59,6 +59,11 @@ pub(crate) async fn create(
         let message = "a key of one tenant makes keys of that tenant only; leave \"tenant\" out";
         return Err(Failure::new(ErrorCode::Forbidden, message));
     }
+    if tools.as_ref().is_some_and(Vec::is_empty) {
+        let message = "/tools: a key without any tool is good for nothing; name patterns, or leave it out for all tools";
+        return Err(Failure::bad_request(message));
+    }
+    let tools = tools.unwrap_or_default();
     let keys = keys_of(&admin)?;
     let tenant = change.tenant.clone().or(tenant);
     let expires_in =
@@ -141,8 +146,12 @@ fn at(member: &str, wrong: &dyn std::fmt::Display) -> Failure {
 
 fn failure(error: KeyError) -> Failure {
     let code = match &error {
-        KeyError::Name(_) | KeyError::Tenant(_) | KeyError::Tools(_) => ErrorCode::InvalidRequest,
-        KeyError::Taken(_) | KeyError::Busy(_) => ErrorCode::Conflict,
+        KeyError::Name(_) | KeyError::Tenant(_) | KeyError::Tools(_) | KeyError::NoTime => {
+            ErrorCode::InvalidRequest
+        }
+        KeyError::Taken(_) | KeyError::Busy(_) | KeyError::Expired(_) | KeyError::Texts(_) => {
+            ErrorCode::Conflict
+        }
         KeyError::Unknown(_) => ErrorCode::NotFound,
         KeyError::NoRoom => ErrorCode::TooLarge,
         KeyError::Randomness(_) => ErrorCode::Internal,

@@ -48,8 +48,9 @@ fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
         Needs::RoleOverAll(role) => (role, true),
     };
     principal.must(role)?;
-    if over_all && matches!(principal, Principal::Known(_)) && principal.tenant().is_some() {
-        let message = "this tells of all tenants, and the key is of one; use a key of none";
+    let is_limited = principal.tenant().is_some() || principal.reach().is_some();
+    if over_all && is_limited && matches!(principal, Principal::Known(_)) {
+        let message = "this tells of all tenants and tools, and the key is of some; use one that sees all";
         return Err(Failure::new(ErrorCode::Forbidden, message));
     }
     Ok(())

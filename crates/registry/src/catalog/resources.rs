@@ -34,9 +34,10 @@ impl Snapshot {
 
     /// Whether an update concerns those who see this: what they have at its URI is of the definition that was heard of.
     pub fn shows_update(&self, updated: &Updated) -> bool {
-        let Some(of) = &updated.of else { return true };
         let listed = self.shelves().resource(&updated.uri);
-        listed.is_none_or(|(_, by)| *by == of.name)
+        let Some(of) = &updated.of else { return self.reach().is_none() || listed.is_some() };
+        self.reach().is_none_or(|reach| reach.has_things_of(&of.name))
+            && listed.is_none_or(|(_, by)| *by == of.name)
             && self.entry_anywhere(&of.name).is_some_and(|entry| entry.tenant == of.tenant)
     }
 

@@ -215,6 +215,11 @@ impl Snapshot {
         }
     }
 
+    /// Which tools whoever looks may see, where not all.
+    pub(crate) fn reach(&self) -> Option<&ToolReach> {
+        self.reach.as_deref()
+    }
+
     /// Whether whoever looks may see what has that name.
     fn may_be_seen(&self, name: &str) -> bool {
         self.reach.as_ref().is_none_or(|reach| reach.has(name))

@@ -49,6 +49,7 @@ impl SqliteStore {
         if let Some(folder) = file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(|error| place.failed(error))?;
         }
+        keep_private(file);
         let pools = pool::file(file, &place).await?;
         place.identify();
         Ok(Self { place, pools })
@@ -106,6 +107,16 @@ impl SqliteStore {
 fn unique_name_is_in_the_way(error: &sqlx::Error) -> bool {
     let message = error.as_database_error().map(sqlx::error::DatabaseError::message);
     message.is_some_and(|message| message.ends_with("UNIQUE constraint failed: mcp_tool.name"))
+}
+
+/// Makes the file, if there is none, for its owner alone: it holds the keys that seal and hash. Where that fails, opening it
+/// tells why.
+fn keep_private(file: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    drop(options.open(file));
 }
 
 #[async_trait]

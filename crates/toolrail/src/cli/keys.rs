@@ -52,7 +52,7 @@ struct CreateArgs {
     #[arg(long, value_name = "ROLE", value_parser = ["read", "call", "write", "admin"])]
     role: String,
     /// Pattern of the names of tools that it sees, such as 'weather.*'; may be repeated [default: all]
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     tools: Vec<String>,
     /// How long it is good, such as 90d or 12h [default: until it is revoked]
     #[arg(long, value_name = "SPAN")]
@@ -85,7 +85,10 @@ pub(super) async fn run(args: KeysArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn create(target: &Target, args: &CreateArgs, form: OutputForm) -> anyhow::Result<()> {
-    let mut body = json!({"name": args.name, "role": args.role, "tools": args.tools});
+    let mut body = json!({"name": args.name, "role": args.role});
+    if !args.tools.is_empty() {
+        body["tools"] = args.tools.clone().into();
+    }
     if let Some(expires) = &args.expires {
         body["expiresIn"] = expires.as_str().into();
     }

@@ -175,6 +175,9 @@ async fn bad_keys_are_refused_in_words_that_say_what_to_do() {
         (json!({"name": "k", "role": "read", "expiresIn": "soon"}), 400, "/expiresIn"),
         (json!({"name": "k", "role": "admin", "tools": ["a.*"]}), 400, "sees all tools"),
         (json!({"name": "k"}), 400, "role"),
+        (json!({"name": "k", "role": "read", "tools": []}), 400, "/tools"),
+        (json!({"name": "..", "role": "read"}), 400, "is not the name of a key"),
+        (json!({"name": "k", "role": "read", "expiresIn": "0s"}), 400, "good for nothing"),
     ] {
         let refused = ask(&gateway, Some(&admin), (Method::POST, "/admin/keys"), Some(&body)).await.unwrap();
         assert_eq!(refused.status, status, "{body} {}", refused.text());
