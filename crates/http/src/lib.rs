@@ -306,7 +306,7 @@ impl Guarded {
     async fn admit(&self, request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
         if let Err(refusal) = self.guard.check(request.headers()) {
             if matches!(refusal, Refusal::Host(_)) && is_probe(&request) {
-                return self.answer_probe(request).await;
+                return Box::pin(self.answer_probe(request)).await;
             }
             return refused(refusal, request.uri().path());
         }
@@ -321,7 +321,8 @@ impl Guarded {
         response
     }
 
-    /// Says how the server is and nothing else: a foreign page may have asked.
+    /// Says how the server is and nothing else: a foreign page may have asked. To be boxed, since every connection keeps the room
+    /// for what answers it.
     async fn answer_probe(&self, request: Request<Incoming>) -> Response<AnyBody> {
         let Ok(response) = self.routes.clone().call(request).await;
         let word = if response.status().is_success() { "ok" } else { "unavailable" };
@@ -343,7 +344,7 @@ impl Guarded {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
             Ok(somebody) if is_limited(&somebody) && is_health(request.uri().path()) => {
-                return self.answer_probe(request).await;
+                return Box::pin(self.answer_probe(request)).await;
             }
             Ok(somebody) => {
                 let share = guest.share_of(&somebody);
