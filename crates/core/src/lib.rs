@@ -70,7 +70,7 @@ pub use store::{
     DefinitionStore, Expected, Forget, HistoryQuery, HistoryStore, LearntLimits, LearntQuery, MailLimits,
     News, NewsKind, PastQuery, PeerAddress, QueryPage, Record, RecordAudit, RecordLimits, RecordStore,
     RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row, Standing, Store, StoreError, ToolKey,
-    ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes,
+    ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes, hexadecimal,
 };
 pub use upstream::{
     ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,

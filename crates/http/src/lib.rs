@@ -351,7 +351,7 @@ impl Guarded {
                 request.extensions_mut().insert(somebody);
                 share
             }
-            Err(_) if is_probe(&request) => return self.answer_probe(request).await,
+            Err(_) if is_probe(&request) => return Box::pin(self.answer_probe(request)).await,
             Err(refusal) => return refused(refusal, request.uri().path()),
         };
         let reader = Reader::of(&request);

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use tokio::sync::Mutex;
 use toolrail_core::{Ending, Identity, Principal, RecordWrite, Role, Store, StoreError};
 
 use crate::key::{Digest, Digester, KeyText, are_equal, digest_of, is_local};
@@ -20,8 +21,6 @@ const LOOK: Duration = Duration::from_millis(250);
 const USE_REST: u64 = 60;
 /// The most uses that are written down at once.
 const MOST_NOTED: usize = 8;
-/// Nothing was read yet.
-const NEVER: i64 = -1;
 
 /// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +37,9 @@ pub enum Rejection {
 pub struct Directory {
     store: Arc<dyn Store>,
     known: ArcSwap<Known>,
-    /// The number of the newest record that was read.
-    number: AtomicI64,
+    /// The number of the newest record that was read, if any was. Held while one reads: of two at once, the one that began first
+    /// could bring back what the other has seen revoked.
+    number: Mutex<Option<i64>>,
     /// Whoever administers this machine.
     operator: ArcSwapOption<Operator>,
 }
@@ -94,12 +94,7 @@ struct Holder {
 impl Directory {
     /// Those of that store; nobody until it was read.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self {
-            store,
-            known: ArcSwap::default(),
-            number: AtomicI64::new(NEVER),
-            operator: ArcSwapOption::empty(),
-        }
+        Self { store, known: ArcSwap::default(), number: Mutex::new(None), operator: ArcSwapOption::empty() }
     }
 
     /// Lets somebody in who can read what only whoever started this process can; the key is good as long as it runs.
@@ -147,18 +142,17 @@ impl Directory {
 
     /// Reads what is new.
     pub async fn refresh(&self) -> Result<(), StoreError> {
-        let before = self.known.load_full();
-        let mut number = self.number.load(Ordering::Acquire);
-        if number != NEVER && self.store.record_number().await? == number {
+        let mut read = self.number.lock().await;
+        if read.is_some() && *read == Some(self.store.record_number().await?) {
             return Ok(());
         }
+        let before = self.known.load_full();
         let digester = match &before.digester {
             Some(digester) => digester.clone(),
             None => Keyring::new(Arc::clone(&self.store)).digester().await?,
         };
         let mut keys = before.keys.clone();
-        let mut changed = number == NEVER;
-        number = number.max(0);
+        let (mut changed, mut number) = (read.is_none(), read.unwrap_or_default());
         loop {
             let page = self.store.records_after(number).await?;
             let Some(last) = page.last() else { break };
@@ -178,7 +172,7 @@ impl Directory {
             let by_digest = keys.holders.values().flat_map(entrances).collect();
             self.known.store(Arc::new(Known { digester: Some(digester), keys, by_digest }));
         }
-        self.number.store(number, Ordering::Release);
+        *read = Some(number);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use ring::hmac;
+use toolrail_core::hexadecimal;
 
 /// What every key begins with, so that people and scanners know one when they see it.
 const PREFIX: &str = "tr_";
@@ -76,12 +77,6 @@ pub(crate) fn is_local(text: &str) -> bool {
 pub(crate) fn are_equal(one: &str, other: &str) -> bool {
     let differences = one.bytes().zip(other.bytes()).fold(0, |all, (one, other)| all | (one ^ other));
     one.len() == other.len() && differences == 0
-}
-
-/// Bytes in hexadecimal.
-pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(u32::from(value), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The hash that is written like that.

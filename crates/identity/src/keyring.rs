@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolrail_core::{Author, Record, RecordAudit, RecordWrite, RecordWritten, Role, Store, StoreError};
+use toolrail_core::{
+    Author, Record, RecordAudit, RecordWrite, RecordWritten, Role, Store, StoreError, hexadecimal,
+};
 
-use crate::key::{Digester, KeyText, hexadecimal};
+use crate::key::{Digester, KeyText};
 use crate::key_record::{
     KIND, KeyRecord, KeyView, SecretRecord, USE_KIND, WrongName, check_name, id_of, now,
 };
@@ -186,7 +188,6 @@ impl Keyring {
             }
             let until = now.saturating_add(overlap.as_secs());
             // Of several rotations in a row, each leaves what was promised to those before it.
-            key.secrets.retain(|secret| secret.until.is_none_or(|until| until > now));
             for before in key.secrets.iter_mut().filter(|secret| secret.until.is_none()) {
                 before.until = Some(until);
             }

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use toolrail_admin::{Admin, Keys, MetricsPage};
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
-    Principal, Problem, Retention, Secrets, Severity, Store, StoreError, ToolName, Tools, Way, async_trait,
+    Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Services};
@@ -44,12 +44,11 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Asks for keys from now on: reads those there are.
-    pub(crate) async fn ask_for_keys(&mut self) -> Result<Arc<Directory>, StoreError> {
+    /// Asks for keys from now on.
+    pub(crate) fn ask_for_keys(&mut self) -> Arc<Directory> {
         let directory = Arc::new(Directory::new(Arc::clone(&self.store)));
-        directory.refresh().await?;
         self.directory = Some(Arc::clone(&directory));
-        Ok(directory)
+        directory
     }
 
     /// Those who may come in, where keys are asked for.

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 
 pub use audit::{
     AUDIT_START, AuditBroken, AuditCheck, AuditEntry, AuditHead, AuditStore, Standing, audit_changes,
+    hexadecimal,
 };
 pub use error::StoreError;
 pub use history::{HistoryQuery, HistoryStore, Retention, Version, VersionKind};

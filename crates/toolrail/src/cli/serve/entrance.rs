@@ -22,10 +22,18 @@ pub(super) struct Entrance {
 impl Entrance {
     /// Asks for keys from now on.
     pub(super) async fn open(assembly: &mut Assembly) -> anyhow::Result<Self> {
-        let directory = assembly.ask_for_keys().await.context("the keys cannot be read")?;
+        let directory = assembly.ask_for_keys();
         let local = directory.admit_operator()?;
-        let first = if directory.is_empty() { make_first(assembly).await? } else { None };
-        directory.refresh().await?;
+        let mut first = None;
+        match directory.refresh().await {
+            Ok(()) if directory.is_empty() => {
+                first = make_first(assembly).await?;
+                directory.refresh().await?;
+            }
+            Ok(()) => {}
+            // A gateway starts without its store; nobody comes in with a key before that is back.
+            Err(error) => tracing::warn!(%error, "keys cannot be read yet, so nobody is let in"),
+        }
         Ok(Self { local, first })
     }
 
