@@ -47,7 +47,7 @@ pub(crate) async fn nothing_here(method: Method, uri: Uri) -> Failure {
     Failure::new(
         ErrorCode::NotFound,
         format!(
-            "there is nothing at {method} {path}; MCP is at POST /mcp, the tools at GET /mcp/tools and POST /mcp/tools/call, administration at /admin/tools; GET / lists everything"
+            "there is nothing at {method} {path}; MCP is at POST /mcp, the tools at GET /mcp/tools and POST /mcp/tools/call; GET / lists everything"
         ),
     )
 }

@@ -41,7 +41,7 @@ impl Arguments {
         }
     }
 
-    /// A text that must be there; `empty` is what the documents say where it is not.
+    /// A text that must be there; `empty` is what is said where it is not.
     pub(crate) fn needed(&mut self, name: &'static str, empty: &str) -> Result<String, CallError> {
         let text = self.text(name)?.filter(|text| !text.trim().is_empty());
         text.ok_or_else(|| invalid(format!("{empty}\n{name:?} is missing: a string that is not empty")))

@@ -38,7 +38,7 @@ pub(crate) async fn run(asked: DiscoveryCall<'_>) -> Outcome {
     }
 }
 
-/// All there is to know about a tool, under the documents' names; what is not known is left out.
+/// All there is to know about a tool, under fixed names; what is not known is left out.
 pub(crate) fn described(registry: &Registry, snapshot: &Snapshot, tool: &Tool) -> Value {
     let listed: Map<String, Value> = serde_json::from_slice(tool.list_entry()).unwrap_or_default();
     let is_described = &*tool.kind == METADATA;

@@ -1,4 +1,4 @@
-//! What is told when something goes wrong: the documents' own words first, which clients may look for, and what to do about
+//! What is told when something goes wrong: fixed words first, which clients may look for, and what to do about
 //! it in the next line.
 
 use toolrail_core::{CallError, ErrorCode, StoreError, shortened};

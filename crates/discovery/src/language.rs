@@ -1,16 +1,16 @@
-//! In which language a discovery tool says first what went wrong. The documents' own words are Chinese and stand in every such
-//! message, since clients may look for them; what to do about it is English.
+//! In which language a discovery tool says first what went wrong. Fixed Chinese words stand in every such message, since clients may
+//! look for them; what to do about it is English.
 
 use serde::Deserialize;
 
 /// The language of a first line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Language {
-    /// English, then the documents' own words.
+    /// English, then fixed Chinese words.
     #[default]
     #[serde(rename = "en")]
     English,
-    /// The documents' own words, in Chinese, then English.
+    /// Fixed Chinese words, then English.
     #[serde(rename = "zh")]
     Chinese,
 }

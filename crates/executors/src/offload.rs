@@ -1,7 +1,8 @@
 //! Work that may take longer than a millisecond runs here, on threads beside the runtime's, so that no other call waits for
-//! it. There are few of them: who comes later waits, until his own time limit ends that.
+//! it. There are few of them: who comes later waits, until his own time limit ends that, or the longest wait of all.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::Semaphore;
@@ -16,22 +17,31 @@ static PLACES: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(processors.max(2))
 });
 
-/// The thread ended without a result.
+/// The longest anybody waits for a place, with a time limit of his own or without.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// Why there is no result.
 #[derive(Debug)]
-pub(crate) struct Lost;
+pub(crate) enum Unfinished {
+    /// The thread ended without one.
+    Lost,
+    /// No place became free.
+    Busy,
+}
 
 /// Runs `work` beside the runtime. It is given a stop sign, which is set as soon as nobody waits for the result any more.
 pub(crate) async fn offload<T: Send + 'static>(
     work: impl FnOnce(Stop) -> T + Send + 'static,
-) -> Result<T, Lost> {
-    let place = PLACES.acquire().await.map_err(|_| Lost)?;
+) -> Result<T, Unfinished> {
+    let turn = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire());
+    let place = turn.await.map_err(|_| Unfinished::Busy)?.map_err(|_| Unfinished::Lost)?;
     let stop = StopOnDrop(Stop::default());
     let given = stop.0.clone();
     let done = tokio::task::spawn_blocking(move || {
         let _place = place;
         work(given)
     });
-    done.await.map_err(|_| Lost)
+    done.await.map_err(|_| Unfinished::Lost)
 }
 
 /// Runs `work` over so many bytes, which it borrows, here; if they are many, other calls are moved away meanwhile.
@@ -51,8 +61,6 @@ impl Drop for StopOnDrop {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::meter::{Allowance, Meter, Spent};
 
@@ -72,6 +80,10 @@ mod tests {
         }
         let waiting = offload(|_| ());
         assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());
+        tokio::time::pause();
+        let (without_limit, ()) = tokio::join!(offload(|_| ()), tokio::time::advance(LONGEST_WAIT * 2));
+        assert!(matches!(without_limit, Err(Unfinished::Busy)), "nor longer than anybody does");
+        tokio::time::resume();
         drop(release);
         for one in busy {
             assert!(one.await.unwrap().unwrap());

@@ -20,7 +20,7 @@ pub(crate) enum Form {
     Whole,
     /// What `register_tool` carries: the id is the name, and nothing is known of the server but its name.
     Registered,
-    /// What `register_tool` of the documents carries: neither arguments nor a server.
+    /// What `register_tool` carries: neither arguments nor a server.
     Bare,
 }
 

@@ -15,7 +15,7 @@ use crate::problem::{Problem, Problems, did_you_mean};
 use crate::schema::{Effort, Fault, Reason, SchemaCompiler, Validator};
 use crate::{AnyKind, Compiled, METADATA, ToolName};
 
-/// Fields and values that a later release brings; refused so that nothing is stored and ignored. What the documents name is in `unapplied`.
+/// Fields and values that a later release brings; refused so that nothing is stored and ignored. Those that are accepted and not applied are in `unapplied`.
 const NOT_YET: &[(&str, &[&str])] = &[
     ("", &["tenant_id", "tenantId", "icons", "grpc", "graphql", "script", "mcp_server", "mcpServer"]),
     ("/policy", &["allow", "deny", "redact"]),

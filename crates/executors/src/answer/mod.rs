@@ -15,7 +15,7 @@ use toolrail_core::{
 };
 
 use crate::meter::{Allowance, Meter};
-use crate::offload::{Lost, MOST_INLINE, offload};
+use crate::offload::{MOST_INLINE, Unfinished, offload};
 use crate::outbound::Incoming;
 
 const TEMPLATE: &str = "/responseMapping/template";
@@ -105,7 +105,13 @@ impl AnswerMapping {
         });
         match mapped.await {
             Ok(mapped) => mapped.or_else(MappingFailure::into),
-            Err(Lost) => Err(unusable_at(MAPPING, "responseMapping did not come to an end".into())),
+            Err(Unfinished::Lost) => {
+                Err(unusable_at(MAPPING, "responseMapping did not come to an end".into()))
+            }
+            Err(Unfinished::Busy) => {
+                let message = "the gateway is busy with other answers, and this one found no place in time; the call was carried out, so think before you try it again";
+                Err(CallError::new(ErrorCode::Overloaded, message))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::usage::Usage;
 /// How many of the tools used most are told.
 const MOST_USED: usize = 10;
 
-/// Figures about the tools that somebody sees, with the documents' names.
+/// Figures about the tools that somebody sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Statistics {
     /// How many tools there are, those that are only described among them.

@@ -15,6 +15,9 @@ pub(crate) const LARGE: usize = 64 * 1024;
 static PLACES: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(std::thread::available_parallelism().map_or(2, usize::from).max(2)));
 
+/// The longest anybody waits for a place, with a time limit of his own or without.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
 /// When a call must have come to its end, if it has a limit of time.
 #[derive(Clone, Copy)]
 pub(crate) struct CallEnd(pub(crate) Option<Instant>);
@@ -63,7 +66,14 @@ pub(crate) async fn elsewhere<T: Send + 'static>(
 ) -> Result<T, CallError> {
     let failed =
         || CallError::new(ErrorCode::Internal, "checking a value failed; tell whoever runs the gateway");
-    let place = PLACES.acquire().await.map_err(|_| failed())?;
+    let busy = || {
+        CallError::new(
+            ErrorCode::Overloaded,
+            "the gateway is busy checking other calls; try again in a while",
+        )
+    };
+    let turn = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire());
+    let place = turn.await.map_err(|_| busy())?.map_err(|_| failed())?;
     let done = tokio::task::spawn_blocking(move || {
         // Kept until the work is done, also when nobody waits for it any more.
         let _place = place;
