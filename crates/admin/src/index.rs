@@ -44,12 +44,14 @@ pub(crate) async fn schema(State(admin): State<Admin>) -> Response {
 
 pub(crate) async fn nothing_here(method: Method, uri: Uri) -> Failure {
     let path: String = uri.path().chars().take(200).collect();
-    Failure::new(
-        ErrorCode::NotFound,
-        format!(
-            "there is nothing at {method} {path}; MCP is at POST /mcp, the tools at GET /mcp/tools and POST /mcp/tools/call; GET / lists everything"
-        ),
-    )
+    // Where the administration has an address of its own, nobody is sent there from the other one.
+    let places = if path.starts_with("/admin") {
+        "definitions are at /admin/tools"
+    } else {
+        "MCP is at POST /mcp, the tools at GET /mcp/tools and POST /mcp/tools/call"
+    };
+    let message = format!("there is nothing at {method} {path}; {places}; GET / lists everything");
+    Failure::new(ErrorCode::NotFound, message)
 }
 
 pub(crate) async fn wrong_method(method: Method, uri: Uri) -> Failure {
