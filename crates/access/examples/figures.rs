@@ -27,11 +27,11 @@ fn main() {
     show(two, &rights(vec![when(two)]), &small);
     let all = "args.items.all(item, item > 0) && 'support' in principal.groups";
     show(all, &rights(vec![when(all)]), &small);
-    show("args.amount < 100, arguments of 40 KB", &rights(vec![when("args.amount < 100")]), &large);
+    show("args.amount < 100, arguments of 27 KB", &rights(vec![when("args.amount < 100")]), &large);
     let worst = when(
         "args.rows.all(row, args.rows.size() > 0 && !(row in [1, 2, 3, 4, 5, 6, 7, 8, 9]) && row == row)",
     );
-    show("what runs out of steps", &rights(vec![worst]), &args(json!({"rows": vec![1_000; 15_000]})));
+    show("what runs out of steps", &rights(vec![worst]), &args(json!({"rows": vec![1_000; 10_000]})));
 }
 
 fn args(value: Value) -> Map<String, Value> {

@@ -20,7 +20,7 @@ pub(crate) const DEEPEST_BRACKETS: usize = 24;
 /// How deep the tree of an expression is: each level is a call of the evaluator.
 pub(crate) const DEEPEST_TREE: usize = 64;
 /// Steps that one decision may take, over all its rules: about a millisecond.
-pub(crate) const MOST_STEPS: u32 = 100_000;
+pub(crate) const MOST_STEPS: u32 = 30_000;
 /// Bytes that count for one step where texts are compared or copied.
 pub(crate) const BYTES_A_STEP: usize = 64;
 /// Bytes of a text that an expression makes.

@@ -161,7 +161,6 @@ fn truth() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
     fn a_condition_means_what_cel_says(text in truth()) {
         // So that none is refused because it asks for nothing; those that can only fail are, and are not compared.
