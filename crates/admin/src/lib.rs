@@ -44,6 +44,7 @@ pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
+use toolrail_access::Permissions;
 use toolrail_core::Way;
 use toolrail_registry::Registry;
 
@@ -63,13 +64,29 @@ pub struct Admin {
     pub(crate) refreshing: Arc<Refreshing>,
     /// The keys of the store, and those who hold them; where they can be administered.
     pub(crate) keys: Option<Keys>,
+    /// The rules that say what they may do.
+    pub(crate) permissions: Option<Arc<Permissions>>,
 }
 
 impl Admin {
     /// The tools of that registry; `version` is that of the program, and `writer` the way by
     /// which changes are recorded to come, unless the request says so.
     pub fn new(registry: Arc<Registry>, version: &'static str, writer: Way) -> Self {
-        Self { registry, version, writer, metrics: None, refreshing: Arc::default(), keys: None }
+        Self {
+            registry,
+            version,
+            writer,
+            metrics: None,
+            refreshing: Arc::default(),
+            keys: None,
+            permissions: None,
+        }
+    }
+
+    /// The same with rules that say what those may do who hold them.
+    #[must_use]
+    pub fn with_permissions(self, permissions: Option<Arc<Permissions>>) -> Self {
+        Self { permissions, ..self }
     }
 
     /// The same with the keys of a store.

@@ -4,8 +4,8 @@
 use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
-use crate::access::keys;
 use crate::access::permit::Needs;
+use crate::access::{explain, keys};
 use crate::{
     Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
     register, requests, rollback, search, stats, sync,
@@ -107,6 +107,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route(KEYS, ("GET", "/admin/keys/{key}"), "Show a key, without its text", || get(keys::show)).needing(ADMINISTERING),
     route(KEYS, ("POST", "/admin/keys/{key}/rotate"), "Give a key a new text; the old one stays good for a while", || post(keys::rotate)).sending(r#"{"overlap":"1h"}"#).needing(ADMINISTERING),
     route(KEYS, ("DELETE", "/admin/keys/{key}"), "Revoke a key", || delete(keys::revoke)).needing(ADMINISTERING),
+    route(KEYS, ("POST", "/admin/explain"), "Whether a key sees and may call a tool, and what decides that", || post(explain::explain)).sending(r#"{"tool":"example.health","as":"example-key","arguments":{}}"#).needing(ADMINISTERING),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/export"), "All definitions of the store", || get(export::export)),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
-use crate::{CallError, ErrorCode, NamePattern};
+use crate::{CallError, ErrorCode, NamePattern, ToolRights, ToolTraits};
 
 /// Who calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -117,19 +117,23 @@ pub struct Identity {
     pub tenant: Option<Arc<str>>,
     /// What it may do.
     pub role: Role,
+    /// The groups it is in, by which rules may know it.
+    pub groups: Vec<String>,
+    /// What it was granted, as the issuer of its token says it.
+    pub scopes: Vec<String>,
     /// Which tools it sees; all of its tenant, and the shared ones, if absent.
     pub reach: Option<Arc<ToolReach>>,
     /// When all of this ends: connections that are open then are closed.
     pub ending: Ending,
 }
 
-/// The end of somebody's rights, which others can wait for.
-#[derive(Debug)]
-pub struct Ending(watch::Sender<bool>);
+/// The end of somebody's rights, which others can wait for. Copies end together.
+#[derive(Clone, Debug)]
+pub struct Ending(Arc<watch::Sender<bool>>);
 
 impl Default for Ending {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self(Arc::new(watch::Sender::new(false)))
     }
 }
 
@@ -199,19 +203,56 @@ impl Role {
     }
 }
 
-/// The tools that somebody sees: those whose names fit any of the patterns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToolReach(Vec<NamePattern>);
+/// The tools that somebody sees: those whose names fit any of the patterns, if there are any, and that rules let him see.
+#[derive(Clone, Debug)]
+pub struct ToolReach {
+    patterns: Vec<NamePattern>,
+    rights: Option<Arc<dyn ToolRights>>,
+}
+
+/// Rights are the same only if they are the very same.
+impl PartialEq for ToolReach {
+    fn eq(&self, other: &Self) -> bool {
+        let same_rights = match (&self.rights, &other.rights) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        same_rights && self.patterns == other.patterns
+    }
+}
+
+impl Eq for ToolReach {}
 
 impl ToolReach {
     /// Those of these patterns: `*` stands for any characters, `?` for one.
     pub fn new(patterns: &[String]) -> Self {
-        Self(patterns.iter().map(|pattern| NamePattern::new(pattern)).collect())
+        Self { patterns: patterns.iter().map(|pattern| NamePattern::new(pattern)).collect(), rights: None }
+    }
+
+    /// What rules leave of that, or of everything.
+    pub fn ruled(within: Option<&Self>, rights: Arc<dyn ToolRights>) -> Self {
+        let patterns = within.map(|within| within.patterns.clone()).unwrap_or_default();
+        Self { patterns, rights: Some(rights) }
+    }
+
+    /// What rules say, where there are any.
+    pub fn rights(&self) -> Option<&dyn ToolRights> {
+        self.rights.as_deref()
+    }
+
+    /// Whether a tool is seen.
+    pub fn sees(&self, tool: &ToolTraits<'_>) -> bool {
+        self.fits(tool.name) && self.rights.as_ref().is_none_or(|rights| rights.sees(tool))
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        self.patterns.is_empty() || self.patterns.iter().any(|pattern| pattern.fits(name))
     }
 
     /// Whether what has that name is seen.
     pub fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.fits(name))
+        self.sees(&ToolTraits::named(name))
     }
 
     /// Whether what has no name of its own is seen because of the definition that it comes from: whoever sees all tools of a
@@ -242,6 +283,8 @@ mod tests {
             name: id.to_owned(),
             tenant: tenant.map(Into::into),
             role,
+            groups: Vec::new(),
+            scopes: Vec::new(),
             reach: None,
             ending: Ending::default(),
         };

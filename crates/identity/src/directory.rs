@@ -105,6 +105,8 @@ impl Directory {
             name: OPERATOR.to_owned(),
             tenant: None,
             role: Role::Admin,
+            groups: Vec::new(),
+            scopes: Vec::new(),
             reach: None,
             ending: Ending::default(),
         };

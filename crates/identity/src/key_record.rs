@@ -35,6 +35,11 @@ pub(crate) struct KeyRecord {
     /// Patterns of the names of tools; all if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tools: Vec<String>,
+    /// By which rules may know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) groups: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) scopes: Vec<String>,
     /// In seconds since 1970.
     pub(crate) created: u64,
     pub(crate) created_by: String,
@@ -70,8 +75,8 @@ impl KeyRecord {
 
     /// Whether this is the same key, with the same rights.
     pub(crate) fn has_rights_of(&self, other: &Self) -> bool {
-        let rights =
-            |key: &Self| (key.uid.clone(), key.role, key.tenant.clone(), key.tools.clone(), key.expires);
+        let lists = |key: &Self| [key.tools.clone(), key.groups.clone(), key.scopes.clone()];
+        let rights = |key: &Self| (key.uid.clone(), key.role, key.tenant.clone(), lists(key), key.expires);
         rights(self) == rights(other)
     }
 
@@ -81,6 +86,8 @@ impl KeyRecord {
             name: self.name.clone(),
             tenant: self.tenant.as_deref().map(Into::into),
             role: self.role,
+            groups: self.groups.clone(),
+            scopes: self.scopes.clone(),
             ending: Ending::default(),
             reach: (!self.tools.is_empty()).then(|| Arc::new(ToolReach::new(&self.tools))),
         }
@@ -117,6 +124,12 @@ pub struct KeyView {
     /// Which tools it sees; all if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
+    /// The groups it is in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    /// Its scopes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
     /// When it was made, RFC 3339.
     pub created: String,
     /// By whom.
@@ -144,6 +157,8 @@ impl KeyView {
             role: record.role,
             tenant: record.tenant.clone(),
             tools: record.tools.clone(),
+            groups: record.groups.clone(),
+            scopes: record.scopes.clone(),
             created: told(record.created),
             created_by: record.created_by.clone(),
             expires: record.expires.map(told),

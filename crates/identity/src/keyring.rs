@@ -35,6 +35,10 @@ pub struct NewKey {
     pub tenant: Option<String>,
     /// Patterns of the names of tools that it sees; all if there are none.
     pub tools: Vec<String>,
+    /// The groups it is in, by which rules may know it.
+    pub groups: Vec<String>,
+    /// Its scopes, for rules too.
+    pub scopes: Vec<String>,
     /// How long it is good.
     pub expires_in: Option<Duration>,
 }
@@ -57,6 +61,9 @@ pub enum KeyError {
     /// It cannot have these patterns.
     #[error("{0}")]
     Tools(String),
+    /// It cannot be in these groups, or have these scopes.
+    #[error("{0}")]
+    Words(String),
     /// There are too many keys.
     #[error("there is no room for another key; revoke some that nobody uses")]
     NoRoom,
@@ -102,6 +109,8 @@ impl Keyring {
         check_name(&new.name)?;
         new.tenant.as_deref().map(toolrail_core::Principal::of_tenant).transpose()?;
         check_tools(&new)?;
+        check_words("groups", &new.groups)?;
+        check_words("scopes", &new.scopes)?;
         if new.expires_in.is_some_and(|time| time.is_zero()) {
             return Err(KeyError::NoTime);
         }
@@ -113,13 +122,17 @@ impl Keyring {
             role: new.role,
             tenant: new.tenant,
             tools: new.tools,
+            groups: new.groups,
+            scopes: new.scopes,
             created: now(),
             created_by: author.who.clone(),
             expires: new.expires_in.map(|time| now().saturating_add(time.as_secs())),
             secrets: vec![SecretRecord { hash: self.hash_of(&text).await?, until: None }],
             name: new.name,
         };
-        let changes = json!({"role": made.role, "tools": made.tools, "expires": made.expires});
+        let changes = json!({
+            "role": made.role, "tools": made.tools, "groups": made.groups, "scopes": made.scopes, "expires": made.expires
+        });
         let written = self.write(&made, Some(0), ("key.create", changes), author).await?;
         match written {
             RecordWritten::Done(_) => Ok((text, KeyView::of(&made, None, now()))),
@@ -271,6 +284,19 @@ fn check_tools(new: &NewKey) -> Result<(), KeyError> {
         )));
     }
     Ok(())
+}
+
+/// Groups and scopes are words.
+fn check_words(what: &str, words: &[String]) -> Result<(), KeyError> {
+    let is_word = |word: &String| {
+        !word.is_empty() && word.len() <= LONGEST_PATTERN && word.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    if words.len() <= MOST_PATTERNS && words.iter().all(is_word) {
+        return Ok(());
+    }
+    Err(KeyError::Words(format!(
+        "/{what}: a key has at most {MOST_PATTERNS} {what}, each of 1 to {LONGEST_PATTERN} ASCII characters without spaces"
+    )))
 }
 
 fn audit(key: &KeyRecord, (action, changes): (&str, Value), author: &Author) -> RecordAudit {

@@ -1,4 +1,5 @@
-//! Who makes a request: the keys of clients, kept in the store as keyed hashes and known to every gateway on it.
+//! Who makes a request: the keys of clients, kept in the store as keyed hashes and known to every gateway on it; and the tokens of
+//! other issuers (`tokens`).
 //!
 //! `key.rs` is what a client holds, `key_record.rs` what the store keeps of it. A `Keyring` makes, rotates and revokes keys, for
 //! the command line and the REST interface; a `Directory` has those there are, and tells who a request comes from.
@@ -7,8 +8,12 @@ mod directory;
 mod key;
 mod key_record;
 mod keyring;
+mod tokens;
 
 pub use directory::{Directory, Rejection};
 pub use key::{KeyText, LONGEST_KEY};
 pub use key_record::{KeyView, WrongName};
 pub use keyring::{KeyError, Keyring, NewKey};
+pub use tokens::{
+    Algorithm, ClaimNames, FetchDocument, Grant, IssuerSettings, TokenRejection, Tokens, is_token,
+};

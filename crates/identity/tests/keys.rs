@@ -18,7 +18,8 @@ fn author() -> Author {
 }
 
 fn new_key(name: &str, role: Role) -> NewKey {
-    NewKey { name: name.to_owned(), role, tenant: None, tools: Vec::new(), expires_in: None }
+    let (tools, groups, scopes) = (Vec::new(), Vec::new(), Vec::new());
+    NewKey { name: name.to_owned(), role, tenant: None, tools, groups, scopes, expires_in: None }
 }
 
 #[tokio::test]
@@ -123,6 +124,10 @@ async fn what_cannot_be_a_key_is_refused_in_words() {
         ),
         (NewKey { tools: tools(1, "a.*"), ..new_key("k", Role::Write) }, "sees all tools of its tenant"),
         (NewKey { tools: tools(65, "a.*"), ..new_key("k", Role::Read) }, "at most 64 patterns"),
+        (
+            NewKey { groups: tools(1, "a b"), ..new_key("k", Role::Read) },
+            "/groups: a key has at most 64 groups",
+        ),
         (NewKey { tools: tools(1, ""), ..new_key("k", Role::Read) }, "each of 1 to 128 characters"),
     ] {
         let told = keyring.create(new, &author()).await.unwrap_err().to_string();

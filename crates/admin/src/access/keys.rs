@@ -38,6 +38,10 @@ struct CreateRequest {
     tenant: Option<String>,
     /// All tools if left out.
     tools: Option<Vec<String>>,
+    #[serde(default)]
+    groups: Vec<String>,
+    #[serde(default)]
+    scopes: Vec<String>,
     expires_in: Option<String>,
 }
 
@@ -54,7 +58,7 @@ pub(crate) async fn create(
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
-    let CreateRequest { name, role, tenant, tools, expires_in } = body::parse_object(&bytes)?;
+    let CreateRequest { name, role, tenant, tools, groups, scopes, expires_in } = body::parse_object(&bytes)?;
     if change.tenant.is_some() && tenant.is_some() && tenant != change.tenant {
         let message = "a key of one tenant makes keys of that tenant only; leave \"tenant\" out";
         return Err(Failure::new(ErrorCode::Forbidden, message));
@@ -68,7 +72,7 @@ pub(crate) async fn create(
     let tenant = change.tenant.clone().or(tenant);
     let expires_in =
         expires_in.as_deref().map(span_of).transpose().map_err(|wrong| at("expiresIn", &wrong))?;
-    let new = NewKey { name, role, tenant, tools, expires_in };
+    let new = NewKey { name, role, tenant, tools, groups, scopes, expires_in };
     let (text, view) = keys.keyring.create(new, &change.author).await.map_err(failure)?;
     keys.hear().await;
     Ok(told(StatusCode::CREATED, &text, &view))
@@ -132,7 +136,7 @@ impl Keys {
     }
 }
 
-fn keys_of(admin: &Admin) -> Result<&Keys, Failure> {
+pub(super) fn keys_of(admin: &Admin) -> Result<&Keys, Failure> {
     admin.keys.as_ref().ok_or_else(|| Failure::new(ErrorCode::NotFound, "keys are not kept here"))
 }
 
@@ -144,11 +148,13 @@ fn at(member: &str, wrong: &dyn std::fmt::Display) -> Failure {
     Failure::bad_request(format!("/{member}: {wrong}"))
 }
 
-fn failure(error: KeyError) -> Failure {
+pub(super) fn failure(error: KeyError) -> Failure {
     let code = match &error {
-        KeyError::Name(_) | KeyError::Tenant(_) | KeyError::Tools(_) | KeyError::NoTime => {
-            ErrorCode::InvalidRequest
-        }
+        KeyError::Name(_)
+        | KeyError::Tenant(_)
+        | KeyError::Tools(_)
+        | KeyError::Words(_)
+        | KeyError::NoTime => ErrorCode::InvalidRequest,
         KeyError::Taken(_) | KeyError::Busy(_) | KeyError::Expired(_) | KeyError::Texts(_) => {
             ErrorCode::Conflict
         }

@@ -1,4 +1,5 @@
-//! Who may use which route, and the keys by which that is known.
+//! Who may use which route, the keys by which that is known, and why somebody may what.
 
+pub(crate) mod explain;
 pub(crate) mod keys;
 pub(crate) mod permit;

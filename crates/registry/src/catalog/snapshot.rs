@@ -220,14 +220,17 @@ impl Snapshot {
         self.reach.as_deref()
     }
 
-    /// Whether whoever looks may see what has that name.
-    fn may_be_seen(&self, name: &str) -> bool {
-        self.reach.as_ref().is_none_or(|reach| reach.has(name))
+    /// Whether whoever looks may see what the definition makes.
+    fn may_be_seen(&self, entry: &Entry) -> bool {
+        self.reach.as_ref().is_none_or(|reach| match &entry.item {
+            Some(Item::Tool(tool)) => reach.sees(&tool.traits()),
+            _ => reach.has(&entry.name),
+        })
     }
 
     /// Whether the endpoint has what the definition makes.
     fn has(&self, entry: &Entry) -> bool {
-        self.choice().is_none_or(|choice| choice.fits_entry(entry)) && self.may_be_seen(&entry.name)
+        self.choice().is_none_or(|choice| choice.fits_entry(entry)) && self.may_be_seen(entry)
     }
 
     fn choice(&self) -> Option<&Choice> {

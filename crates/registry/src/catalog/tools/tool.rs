@@ -8,8 +8,9 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    Call, CallError, Caller, ErrorCode, Held, Json, METADATA, Misfit, Mute, Outcome, Payload, Preview,
-    Principal, Role, Share, TaskSupport, ToolName, ToolResult, Violation, tree_size,
+    Call, CallError, Caller, Denial, ErrorCode, Held, Json, METADATA, Misfit, Mute, Outcome, Payload,
+    Preview, Principal, Role, SaidHints, Share, TaskSupport, ToolName, ToolResult, ToolTraits, Violation,
+    tree_size,
 };
 use toolrail_protocol::HeaderParam;
 
@@ -43,6 +44,8 @@ pub struct Tool {
     pub category: Option<Box<str>>,
     /// Words for people and search.
     pub tags: Vec<Box<str>>,
+    /// What its annotations say of it.
+    pub hints: SaidHints,
     /// Whether endpoints that do not list everything leave it out, if its definition says so.
     pub defer_loading: Option<bool>,
     /// Whether it may or must run as a task.
@@ -75,6 +78,43 @@ impl Tool {
             None => Cow::Borrowed(description),
             Some((end, _)) => Cow::Owned(format!("{}…", description.get(..end).unwrap_or_default())),
         }
+    }
+
+    /// What rules can ask of it.
+    pub fn traits(&self) -> ToolTraits<'_> {
+        ToolTraits {
+            name: self.name.as_str(),
+            kind: &self.kind,
+            tags: &self.tags,
+            category: self.category.as_deref(),
+            tenant: self.tenant.as_deref(),
+            hints: self.hints,
+        }
+    }
+
+    /// Refuses a call that rules do not let this one make. What the gateway has by itself goes by roles.
+    async fn check_rights(
+        &self,
+        principal: &Principal,
+        raw: Option<&RawValue>,
+        arguments: &Value,
+    ) -> Result<(), CallError> {
+        let rights = principal.reach().and_then(|reach| reach.rights());
+        let Some(rights) = rights.filter(|_| *self.kind != *DISCOVERY) else {
+            return Ok(());
+        };
+        // What is passed on as it came was not read yet.
+        let read = match (&self.arguments, raw) {
+            (Arguments::PassedOn, Some(raw)) => Some(parsed(raw).await?),
+            _ => None,
+        };
+        let arguments = object_of(read.as_ref().unwrap_or(arguments));
+        rights.judge(&self.traits(), arguments).map_err(|denial| match denial {
+            Denial::Hidden => {
+                CallError::new(ErrorCode::NotFound, format!("there is no tool {:?}", self.name.as_str()))
+            }
+            Denial::Refused(why) => CallError::new(ErrorCode::Forbidden, format!("{}: {why}", self.name)),
+        })
     }
 
     /// Its entry in `tools/list`, as JSON.
@@ -140,6 +180,7 @@ impl Tool {
         end: CallEnd,
     ) -> Outcome {
         let (arguments, _room) = self.arguments(raw, end).await?;
+        self.check_rights(principal, raw, &arguments).await?;
         let executor = self.executor.get()?;
         // What is only described cannot be used here, however often somebody tries.
         let counts = self.described.is_none();
@@ -172,6 +213,7 @@ impl Tool {
     /// What a call would send; sends nothing.
     pub async fn preview(&self, raw: Option<&RawValue>, principal: &Principal) -> Result<Preview, CallError> {
         let (arguments, _room) = self.arguments(raw, CallEnd(None)).await?;
+        self.check_rights(principal, raw, &arguments).await?;
         let tool = self.name.as_str();
         let arguments = object_of(&arguments);
         let call = Call { tool, arguments, raw, principal, caller: &Mute };

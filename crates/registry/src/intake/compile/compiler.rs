@@ -236,6 +236,7 @@ fn tool_of(
         limit: definition.policy.timeout_ms.map(Duration::from_millis),
         tenant: None,
         tasks: TaskSupport::Never,
+        hints: definition.annotations.as_ref().map(Into::into).unwrap_or_default(),
         name: definition.name,
         description: definition.description.map(Into::into),
         kind: definition.kind.into(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
-use toolrail_core::{ArgumentCheck, OfferedTool, Problems};
+use toolrail_core::{ArgumentCheck, OfferedTool, Problems, SaidHints};
 
 use super::offerer::Offerer;
 use crate::calls::{UseCount, UseLog};
@@ -113,6 +113,7 @@ pub(crate) fn tool_of(
         uses: UseCount::new(Arc::clone(by.uses)),
         tenant: by.tenant.cloned(),
         tasks: offered.tasks,
+        hints: offered.entry.get("annotations").map(SaidHints::from_mcp).unwrap_or_default(),
         name: offered.name.clone(),
         description: text_at("/description"),
         kind: by.kind.into(),

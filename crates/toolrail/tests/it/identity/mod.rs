@@ -1,7 +1,9 @@
-//! Who may do what: keys, and what whoever shows one sees and may do, by every way in.
+//! Who may do what: keys, tokens, rules, and what whoever shows one sees and may do, by every way in.
 
 mod keys;
 mod matrix;
+mod rules;
+mod tokens;
 
 use anyhow::Result;
 use bytes::Bytes;

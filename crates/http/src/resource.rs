@@ -1,0 +1,141 @@
+//! What tells clients of OAuth where to get a token (RFC 9728): the description of this gateway as a protected resource, and the
+//! challenge that leads to it (RFC 6750).
+
+use axum::body::Body;
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Response};
+use serde_json::json;
+
+/// Where the description is, before the path of what it describes.
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// This gateway, as those see it who need a token for it.
+#[derive(Clone, Debug)]
+pub struct ProtectedResource {
+    /// Under which address it is reached, if that is known: without a slash at its end.
+    public_url: Option<String>,
+    issuers: Vec<String>,
+    scopes: Vec<String>,
+    name: String,
+}
+
+impl ProtectedResource {
+    /// A gateway that is reached under that address and takes tokens of those issuers, with any of those scopes.
+    pub fn new(public_url: Option<&str>, issuers: Vec<String>, scopes: Vec<String>, name: &str) -> Self {
+        let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
+        Self { public_url, issuers, scopes, name: name.to_owned() }
+    }
+
+    /// The description, if that is what is at the path.
+    pub(super) fn describe(&self, path: &str, headers: &HeaderMap, is_tls: bool) -> Option<Response<Body>> {
+        let of = path.strip_prefix(WELL_KNOWN).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+        let of = if of == "/" { "" } else { of };
+        // Clients put the well-known path before the whole path of the address, with the prefix under which a proxy has us.
+        let of = self.prefix().and_then(|prefix| of.strip_prefix(prefix)).unwrap_or(of);
+        let body = json!({
+            "resource": format!("{}{of}", self.base(headers, is_tls)),
+            "resource_name": self.name,
+            "authorization_servers": self.issuers,
+            "scopes_supported": self.scopes,
+            "bearer_methods_supported": ["header"],
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        // There is nothing in it that a page might not know.
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
+        Some(response)
+    }
+
+    /// What a client is told that showed nothing, or nothing good, at that path.
+    pub(super) fn challenge(
+        &self,
+        (path, headers, is_tls): (&str, &HeaderMap, bool),
+        error: Option<(&str, &str)>,
+    ) -> Option<HeaderValue> {
+        let of = if toolrail_mcp::speaks_mcp(path) { path } else { "" };
+        let mut told = format!(
+            "Bearer realm=\"toolrail\", resource_metadata=\"{}{WELL_KNOWN}{of}\"",
+            self.base(headers, is_tls)
+        );
+        if !self.scopes.is_empty() {
+            told = format!("{told}, scope=\"{}\"", self.scopes.join(" "));
+        }
+        if let Some((error, about)) = error {
+            let about: String =
+                about.chars().filter(|letter| !matches!(letter, '"' | '\\') && letter.is_ascii()).collect();
+            told = format!("{told}, error=\"{error}\", error_description=\"{about}\"");
+        }
+        HeaderValue::try_from(told).ok()
+    }
+
+    /// Under which address the request was made; its Host is one of ours.
+    fn base(&self, headers: &HeaderMap, is_tls: bool) -> String {
+        if let Some(url) = &self.public_url {
+            return url.clone();
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+        format!("{}://{host}", if is_tls { "https" } else { "http" })
+    }
+
+    /// The path under which a proxy has us.
+    fn prefix(&self) -> Option<&str> {
+        let (_, rest) = self.public_url.as_deref()?.split_once("://")?;
+        rest.find('/').map(|slash| &rest[slash..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use http_body_util::BodyExt;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn resource(public_url: Option<&str>) -> ProtectedResource {
+        let issuers = vec!["https://login.example.com".to_owned()];
+        ProtectedResource::new(public_url, issuers, vec!["tools.call".to_owned()], "Toolrail")
+    }
+
+    fn headers() -> HeaderMap {
+        Request::builder().header(HOST, "127.0.0.1:8080").body(()).unwrap().into_parts().0.headers
+    }
+
+    async fn described(resource: &ProtectedResource, path: &str) -> Option<String> {
+        let body =
+            resource.describe(path, &headers(), false)?.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        Some(body["resource"].as_str().unwrap().to_owned())
+    }
+
+    #[tokio::test]
+    async fn the_resource_is_the_address_as_clients_type_it() {
+        let local = resource(None);
+        let known = |path: &'static str| described(&local, path);
+        assert_eq!(known(WELL_KNOWN).await.as_deref(), Some("http://127.0.0.1:8080"));
+        let mcp = "/.well-known/oauth-protected-resource/mcp";
+        assert_eq!(known(mcp).await.as_deref(), Some("http://127.0.0.1:8080/mcp"));
+        assert_eq!(known("/.well-known/oauth-protected-resources").await, None);
+        assert_eq!(known("/mcp").await, None);
+        let behind = resource(Some("https://example.com/tools/"));
+        for path in [mcp, "/.well-known/oauth-protected-resource/tools/mcp"] {
+            assert_eq!(
+                described(&behind, path).await.as_deref(),
+                Some("https://example.com/tools/mcp"),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_challenge_leads_to_the_description_of_what_was_asked_for() {
+        let told = resource(Some("https://example.com/tools"));
+        let told = told.challenge(("/mcp", &headers(), true), Some(("invalid_token", "it \"has\" expired")));
+        assert_eq!(
+            told.unwrap(),
+            "Bearer realm=\"toolrail\", resource_metadata=\"https://example.com/tools/.well-known/oauth-protected-resource/mcp\", scope=\"tools.call\", error=\"invalid_token\", error_description=\"it has expired\""
+        );
+    }
+}

@@ -1,0 +1,213 @@
+//! Tokens of other issuers (OpenID Connect, OAuth 2.1): which are taken, and who their holders are.
+//!
+//! `jwt` reads a token, `jwks` has the keys that check its signature, `issuer` what else must be true, `grant` what its holder may do.
+//! A token that was found good is known again by its hash until it expires or its issuer withdraws the key that signed it.
+
+mod grant;
+mod issuer;
+mod jwks;
+mod jwt;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use ring::digest::{SHA256, digest};
+use toolrail_core::{Identity, Principal};
+
+use crate::key_record::now;
+use grant::{NoGrant, identity_of};
+use issuer::Issuer;
+use jwt::Unverified;
+
+pub use grant::{ClaimNames, Grant};
+pub use issuer::{FetchDocument, IssuerSettings};
+pub use jwt::{Algorithm, is_token};
+
+/// The most tokens that are known again.
+const MOST_KNOWN: usize = 10_000;
+/// How often what has expired is ended.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Why the holder of a token is not let in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TokenRejection {
+    /// The token is not good; why.
+    Bad(String),
+    /// It is good, and gives nothing here.
+    NothingGranted(String),
+    /// The keys of its issuer, the one of that number, have to be looked at.
+    KeysNeeded(usize),
+    /// They cannot be had.
+    KeysMissing,
+}
+
+/// The issuers whose tokens are taken.
+pub struct Tokens {
+    issuers: Vec<Issuer>,
+    documents: Arc<dyn FetchDocument>,
+    known: RwLock<HashMap<[u8; 32], KnownToken>>,
+}
+
+struct KnownToken {
+    issuer: usize,
+    until: u64,
+    identity: Arc<Identity>,
+}
+
+impl Tokens {
+    /// Those of these issuers, for a gateway that is reached under that address.
+    pub fn new(
+        issuers: Vec<IssuerSettings>,
+        public_url: Option<&str>,
+        documents: Arc<dyn FetchDocument>,
+    ) -> Self {
+        let issuers = issuers.into_iter().map(|settings| Issuer::new(settings, public_url)).collect();
+        Self { issuers, documents, known: RwLock::default() }
+    }
+
+    /// The issuers, as their tokens name them.
+    pub fn issuers(&self) -> impl Iterator<Item = &str> {
+        self.issuers.iter().map(|issuer| issuer.settings.issuer.as_str())
+    }
+
+    /// The scopes that any rule asks for.
+    pub fn scopes(&self) -> Vec<&str> {
+        let grants = self.issuers.iter().flat_map(|issuer| &issuer.settings.grants);
+        let mut scopes: Vec<&str> = grants.flat_map(|grant| &grant.scopes).map(String::as_str).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        scopes
+    }
+
+    /// Who shows that token, as far as can be said without waiting for its issuer.
+    pub fn recognise(&self, text: &str) -> Result<Principal, TokenRejection> {
+        let hash = hash_of(text);
+        if let Some(identity) = self.known_by(&hash) {
+            return Ok(Principal::Known(identity));
+        }
+        let token = Unverified::read(text).map_err(TokenRejection::Bad)?;
+        let claimed = token.text("iss").unwrap_or_default();
+        let mut issuers = self.issuers.iter().enumerate();
+        let Some((number, issuer)) = issuers.find(|(_, issuer)| issuer.settings.issuer == claimed) else {
+            return Err(TokenRejection::Bad(
+                "its issuer (iss) is not one whose tokens are taken here".to_owned(),
+            ));
+        };
+        if !issuer.takes(token.algorithm) {
+            return Err(TokenRejection::Bad(format!(
+                "it is signed with {}, which is not taken from its issuer here",
+                token.algorithm.word()
+            )));
+        }
+        // What has expired, or is meant for others, is not worth a look at the keys.
+        let until = issuer.check_claims(&token, now()).map_err(TokenRejection::Bad)?;
+        let keys = issuer.keys();
+        if !keys.may_have_signed(&token) {
+            return Err(TokenRejection::KeysNeeded(number));
+        }
+        if !keys.signed(&token) {
+            return Err(TokenRejection::Bad("its signature is not that of its issuer".to_owned()));
+        }
+        let settings = &issuer.settings;
+        let identity = identity_of(claimed, &token.claims, (&settings.claims, &settings.grants));
+        let identity = Arc::new(identity.map_err(refusal)?);
+        Ok(Principal::Known(self.remember(hash, KnownToken { issuer: number, until, identity })))
+    }
+
+    /// The same, where the keys of an issuer may have to be looked at first.
+    pub async fn recognise_with(&self, issuer: usize, text: &str) -> Result<Principal, TokenRejection> {
+        let looked = match self.issuers.get(issuer) {
+            Some(_) => self.look(issuer).await,
+            None => Ok(()),
+        };
+        match (self.recognise(text), looked) {
+            (Err(TokenRejection::KeysNeeded(_)), Err(_)) => Err(TokenRejection::KeysMissing),
+            (Err(TokenRejection::KeysNeeded(_)), Ok(())) => {
+                Err(TokenRejection::Bad("its issuer has no key that may have signed it".to_owned()))
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    async fn look(&self, number: usize) -> Result<(), String> {
+        let Some(issuer) = self.issuers.get(number) else { return Ok(()) };
+        let looked = issuer.look(&*self.documents).await;
+        match &looked {
+            // Which key signed what is not kept: whoever is known by a token of this issuer shows it again.
+            Ok(true) => self.forget(|known| known.issuer == number),
+            Ok(false) => {}
+            Err(why) => {
+                tracing::warn!(issuer = %issuer.settings.issuer, %why, "the keys of an issuer cannot be read; those that are known stay good");
+            }
+        }
+        looked.map(|_| ())
+    }
+
+    /// Keeps up with the issuers, and ends what has expired, until the future is dropped.
+    pub async fn follow(&self) {
+        loop {
+            for number in 0..self.issuers.len() {
+                if self.issuers[number].is_stale().await {
+                    let _ = self.look(number).await;
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+            let now = now();
+            self.forget(|known| known.until <= now);
+        }
+    }
+
+    /// Ends what all of those have open who came in with a token; for issuers that are taken no more.
+    pub fn end_all(&self) {
+        self.forget(|_| true);
+    }
+
+    fn known_by(&self, hash: &[u8; 32]) -> Option<Arc<Identity>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(hash)?;
+        (found.until > now()).then(|| Arc::clone(&found.identity))
+    }
+
+    /// Gives whoever was known by it first: all that he has open ends with one token.
+    fn remember(&self, hash: [u8; 32], token: KnownToken) -> Arc<Identity> {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_KNOWN
+            && let Some(oldest) = known.iter().min_by_key(|(_, token)| token.until).map(|(hash, _)| *hash)
+        {
+            known.remove(&oldest);
+        }
+        Arc::clone(&known.entry(hash).or_insert(token).identity)
+    }
+
+    /// Ends what those have open whose token is good no more.
+    fn forget(&self, is_over: impl Fn(&KnownToken) -> bool) {
+        let is_any = self.known.read().unwrap_or_else(PoisonError::into_inner).values().any(&is_over);
+        if !is_any {
+            return;
+        }
+        self.known.write().unwrap_or_else(PoisonError::into_inner).retain(|_, token| {
+            let is_over = is_over(token);
+            if is_over {
+                token.identity.ending.come();
+            }
+            !is_over
+        });
+    }
+}
+
+fn hash_of(text: &str) -> [u8; 32] {
+    let mut hash = [0; 32];
+    hash.copy_from_slice(digest(&SHA256, text.as_bytes()).as_ref());
+    hash
+}
+
+fn refusal(why: NoGrant) -> TokenRejection {
+    match why {
+        NoGrant::NoSubject => TokenRejection::Bad("it does not say whose it is (sub)".to_owned()),
+        NoGrant::Tenant(told) => TokenRejection::NothingGranted(told),
+        NoGrant::NoRule => TokenRejection::NothingGranted(
+            "the token is good, but gives no rights here; ask for more scopes, or whoever runs the gateway for a rule".to_owned(),
+        ),
+    }
+}
