@@ -1,9 +1,11 @@
 //! The requests of the REST face for people who try it out: a Postman collection and a curl script, made of the table of
 //! routes.
 
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, StatusCode, header};
+use http::{StatusCode, header};
 use serde_json::{Value, json};
+use toolrail_core::OverTls;
 
 use crate::failure::json as json_answer;
 use crate::table::{ROUTES, Route, example_of};
@@ -32,21 +34,22 @@ trap clean EXIT
 const SCRIPT_VERSION: &str = r#"VERSION=$(curl -sS "$BASE/admin/tools/$EXAMPLE.health/history?limit=1" | sed 's/.*"version":\([0-9]*\).*/\1/')
 "#;
 
-pub(crate) async fn postman(headers: HeaderMap) -> Response {
-    json_answer(StatusCode::OK, &postman_collection(&base_of(&headers)))
+pub(crate) async fn postman(request: Request) -> Response {
+    json_answer(StatusCode::OK, &postman_collection(&base_of(&request)))
 }
 
-pub(crate) async fn curl(headers: HeaderMap) -> Response {
-    let script = curl_script(&base_of(&headers));
+pub(crate) async fn curl(request: Request) -> Response {
+    let script = curl_script(&base_of(&request));
     ([(header::CONTENT_TYPE, "text/x-shellscript; charset=utf-8")], script).into_response()
 }
 
 /// The address under which the one who asks reaches this gateway.
-fn base_of(headers: &HeaderMap) -> String {
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+fn base_of(request: &Request) -> String {
+    let scheme = if request.extensions().get::<OverTls>().is_some() { "https" } else { "http" };
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let plain =
         |host: &&str| host.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-:[]".contains(letter));
-    host.filter(plain).map_or_else(|| USUAL.to_owned(), |host| format!("http://{host}"))
+    host.filter(plain).map_or_else(|| USUAL.to_owned(), |host| format!("{scheme}://{host}"))
 }
 
 /// Every request as a Postman collection (version 2.1) for the gateway at `base`.

@@ -21,6 +21,7 @@ mod plain;
 mod principal;
 mod problem;
 mod published;
+mod rights;
 mod schema;
 mod secret;
 mod span;
@@ -61,6 +62,7 @@ pub use problem::{
     Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
 };
 pub use published::{publish_revision, published_revision};
+pub use rights::{Denial, SaidHints, ToolRights, ToolTraits};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Unchecked, Validator, Violation};
 pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
 pub use span::{WrongSpan, span_of};
@@ -68,9 +70,10 @@ pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, AuditStore, Author, Change, Changes,
     DefinitionStore, Expected, Forget, HistoryQuery, HistoryStore, LearntLimits, LearntQuery, MailLimits,
-    News, NewsKind, PastQuery, PeerAddress, QueryPage, Record, RecordAudit, RecordLimits, RecordStore,
-    RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row, Standing, Store, StoreError, ToolKey,
-    ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes, hexadecimal,
+    News, NewsKind, OverTls, PastQuery, PeerAddress, QueryPage, Record, RecordAudit, RecordLimits,
+    RecordStore, RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row, Standing, Store,
+    StoreError, ToolKey, ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes,
+    hexadecimal,
 };
 pub use upstream::{
     ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,

@@ -1,13 +1,16 @@
-//! Who sends a request: whoever holds the key that it shows; or anybody, where nobody is asked.
+//! Who sends a request: whoever holds the key that it shows, or the certificate of its connection; or anybody, where nobody is
+//! asked.
 
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
-use toolrail_core::{Ending, Identity, Principal, Role};
-use toolrail_identity::{Directory, Rejection};
+use toolrail_access::Permissions;
+use toolrail_core::{Identity, Principal, Role};
+use toolrail_identity::{Directory, Rejection, TokenRejection, Tokens, is_token};
 
 use super::guard::Refusal;
 use super::plane;
+use super::resource::ProtectedResource;
 use super::tenant::{TENANT, Tenants};
 
 /// The other header that may have a key.
@@ -17,24 +20,97 @@ pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 pub enum Doorkeeper {
     /// Everybody, for the tenant that the request names.
     Open(Tenants),
-    /// Whoever has a key.
-    Keys(Arc<Directory>),
+    /// Whoever has a key, or a token of a known issuer.
+    Asking(Credentials),
+}
+
+/// What proves who somebody is.
+pub struct Credentials {
+    /// The keys there are.
+    pub keys: Arc<Directory>,
+    /// The issuers whose tokens are taken, and what tells clients where to get one.
+    pub tokens: Option<(Arc<Tokens>, ProtectedResource)>,
+    /// The rules that say what they may do.
+    pub permissions: Option<Arc<Permissions>>,
 }
 
 impl Doorkeeper {
-    /// Who sends a request with those headers to that path.
-    pub(super) fn principal(&self, headers: &HeaderMap, path: &str) -> Result<Principal, Refusal> {
+    /// Who sends a request with those headers to that path, by a connection whose certificate stands for somebody.
+    pub(super) fn principal(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        certified: Option<Principal>,
+    ) -> Result<Principal, Refusal> {
         match self {
-            Self::Open(tenants) => tenants.principal(headers),
-            Self::Keys(directory) => {
-                let key = key_in(headers)?.ok_or(Refusal::NoKey)?;
-                let principal = directory.recognise(key).map_err(|rejection| match rejection {
-                    Rejection::Unknown => Refusal::WrongKey,
-                    Rejection::Expired => Refusal::ExpiredKey,
-                    Rejection::NotReady => Refusal::KeysUnread,
-                })?;
-                for_named_tenant(principal, headers, path)
+            Self::Open(tenants) => match certified {
+                Some(principal) => for_named_tenant(principal, headers, path),
+                None => tenants.principal(headers),
+            },
+            Self::Asking(credentials) => {
+                // Where both are shown the key decides: a proxy with a certificate may bring the keys of many.
+                let Some(key) = key_in(headers)? else {
+                    let certified = for_named_tenant(certified.ok_or(Refusal::NoKey)?, headers, path)?;
+                    return Ok(credentials.ruled(certified));
+                };
+                Ok(credentials.ruled(for_named_tenant(credentials.recognise(key)?, headers, path)?))
             }
+        }
+    }
+
+    /// The same once the keys of that issuer were looked at.
+    pub(super) async fn principal_of_issuer(
+        &self,
+        issuer: usize,
+        headers: &HeaderMap,
+        path: &str,
+    ) -> Result<Principal, Refusal> {
+        let Self::Asking(credentials @ Credentials { tokens: Some((tokens, _)), .. }) = self else {
+            return Err(Refusal::WrongKey);
+        };
+        let token = key_in(headers)?.ok_or(Refusal::NoKey)?;
+        let principal = tokens.recognise_with(issuer, token).await.map_err(Refusal::from)?;
+        Ok(credentials.ruled(for_named_tenant(principal, headers, path)?))
+    }
+
+    /// What tells clients where to get a token, if tokens are taken.
+    pub(super) fn resource(&self) -> Option<&ProtectedResource> {
+        match self {
+            Self::Asking(Credentials { tokens: Some((_, resource)), .. }) => Some(resource),
+            Self::Asking(_) | Self::Open(_) => None,
+        }
+    }
+}
+
+impl Credentials {
+    fn ruled(&self, principal: Principal) -> Principal {
+        match &self.permissions {
+            Some(permissions) => permissions.apply(principal),
+            None => principal,
+        }
+    }
+
+    fn recognise(&self, text: &str) -> Result<Principal, Refusal> {
+        if let Some((tokens, _)) = &self.tokens
+            && is_token(text)
+        {
+            return tokens.recognise(text).map_err(Refusal::from);
+        }
+        self.keys.recognise(text).map_err(|rejection| match rejection {
+            Rejection::Unknown => Refusal::WrongKey,
+            Rejection::Expired => Refusal::ExpiredKey,
+            Rejection::NotReady => Refusal::KeysUnread,
+        })
+    }
+}
+
+impl From<TokenRejection> for Refusal {
+    fn from(rejection: TokenRejection) -> Self {
+        match rejection {
+            TokenRejection::Bad(why) => Self::BadToken(why),
+            TokenRejection::NothingGranted(why) => Self::NothingGranted(why),
+            TokenRejection::KeysNeeded(issuer) => Self::IssuerUnread(Some(issuer)),
+            TokenRejection::KeysMissing => Self::IssuerUnread(None),
         }
     }
 }
@@ -87,8 +163,10 @@ fn for_named_tenant(principal: Principal, headers: &HeaderMap, path: &str) -> Re
                 name: identity.name.clone(),
                 tenant: Some(Arc::clone(tenant)),
                 role: identity.role,
+                groups: identity.groups.clone(),
+                scopes: identity.scopes.clone(),
                 reach: identity.reach.clone(),
-                ending: Ending::default(),
+                ending: identity.ending.clone(),
             })))
         }
         _ => Err(Refusal::OtherTenant),
@@ -98,6 +176,7 @@ fn for_named_tenant(principal: Principal, headers: &HeaderMap, path: &str) -> Re
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use toolrail_core::Ending;
 
     use super::*;
 
@@ -132,6 +211,8 @@ mod tests {
             name: "k".to_owned(),
             tenant: tenant.map(Into::into),
             role,
+            groups: Vec::new(),
+            scopes: Vec::new(),
             reach: None,
             ending: Ending::default(),
         }))

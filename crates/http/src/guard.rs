@@ -46,6 +46,13 @@ pub enum Refusal {
     ExpiredKey,
     /// Nobody can be let in before the keys were read.
     KeysUnread,
+    /// The token is not good.
+    BadToken(String),
+    /// The token is good, and gives no rights here.
+    NothingGranted(String),
+    /// The keys of an issuer, the one of that number, have to be looked at before anybody can say whether a token is good; or
+    /// cannot be had.
+    IssuerUnread(Option<usize>),
     /// The key is of another tenant than the request names.
     OtherTenant,
 }
@@ -192,22 +199,45 @@ impl Refusal {
         response
     }
 
+    /// What is wrong with what was shown, in the words of OAuth.
+    pub(super) fn oauth_error(&self) -> Option<(&'static str, String)> {
+        match self {
+            Self::WrongKey | Self::ExpiredKey => {
+                Some(("invalid_token", "it is unknown or has expired".to_owned()))
+            }
+            Self::BadToken(why) => Some(("invalid_token", why.clone())),
+            Self::NotBearer | Self::TwoKeys => {
+                Some(("invalid_request", "one bearer token is needed".to_owned()))
+            }
+            Self::NothingGranted(why) => Some(("insufficient_scope", why.clone())),
+            _ => None,
+        }
+    }
+
     /// What tells a client how to prove who it is (RFC 6750, 3).
     fn challenge(&self) -> Option<&'static str> {
         match self {
             Self::NoKey => Some("Bearer realm=\"toolrail\""),
             Self::NotBearer | Self::TwoKeys => Some("Bearer realm=\"toolrail\", error=\"invalid_request\""),
-            Self::WrongKey | Self::ExpiredKey => Some("Bearer realm=\"toolrail\", error=\"invalid_token\""),
+            Self::WrongKey | Self::ExpiredKey | Self::BadToken(_) => {
+                Some("Bearer realm=\"toolrail\", error=\"invalid_token\"")
+            }
             _ => None,
         }
     }
 
     fn code(&self) -> ErrorCode {
         match self {
-            Self::Host(_) | Self::Origin(_) | Self::Hop | Self::OtherTenant => ErrorCode::Forbidden,
-            Self::NoKey | Self::NotBearer | Self::TwoKeys | Self::WrongKey | Self::ExpiredKey => {
-                ErrorCode::Unauthorized
+            Self::Host(_) | Self::Origin(_) | Self::Hop | Self::OtherTenant | Self::NothingGranted(_) => {
+                ErrorCode::Forbidden
             }
+            Self::NoKey
+            | Self::NotBearer
+            | Self::TwoKeys
+            | Self::WrongKey
+            | Self::ExpiredKey
+            | Self::BadToken(_) => ErrorCode::Unauthorized,
+            Self::IssuerUnread(_) => ErrorCode::UpstreamUnreachable,
             Self::KeysUnread => ErrorCode::StoreUnavailable,
             Self::Tenant(_) | Self::TenantTwice => ErrorCode::InvalidRequest,
         }
@@ -243,6 +273,12 @@ impl Refusal {
                 "the key is not known here: it was revoked, or is of another gateway; ask for a new one".to_owned()
             }
             Self::ExpiredKey => "the key has expired; ask for a new one".to_owned(),
+            Self::BadToken(why) => format!("the token is refused: {why}"),
+            Self::NothingGranted(why) => why,
+            Self::IssuerUnread(_) => {
+                "the keys of the token's issuer cannot be read at the moment; try again, or tell whoever runs the gateway"
+                    .to_owned()
+            }
             Self::KeysUnread => "the keys could not be read from the store yet; try again in a moment".to_owned(),
             Self::OtherTenant => {
                 "the header Toolrail-Tenant names a tenant that the key is not of; leave it out".to_owned()

@@ -3,55 +3,56 @@
 //! line around it is not.
 
 mod answered;
+mod connection;
 mod cors;
 mod doorkeeper;
 mod guard;
 mod listen;
 mod plane;
+mod resource;
 mod revision;
 mod starting;
 mod tenant;
+mod tls;
 mod watched;
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::body::Body;
-use http::header::{CONTENT_TYPE, ORIGIN};
+use http::header::{CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Either;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::{ForeignPage, HOP_HEADER, PeerAddress, Principal, Role, Share};
+use toolrail_core::{ForeignPage, HOP_HEADER, OverTls, PeerAddress, Principal, Role, Share};
 use toolrail_mcp::Server;
 use tower::Service;
 
-use answered::{Expulsion, WatchedBody};
+use answered::Expulsion;
+use connection::Newcomer;
 use cors::Page;
-pub use doorkeeper::{API_KEY, Doorkeeper};
+pub use doorkeeper::{API_KEY, Credentials, Doorkeeper};
 pub use guard::Guard;
 use guard::{Refusal, Shape};
-use listen::Listen;
 pub use listen::Socket;
+use listen::{Listen, TlsListener};
 pub use plane::Plane;
+pub use resource::ProtectedResource;
 use revision::RevisionHeader;
 pub use starting::answer_while;
 pub use tenant::{TENANT, Tenants};
-use watched::{Activity, Watched};
+use tls::Certificate;
+pub use tls::{ClientAuthority, ClientRule, Demand, PreparedTls, Tls, TlsError, TlsSettings, WrongPattern};
 
 /// Says that a tool made a request.
 const HOP: HeaderName = HeaderName::from_static(HOP_HEADER);
@@ -90,6 +91,8 @@ pub fn raise_file_limit() {
 pub enum Listener {
     /// A TCP address.
     Tcp(TcpListener),
+    /// A TCP address at which TLS is spoken.
+    Tls(TcpListener, Arc<Tls>),
     /// A Unix socket.
     Unix(Socket),
 }
@@ -106,6 +109,9 @@ pub fn serve<'a>(
 ) -> Until<'a> {
     match listener {
         Listener::Tcp(listener) => Box::pin(serve_on((listener, plane), served, stop, hurry)),
+        Listener::Tls(listener, tls) => {
+            Box::pin(serve_on((TlsListener { listener, tls }, plane), served, stop, hurry))
+        }
         Listener::Unix(listener) => Box::pin(serve_on((listener, plane), served, stop, hurry)),
     }
 }
@@ -119,17 +125,15 @@ async fn serve_on<L: Listen>(
     let tracker = TaskTracker::new();
     let stopping = CancellationToken::new();
     let slots = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let builder = http1::Builder::new();
     loop {
-        let (stream, peer, slot) = tokio::select! {
+        let (accepted, peer, slot) = tokio::select! {
             accepted = accept(&listener, &slots) => accepted,
             () = &mut stop => break,
         };
-        let guest = Guest::at(peer, plane);
-        let connection = Connection { stream, guest, served: Arc::clone(&served), builder: builder.clone() };
-        let stopping = stopping.clone();
+        let newcomer = Newcomer::<L> { accepted, peer, plane, served: Arc::clone(&served) };
+        let (stopping, streams) = (stopping.clone(), tracker.clone());
         tracker.spawn(async move {
-            connection.serve(stopping).await;
+            newcomer.serve(stopping, streams).await;
             drop(slot);
         });
     }
@@ -147,50 +151,6 @@ async fn serve_on<L: Listen>(
     }
 }
 
-/// One connection of a client.
-struct Connection<S> {
-    stream: S,
-    guest: Guest,
-    served: Arc<Served>,
-    builder: http1::Builder,
-}
-
-impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
-    async fn serve(self, stopping: CancellationToken) {
-        let Self { stream, guest, served, builder } = self;
-        let activity = Arc::new(Activity::default());
-        let counted = Arc::clone(&activity);
-        let guest = Arc::new(guest);
-        let service = service_fn(move |request| {
-            let (served, activity) = (served.load_full(), Arc::clone(&counted));
-            let guest = Arc::clone(&guest);
-            async move {
-                activity.begin();
-                let mut answer = served.answer(request, &guest).await;
-                let expulsion = answer.extensions_mut().remove::<Reader>().map(Reader::expulsion);
-                Ok::<_, Infallible>(WatchedBody::new(answer, activity, expulsion))
-            }
-        });
-        let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
-        let mut connection = pin!(builder.serve_connection(stream, service).with_upgrades());
-        let ended = tokio::select! {
-            biased;
-            ended = connection.as_mut() => ended,
-            () = activity.stays_away(PATIENCE) => {
-                tracing::debug!("idle or slow connection closed");
-                return;
-            }
-            () = stopping.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        };
-        if let Err(error) = ended {
-            tracing::debug!(%error, "connection ended early");
-        }
-    }
-}
-
 /// The other end of one connection.
 struct Guest {
     address: Option<PeerAddress>,
@@ -198,11 +158,30 @@ struct Guest {
     plane: Plane,
     /// What it may have in flight, on behalf of whoever sent the last request.
     share: Mutex<Share>,
+    /// What is known of it by TLS, if it speaks that.
+    tls: Option<Box<TlsGuest>>,
+}
+
+/// What is known of the other end of a connection by TLS.
+struct TlsGuest {
+    tls: Arc<Tls>,
+    certificate: Option<Certificate>,
 }
 
 impl Guest {
-    fn at(address: Option<PeerAddress>, plane: Plane) -> Self {
-        Self { address, plane, share: Mutex::new(Share::of(&Principal::Anonymous)) }
+    fn at(address: Option<PeerAddress>, plane: Plane, tls: Option<Box<TlsGuest>>) -> Self {
+        Self { address, plane, share: Mutex::new(Share::of(&Principal::Anonymous)), tls }
+    }
+
+    /// Whom its certificate stands for.
+    fn certified(&self) -> Option<Principal> {
+        let TlsGuest { tls, certificate } = self.tls.as_deref()?;
+        tls.principal(certificate.as_ref()?)
+    }
+
+    /// Whether answers tell browsers to use nothing but TLS from now on.
+    fn hears_hsts(&self) -> bool {
+        self.tls.as_ref().is_some_and(|guest| guest.tls.tells_hsts())
     }
 
     /// The share of the connection; requests of several tenants may come by one connection of a proxy.
@@ -239,11 +218,11 @@ impl Reader {
 async fn accept<L: Listen>(
     listener: &L,
     slots: &Arc<Semaphore>,
-) -> (L::Stream, Option<PeerAddress>, Option<OwnedSemaphorePermit>) {
+) -> (L::Accepted, Option<PeerAddress>, Option<OwnedSemaphorePermit>) {
     let slot = Arc::clone(slots).acquire_owned().await.ok();
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer.map(PeerAddress), slot),
+            Ok((accepted, peer)) => return (accepted, peer.map(PeerAddress), slot),
             Err(error) if is_about_one_connection(&error) => {}
             Err(error) => {
                 tracing::warn!(%error, "connection could not be accepted");
@@ -340,7 +319,23 @@ impl Guarded {
         if plane::is_administration(request.uri().path()) && request.headers().contains_key(HOP) {
             return refused(Refusal::Hop, request.uri().path());
         }
-        let share = match self.doorkeeper.principal(request.headers(), request.uri().path()) {
+        let resource = self.doorkeeper.resource().filter(|_| request.method() == Method::GET);
+        if let Some(resource) = resource
+            && let Some(mut description) =
+                resource.describe(request.uri().path(), request.headers(), guest.tls.is_some())
+        {
+            description.extensions_mut().insert(Bare);
+            return description.map(Either::Right);
+        }
+        let known =
+            match self.doorkeeper.principal(request.headers(), request.uri().path(), guest.certified()) {
+                Err(Refusal::IssuerUnread(Some(issuer))) => {
+                    let (headers, path) = (request.headers(), request.uri().path());
+                    Box::pin(self.doorkeeper.principal_of_issuer(issuer, headers, path)).await
+                }
+                known => known,
+            };
+        let share = match known {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
             Ok(somebody) if is_limited(&somebody) && is_health(request.uri().path()) => {
@@ -352,18 +347,34 @@ impl Guarded {
                 share
             }
             Err(_) if is_probe(&request) => return Box::pin(self.answer_probe(request)).await,
-            Err(refusal) => return refused(refusal, request.uri().path()),
+            Err(refusal) => return self.turn_away(refusal, &request, guest),
         };
         let reader = Reader::of(&request);
         // Boxed, so that a connection that only waits does not keep the room for handling a request.
-        let mut response = share.scope(Box::pin(self.route(request, guest.address))).await;
+        let mut response = share.scope(Box::pin(self.route(request, guest))).await;
         if let Some(reader) = reader.filter(|_| answered::is_stream(&response)) {
             response.extensions_mut().insert(reader);
         }
         response
     }
 
-    async fn route(&self, mut request: Request<Incoming>, peer: Option<PeerAddress>) -> Response<AnyBody> {
+    /// Refuses somebody who has not proved who he is, and tells where a token can be had.
+    fn turn_away(&self, refusal: Refusal, request: &Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
+        let (path, error) = (request.uri().path(), refusal.oauth_error());
+        let is_asked = error.is_some() || refusal == Refusal::NoKey;
+        let mut response = refused(refusal, path);
+        if let Some(resource) = self.doorkeeper.resource().filter(|_| is_asked) {
+            let error = error.as_ref().map(|(code, about)| (*code, about.as_str()));
+            let asked = (path, request.headers(), guest.tls.is_some());
+            if let Some(challenge) = resource.challenge(asked, error) {
+                response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            }
+        }
+        response
+    }
+
+    async fn route(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
+        let peer = guest.address;
         let is_foreign = |headers: &HeaderMap| {
             headers.contains_key(HOP)
                 || (headers.contains_key(ORIGIN) && self.guard.check_change(headers).is_err())
@@ -382,6 +393,9 @@ impl Guarded {
         }
         if let Some(peer) = peer {
             request.extensions_mut().insert(peer);
+        }
+        if guest.tls.is_some() {
+            request.extensions_mut().insert(OverTls);
         }
         let Ok(response) = self.routes.clone().call(request).await;
         response.map(Either::Right)

@@ -1,6 +1,7 @@
 //! While definitions are loaded for the first time: whoever asks is told so at once, rather than kept waiting.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,8 +12,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+
+use super::tls::{Offered, Tls, shake_hands};
 
 /// The most connections that are answered at once; more wait.
 const MOST_CONNECTIONS: usize = 64;
@@ -21,21 +25,21 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Does the work, and meanwhile answers that the server lives but is not ready.
 pub async fn answer_while<T>(
-    listener: &TcpListener,
+    (listener, tls): (&TcpListener, Option<&Arc<Tls>>),
     version: &'static str,
     work: impl Future<Output = T>,
 ) -> T {
     let mut connections = JoinSet::new();
     let done = tokio::select! {
         done = work => done,
-        never = answer_all(listener, version, &mut connections) => match never {},
+        never = answer_all((listener, tls), version, &mut connections) => match never {},
     };
     let _ = tokio::time::timeout(PATIENCE, async { while connections.join_next().await.is_some() {} }).await;
     done
 }
 
 async fn answer_all(
-    listener: &TcpListener,
+    (listener, tls): (&TcpListener, Option<&Arc<Tls>>),
     version: &'static str,
     connections: &mut JoinSet<()>,
 ) -> Infallible {
@@ -45,7 +49,10 @@ async fn answer_all(
         }
         match listener.accept().await {
             Ok((stream, _)) => {
-                connections.spawn(answer_one(stream, version));
+                let tls = tls.cloned();
+                connections.spawn(async move {
+                    let _ = tokio::time::timeout(PATIENCE * 2, answer_one(stream, tls, version)).await;
+                });
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
@@ -53,14 +60,23 @@ async fn answer_all(
     }
 }
 
-async fn answer_one(stream: TcpStream, version: &'static str) {
+async fn answer_one(stream: TcpStream, tls: Option<Arc<Tls>>, version: &'static str) {
+    let Some(tls) = tls else {
+        return answer_on(stream, version).await;
+    };
+    if let Some(settled) = shake_hands(stream, &tls, Offered::Http1).await {
+        answer_on(settled.stream, version).await;
+    }
+}
+
+async fn answer_on(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, version: &'static str) {
     let answer = service_fn(async move |request| Ok::<_, Infallible>(answer(&request, version)));
     let connection = http1::Builder::new()
         .keep_alive(false)
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
         .serve_connection(TokioIo::new(stream), answer);
-    let _ = tokio::time::timeout(PATIENCE * 2, connection).await;
+    let _ = connection.await;
 }
 
 fn answer(request: &Request<Incoming>, version: &str) -> Response<Full<Bytes>> {

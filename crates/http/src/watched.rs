@@ -74,16 +74,28 @@ impl Counts {
 pub(super) struct Watched<S> {
     stream: S,
     activity: Arc<Activity>,
+    /// Writing no more than that is no sign of life.
+    ignored: usize,
 }
+
+/// The longest frame by which HTTP/2 only keeps a connection going: a ping, or the answer to one.
+const LONGEST_PING: usize = 17;
 
 impl<S> Watched<S> {
     /// Tells `activity` what is written.
     pub(super) fn new(stream: S, activity: Arc<Activity>) -> Self {
-        Self { stream, activity }
+        Self { stream, activity, ignored: 0 }
+    }
+
+    /// The same for HTTP/2, where what only keeps the connection going does not count.
+    pub(super) fn without_pings(stream: S, activity: Arc<Activity>) -> Self {
+        Self { stream, activity, ignored: LONGEST_PING }
     }
 
     fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(count)) = written {
+        if let Poll::Ready(Ok(count)) = written
+            && count > self.ignored
+        {
             self.activity.written.fetch_add(count as u64, Ordering::Relaxed);
         }
         written

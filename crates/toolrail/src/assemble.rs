@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolrail_access::Permissions;
 use toolrail_admin::{Admin, Keys, MetricsPage};
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
@@ -23,6 +24,7 @@ use toolrail_tool::Offering;
 
 use crate::config::{self, Settings};
 use crate::identity;
+use crate::issuers::Issuers;
 use crate::progress::LoadingBar;
 use crate::semantic;
 use crate::spare::{self, Spare};
@@ -41,6 +43,10 @@ pub(crate) struct Assembly {
     spare: Option<Spare>,
     /// Those who may come in, where keys are asked for.
     directory: Option<Arc<Directory>>,
+    /// The issuers whose tokens are taken.
+    issuers: Option<Issuers>,
+    /// The rules that say what they may do.
+    permissions: Option<Arc<Permissions>>,
 }
 
 impl Assembly {
@@ -54,6 +60,16 @@ impl Assembly {
     /// Those who may come in, where keys are asked for.
     pub(crate) fn directory(&self) -> Option<&Arc<Directory>> {
         self.directory.as_ref()
+    }
+
+    /// The issuers whose tokens are taken.
+    pub(crate) fn issuers(&self) -> Option<&Issuers> {
+        self.issuers.as_ref()
+    }
+
+    /// The rules that say what they may do.
+    pub(crate) fn permissions(&self) -> Option<&Arc<Permissions>> {
+        self.permissions.as_ref()
     }
 
     /// The keys of the store.
@@ -93,7 +109,8 @@ pub(crate) async fn assemble_again(
 ) -> anyhow::Result<Assembly> {
     let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
     let again = put_together(settings, Opened { store, spare, missing: None }, built_in).await?;
-    Ok(Assembly { directory: before.directory.clone(), ..again })
+    let issuers = Issuers::again(before.issuers.as_ref(), settings);
+    Ok(Assembly { directory: before.directory.clone(), issuers, ..again })
 }
 
 /// The same for one command on a store, which must be there.
@@ -155,7 +172,9 @@ async fn put_together(
     }
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
-    Ok(Assembly { registry, history: settings.history, store, spare, directory: None })
+    let issuers = Issuers::of(settings);
+    let permissions = settings.permissions.clone().map(|rules| Arc::new(Permissions::new(rules)));
+    Ok(Assembly { registry, history: settings.history, store, spare, directory: None, issuers, permissions })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
@@ -252,11 +271,12 @@ pub(crate) fn routes(mcp: &Arc<Server>, assembly: &Assembly, metrics: Option<&Me
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::AdminApi);
     let admin = admin.with_metrics(page).with_keys(assembly.keys());
+    let admin = admin.with_permissions(assembly.permissions.clone());
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
 /// The REST face of a registry for the command line.
 pub(crate) fn rest_routes(assembly: &Assembly) -> Router {
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::Cli);
-    toolrail_admin::routes(admin.with_keys(assembly.keys()))
+    toolrail_admin::routes(admin.with_keys(assembly.keys()).with_permissions(assembly.permissions.clone()))
 }

@@ -12,6 +12,7 @@ mod cli;
 mod config;
 mod demo;
 mod identity;
+mod issuers;
 mod memory;
 mod print;
 mod program_pages;

@@ -27,6 +27,9 @@ pub(crate) struct ServerFile {
     /// A key that it takes for as long as it runs, from whoever can read this file, if it asks for keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) key: Option<String>,
+    /// The SHA-256 of the certificate that it shows there, by which commands know it whatever its name, if it speaks TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fingerprint: Option<String>,
 }
 
 /// Removes the file when the server is done, unless another server has taken the folder over.
@@ -52,21 +55,42 @@ impl ServerFile {
 
     /// Writes the file in one step, so that no reader sees half of it.
     pub(crate) fn announce(&self, data: &Path) -> io::Result<Announced> {
-        let path = data.join(FILE);
+        self.write(data)?;
+        Ok(Announced { path: data.join(FILE), pid: self.pid })
+    }
+
+    fn write(&self, data: &Path) -> io::Result<()> {
         let draft = data.join(format!(".{FILE}.{}", self.pid));
         // It may hold a key.
         let mut options = std::fs::OpenOptions::new();
         let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(&serde_json::to_vec(self)?)?;
-        std::fs::rename(&draft, &path)?;
-        Ok(Announced { path, pid: self.pid })
+        std::fs::rename(&draft, data.join(FILE))
+    }
+}
+
+impl Announced {
+    /// Says that the certificate is another now.
+    pub(crate) fn renew(&self, fingerprint: &str) -> io::Result<()> {
+        let Some((data, file)) = self.ours() else {
+            return Ok(());
+        };
+        ServerFile { fingerprint: Some(fingerprint.to_owned()), ..file }.write(data)
+    }
+
+    /// The file and its folder, unless another server has taken them over.
+    fn ours(&self) -> Option<(&Path, ServerFile)> {
+        let data = self.path.parent()?;
+        let file = ServerFile::read(data).filter(|file| file.pid == self.pid)?;
+        Some((data, file))
     }
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        let ours = self.path.parent().and_then(ServerFile::read).is_some_and(|file| file.pid == self.pid);
-        if ours && let Err(error) = std::fs::remove_file(&self.path) {
+        if self.ours().is_some()
+            && let Err(error) = std::fs::remove_file(&self.path)
+        {
             tracing::warn!(file = %self.path.display(), %error, "server file could not be removed");
         }
     }

@@ -21,7 +21,9 @@ pub use learnt::{
 };
 pub use messages::{MailLimits, News, NewsKind, ReplicaStore};
 pub use records::{Record, RecordAudit, RecordLimits, RecordStore, RecordWrite, RecordWritten};
-pub use row::{Action, Author, Change, Changes, DefinitionStore, Expected, PeerAddress, Row, ToolKey};
+pub use row::{
+    Action, Author, Change, Changes, DefinitionStore, Expected, OverTls, PeerAddress, Row, ToolKey,
+};
 
 /// The counter of the whole store, +1 with every change.
 pub type Revision = i64;

@@ -92,6 +92,10 @@ pub struct Author {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub std::net::IpAddr);
 
+/// Says of a request that it came by TLS. Stands among its extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverTls;
+
 /// What changed after some revision, in the order of the changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {

@@ -8,13 +8,16 @@ use std::time::Duration;
 
 use http::Uri;
 use http::uri::Scheme;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::{Connection, HttpConnector, HttpInfo};
 use hyper_util::rt::TokioIo;
+#[cfg(test)]
 use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tower_service::Service;
+
+use super::trust::Trust;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -35,20 +38,21 @@ impl std::error::Error for ConnectTimeout {}
 pub(super) struct OutboundConnector {
     http: HttpConnector,
     https: Arc<OnceCell<HttpsConnector<HttpConnector>>>,
+    trust: Arc<Trust>,
 }
 
 impl OutboundConnector {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(trust: Trust) -> Self {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
-        Self { http, https: Arc::default() }
+        Self { http, https: Arc::default(), trust: Arc::new(trust) }
     }
 
     /// The same, trusting exactly what `config` trusts.
     #[cfg(test)]
     pub(super) fn trusting(config: ClientConfig) -> Self {
-        let connector = Self::new();
+        let connector = Self::new(Trust::default());
         let https = HttpsConnector::from((connector.http.clone(), config));
         Self { https: Arc::new(OnceCell::new_with(Some(https))), ..connector }
     }
@@ -68,11 +72,11 @@ impl OutboundConnector {
         if target.scheme() != Some(&Scheme::HTTPS) {
             return Ok(MaybeHttpsStream::Http(self.http.call(target).await?));
         }
-        let http = &self.http;
+        let (http, trust) = (&self.http, Arc::clone(&self.trust));
         let https = self
             .https
             .get_or_try_init(|| async {
-                let config = tokio::task::spawn_blocking(tls_config).await??;
+                let config = tokio::task::spawn_blocking(move || trust.config()).await??;
                 Ok::<_, BoxError>(HttpsConnector::from((http.clone(), config)))
             })
             .await?;
@@ -85,20 +89,4 @@ pub(super) fn peer(stream: &MaybeHttpsStream<TokioIo<TcpStream>>) -> Option<IpAd
     let mut known = http::Extensions::new();
     stream.connected().get_extras(&mut known);
     known.get::<HttpInfo>().map(|info| info.remote_addr().ip())
-}
-
-/// Trusts the roots of the system or, where it has none (a bare container), those of Mozilla.
-fn tls_config() -> Result<ClientConfig, BoxError> {
-    let builder = || {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()
-    };
-    let config = match builder()?.with_native_roots() {
-        Ok(config) => config,
-        Err(reason) => {
-            tracing::warn!(%reason, "no system root certificates; using the built-in ones");
-            builder()?.with_webpki_roots()
-        }
-    };
-    Ok(config.with_no_client_auth())
 }

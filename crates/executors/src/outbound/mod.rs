@@ -10,6 +10,7 @@ mod pool;
 mod redirect;
 mod sensitive;
 mod streamed;
+mod trust;
 mod utf16;
 
 use std::fmt;
@@ -33,6 +34,7 @@ pub use bound::Bound;
 pub(crate) use link_local::is_link_local_host;
 pub use sensitive::Sensitive;
 pub use streamed::StreamedAnswer;
+pub use trust::{Trust, TrustError};
 
 /// Says that a tool made a request.
 const HOP: HeaderName = HeaderName::from_static(HOP_HEADER);
@@ -203,7 +205,12 @@ impl Hop {
 impl Client {
     /// A client without connections.
     pub fn new(limits: ClientLimits) -> Self {
-        Self::with_connector(limits, OutboundConnector::new())
+        Self::trusting(limits, Trust::default())
+    }
+
+    /// The same that believes others over TLS than the authorities of this machine.
+    pub fn trusting(limits: ClientLimits, trust: Trust) -> Self {
+        Self::with_connector(limits, OutboundConnector::new(trust))
     }
 
     /// The same for a gateway, whose requests say that they come from one: see [`HOP_HEADER`].

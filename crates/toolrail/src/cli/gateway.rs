@@ -211,9 +211,17 @@ pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
             None => std::future::pending().await,
         }
     };
+    let tokens = assembly.issuers().map(|issuers| Arc::clone(&issuers.tokens));
+    let keep_issuers = async move {
+        match tokens {
+            Some(tokens) => tokens.follow().await,
+            None => std::future::pending().await,
+        }
+    };
     AbortOnDropHandle::new(tokio::spawn(async move {
         tokio::select! {
             () = registry.follow() => {}
+            () = keep_issuers => {}
             () = registry.changes().keep_history(history) => {}
             () = keep_keys => {}
         }

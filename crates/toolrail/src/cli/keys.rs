@@ -54,6 +54,12 @@ struct CreateArgs {
     /// Pattern of the names of tools that it sees, such as 'weather.*'; may be repeated [default: all]
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     tools: Vec<String>,
+    /// Group it is in, by which permission rules may know it; may be repeated
+    #[arg(long = "group", value_name = "GROUP", value_delimiter = ',')]
+    groups: Vec<String>,
+    /// Scope it has, for permission rules too; may be repeated
+    #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
+    scopes: Vec<String>,
     /// How long it is good, such as 90d or 12h [default: until it is revoked]
     #[arg(long, value_name = "SPAN")]
     expires: Option<String>,
@@ -86,8 +92,10 @@ pub(super) async fn run(args: KeysArgs) -> anyhow::Result<ExitCode> {
 
 async fn create(target: &Target, args: &CreateArgs, form: OutputForm) -> anyhow::Result<()> {
     let mut body = json!({"name": args.name, "role": args.role});
-    if !args.tools.is_empty() {
-        body["tools"] = args.tools.clone().into();
+    for (field, words) in [("tools", &args.tools), ("groups", &args.groups), ("scopes", &args.scopes)] {
+        if !words.is_empty() {
+            body[field] = words.clone().into();
+        }
     }
     if let Some(expires) = &args.expires {
         body["expiresIn"] = expires.as_str().into();
@@ -152,6 +160,8 @@ async fn show(target: &Target, name: &str, form: OutputForm) -> anyhow::Result<(
                 ("role", role),
                 ("tenant", tenant),
                 ("tools", tools),
+                ("groups", words(&key, "groups").unwrap_or("-".to_owned())),
+                ("scopes", words(&key, "scopes").unwrap_or("-".to_owned())),
                 ("made", made),
                 ("expires", expires),
                 ("last use", used),
@@ -174,10 +184,15 @@ async fn revoke(target: &Target, name: &str, form: OutputForm) -> anyhow::Result
     Ok(())
 }
 
+/// What a list of words says, if there are any.
+fn words(key: &Value, field: &str) -> Option<String> {
+    let words: Vec<&str> = key[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
 fn row(key: &Value) -> [String; 6] {
     let text = |field: &str| key[field].as_str().unwrap_or("-").to_owned();
-    let tools: Vec<&str> = key["tools"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let tools = if tools.is_empty() { "all".to_owned() } else { tools.join(" ") };
+    let tools = words(key, "tools").unwrap_or("all".to_owned());
     let expires = if key["expired"] == true {
         format!("{} (expired)", text("expires"))
     } else {

@@ -5,6 +5,7 @@ mod audit;
 mod completions;
 mod definition_files;
 mod diff;
+mod explain;
 mod export;
 mod gateway;
 mod history;
@@ -86,6 +87,8 @@ enum Command {
     Audit(audit::AuditArgs),
     /// Make, list, rotate and revoke the keys that clients show
     Keys(keys::KeysArgs),
+    /// Say whether a key sees and may call a tool, and what decides that
+    Explain(explain::ExplainArgs),
     /// Take definitions over into the store: from files, RegistryTools, or the database of another system
     Import(import::ImportArgs),
     /// Write the definitions of the store to files
@@ -209,6 +212,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Rollback(args) => rollback::run(args).await,
         Command::Audit(args) => audit::run(args).await,
         Command::Keys(args) => keys::run(args).await,
+        Command::Explain(args) => explain::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,

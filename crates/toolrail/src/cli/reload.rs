@@ -17,7 +17,7 @@ use toolrail_registry::Snapshot;
 
 use self::difference::Reloaded;
 use super::gateway;
-use super::serve::{ServeArgs, guarded};
+use super::serve::{ServeArgs, SpokenTls, guarded};
 use crate::assemble::{self, Assembly, BuiltIn};
 use crate::config::{ConfigFile, Settings};
 use crate::telemetry::Metrics;
@@ -30,6 +30,7 @@ pub(super) struct Fixed {
     pub(super) built_in: Option<BuiltIn>,
     pub(super) metrics: Option<Metrics>,
     pub(super) addresses: Addresses,
+    pub(super) tls: SpokenTls,
 }
 
 /// A gateway that runs.
@@ -110,8 +111,11 @@ impl Running {
                 "changed in the configuration, but needs a restart to take effect"
             );
         }
+        let settings = config.clone().settle()?;
+        let tls = self.fixed.tls.read_again(&settings)?;
         let before = self.current.assembly.registry.snapshot();
         if config == self.config {
+            tls.take_effect();
             self.current.assembly.registry.refresh().await;
             self.tell_changes(&before);
             tracing::info!(
@@ -119,9 +123,9 @@ impl Running {
             );
             return Ok(());
         }
-        let settings = config.clone().settle()?;
         gateway::look_at(&settings)?;
         self.take_over(&settings).await?;
+        tls.take_effect();
         self.config = config;
         self.tell_changes(&before);
         tracing::info!("the configuration was read again and is in effect");
@@ -134,7 +138,7 @@ impl Running {
 
     /// Puts everything together anew; requests that come from now on meet that.
     async fn take_over(&mut self, settings: &Settings) -> anyhow::Result<()> {
-        let Fixed { built_in, metrics, addresses } = &self.fixed;
+        let Fixed { built_in, metrics, addresses, tls: _ } = &self.fixed;
         let before = &self.current.assembly;
         before.registry.usage().record_uses().await;
         let assembly = assemble::assemble_again(settings, before, built_in.clone()).await?;

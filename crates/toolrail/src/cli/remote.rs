@@ -10,13 +10,14 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde_json::Value;
 use toolrail_core::ErrorCode;
 use toolrail_executors::outbound::{
-    Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, StreamedAnswer,
+    Bound, Client, ClientLimits, OutboundError, Outgoing, SendLimits, Sensitive, StreamedAnswer, Trust,
 };
 use toolrail_http::TENANT;
 
 use super::Hinted;
 use super::target::client_key::ClientKey;
 use crate::identity;
+use crate::server_file::ServerFile;
 
 /// How long a request may take: longer than any call.
 pub(super) const LONGEST: Duration = Duration::from_mins(11);
@@ -53,6 +54,20 @@ impl Remote {
             ));
         }
         Ok(Self { base, tenant: None, key: None, client: Arc::new(Client::new(ClientLimits::default())) })
+    }
+
+    /// The same, believing others than the authorities of this machine.
+    pub(super) fn trusting(self, trust: Trust) -> Self {
+        Self { client: Arc::new(Client::trusting(ClientLimits::default(), trust)), ..self }
+    }
+
+    /// The server that has announced itself in a data folder: known by the certificate that it names there, if it speaks TLS.
+    pub(super) fn announced(file: &ServerFile, trust: Trust) -> anyhow::Result<Self> {
+        let trust = match &file.fingerprint {
+            Some(fingerprint) => trust.with_fingerprint(fingerprint)?,
+            None => trust,
+        };
+        Ok(Self::new(&file.url)?.trusting(trust))
     }
 
     /// The same, on behalf of a tenant.
@@ -148,6 +163,12 @@ impl Remote {
         }
         if failure.connected {
             return anyhow::Error::new(failure);
+        }
+        if failure.error.message.contains("TLS certificate") {
+            return Hinted::error(
+                format!("the server at {} is not trusted: {failure}", self.shown()),
+                "name the file of the authority that issued its certificate with --ca-file",
+            );
         }
         Hinted::error(
             format!("no server answers at {}: {failure}", self.shown()),

@@ -2,6 +2,7 @@
 
 mod banner;
 mod entrance;
+mod spoken_tls;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,17 +14,21 @@ use futures_util::future::join_all;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use toolrail_http::{Addresses, Doorkeeper, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until};
+use toolrail_executors::outbound::Trust;
+use toolrail_http::{
+    Addresses, Credentials, Doorkeeper, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until,
+};
 
 use self::banner::Banner;
 use self::entrance::Entrance;
+pub(super) use self::spoken_tls::SpokenTls;
 use super::Hinted;
 use super::gateway::{self, GatewayArgs};
 use super::reload::{Fixed, Running};
 use super::remote::Remote;
 use super::start_import;
 use crate::assemble::{self, Assembly};
-use crate::config::{ConfigFile, Settings, bounds};
+use crate::config::{ConfigFile, Settings, TlsFile, bounds};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
 use crate::{demo, identity, program_pages};
@@ -41,6 +46,8 @@ pub(super) struct ServeArgs {
     /// Another address, or port of 127.0.0.1, at which alone the gateway is administered (`/admin`, `/metrics`, commands)
     #[arg(long, env = "TOOLRAIL_ADMIN_LISTEN", value_name = "HOST:PORT", value_parser = bounds::address)]
     admin_listen: Option<String>,
+    #[command(flatten)]
+    tls: TlsArgs,
     /// Unix socket to listen on as well, for clients on this machine; only this user may connect
     #[arg(long, env = "TOOLRAIL_UNIX_SOCKET", value_name = "PATH")]
     unix_socket: Option<PathBuf>,
@@ -61,6 +68,22 @@ pub(super) struct ServeArgs {
     import: Vec<String>,
 }
 
+#[derive(Args)]
+struct TlsArgs {
+    /// Certificate to speak TLS with (PEM), and those between it and its authority; a new one is taken up when it is there
+    #[arg(long, env = "TOOLRAIL_TLS_CERT", value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// Private key of that certificate (PEM)
+    #[arg(long, env = "TOOLRAIL_TLS_KEY", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// Certificate of the address of --admin-listen [default: that of --tls-cert]
+    #[arg(long, env = "TOOLRAIL_ADMIN_TLS_CERT", value_name = "FILE")]
+    admin_tls_cert: Option<PathBuf>,
+    /// Private key of that certificate
+    #[arg(long, env = "TOOLRAIL_ADMIN_TLS_KEY", value_name = "FILE")]
+    admin_tls_key: Option<PathBuf>,
+}
+
 impl ServeArgs {
     /// The configuration as it is now: flags, environment and file.
     pub(super) fn config(&self) -> anyhow::Result<ConfigFile> {
@@ -68,6 +91,8 @@ impl ServeArgs {
         let flags = ConfigFile {
             listen: self.port.map(|port| port.to_string()).or_else(|| self.listen.clone()),
             admin_listen: self.admin_listen.clone(),
+            tls: TlsFile::of_flags(self.tls.tls_cert.as_ref(), self.tls.tls_key.as_ref()),
+            admin_tls: TlsFile::of_flags(self.tls.admin_tls_cert.as_ref(), self.tls.admin_tls_key.as_ref()),
             unix_socket: self.unix_socket.clone(),
             secure: self.secure.then_some(true),
             allow_hosts: given(&self.allow_host),
@@ -85,6 +110,7 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     let is_reachable = addresses.any(|address| !address.ip().is_loopback());
     let asks_for_keys = settings.secure || (is_reachable && !args.insecure_no_auth);
     gateway::look_at(&settings)?;
+    let tls = SpokenTls::read(&settings)?;
     toolrail_http::raise_file_limit();
     toolrail_http::keep_memory_small();
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
@@ -95,24 +121,31 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     // From here on, a signal to read the configuration again does not end the process.
     let again = signal(SignalKind::hangup())?;
     let built = Box::pin(assemble::assemble(&settings, built_in.clone()));
-    let mut assembly = toolrail_http::answer_while(&listeners.calls, identity::version(), built).await?;
+    let calls = (&listeners.calls, tls.calls.as_ref());
+    let mut assembly = toolrail_http::answer_while(calls, identity::version(), built).await?;
     let entrance = if asks_for_keys { Some(Entrance::open(&mut assembly).await?) } else { None };
     let imported = match args.import.as_slice() {
         [] => None,
         from => Some(start_import::run(&assembly.registry, from).await?),
     };
-    let banner = Banner::new(addresses, asks_for_keys.then(|| settings.data.clone()));
+    let banner = Banner::new(addresses, &tls, (settings.data.clone(), asks_for_keys));
     // Before anybody hears of the server, since whoever does may stop it at once.
     let signals = (Signals::new()?, Signals::new()?);
     program_pages::release_soon();
     let local_key = entrance.as_ref().map(|entrance| entrance.local.reveal().to_owned());
-    let (announced, other) = announce(&settings, &banner.administration, local_key).await?;
+    let (announced, other) = announce(&settings, &banner, local_key).await?;
     let notes = demo.as_ref().and_then(|demo| demo.note.clone()).into_iter().chain(imported);
     let notes = notes.chain(entrance.iter().flat_map(Entrance::notes));
     banner.print(&assembly, notes.collect(), other);
     let guarded = guarded(&assembly, &settings, metrics.as_ref(), &addresses).await?;
-    let running = Running::new(args, config, (assembly, guarded), Fixed { built_in, metrics, addresses });
-    serve(listeners, running, signals, again).await?;
+    let running = Running::new(
+        args,
+        config,
+        (assembly, guarded),
+        Fixed { built_in, metrics, addresses, tls: tls.clone() },
+    );
+    let listeners = (listeners, tls);
+    serve(listeners, announced.as_ref(), running, (signals, again)).await?;
     drop(announced);
     Ok(())
 }
@@ -178,15 +211,15 @@ async fn listen_locally(path: &Path) -> anyhow::Result<Socket> {
 /// Says in the data folder where the server is, unless one that lives has done so; then tells which.
 async fn announce(
     settings: &Settings,
-    url: &str,
+    Banner { administration: url, fingerprint, .. }: &Banner,
     key: Option<String>,
 ) -> anyhow::Result<(Option<Announced>, Option<ServerFile>)> {
     let data = settings.data.as_path();
     if let Some(other) = ServerFile::read(data)
         // Whoever had this address is gone.
-        && other.url != url
+        && other.url != *url
         && other.is_of_another_process()
-        && Remote::new(&other.url)?.lives().await
+        && Remote::announced(&other, Trust::default())?.lives().await
     {
         return Ok((None, Some(other)));
     }
@@ -195,11 +228,12 @@ async fn announce(
         format!("the data folder {} cannot be made; name another with --data", data.display())
     })?;
     let file = ServerFile {
-        url: url.to_owned(),
+        url: url.clone(),
         pid: std::process::id(),
         version: identity::version().to_owned(),
         store: settings.store.as_ref().map(ToString::to_string),
         key,
+        fingerprint: fingerprint.clone(),
     };
     let announced = file.announce(data).with_context(|| {
         format!(
@@ -223,17 +257,22 @@ pub(super) async fn guarded(
     let routes = assemble::routes(&mcp, assembly, metrics);
     let guard = Guard::new(addresses, &settings.allow_hosts, &settings.allow_origins);
     let doorkeeper = match assembly.directory() {
-        Some(directory) => Doorkeeper::Keys(Arc::clone(directory)),
+        Some(directory) => {
+            let tokens =
+                assembly.issuers().map(|issuers| (Arc::clone(&issuers.tokens), issuers.resource.clone()));
+            let permissions = assembly.permissions().cloned();
+            Doorkeeper::Asking(Credentials { keys: Arc::clone(directory), tokens, permissions })
+        }
         None => Doorkeeper::Open(Tenants::new(settings.tenant.clone())),
     };
     Ok(Arc::new(Guarded { guard, doorkeeper, mcp, routes }))
 }
 
 async fn serve(
-    listeners: Listeners,
+    (listeners, tls): (Listeners, SpokenTls),
+    announced: Option<&Announced>,
     mut running: Running,
-    (mut signals, mut twice): (Signals, Signals),
-    again: Signal,
+    ((mut signals, mut twice), again): ((Signals, Signals), Signal),
 ) -> anyhow::Result<()> {
     let served = running.served();
     let hung_up = CancellationToken::new();
@@ -243,8 +282,10 @@ async fn serve(
             () = hung_up.cancelled() => {}
         }
     };
+    let has_own_address = listeners.administration.is_some();
     let ended = tokio::select! {
-        () = serve_all(listeners, served, (stop, twice.second())) => Ok(()),
+        () = serve_all((listeners, &tls), served, (stop, twice.second())) => Ok(()),
+        never = tls.watch(announced, has_own_address) => match never {},
         broken = running.supervise(again, &hung_up) => Err(broken),
     };
     tracing::info!("stopped");
@@ -254,13 +295,13 @@ async fn serve(
 
 /// Serves at all of them; they end together.
 async fn serve_all(
-    Listeners { calls, administration, socket, .. }: Listeners,
+    (Listeners { calls, administration, socket, .. }, tls): (Listeners, &SpokenTls),
     served: Arc<Served>,
     (stop, hurry): (impl Future<Output = ()> + Send, impl Future<Output = ()> + Send),
 ) {
     let plane = if administration.is_some() { Plane::Calls } else { Plane::Whole };
+    let calls = tls.calls(calls);
     if administration.is_none() && socket.is_none() {
-        let calls = Listener::Tcp(calls);
         return toolrail_http::serve(calls, plane, served, (Box::pin(stop), Box::pin(hurry))).await;
     }
     let (stopped, hurried) = (CancellationToken::new(), CancellationToken::new());
@@ -276,8 +317,9 @@ async fn serve_all(
             }
         );
     };
-    let more = [administration.map(Listener::Tcp), socket.map(Listener::Unix)].into_iter().flatten();
-    let all = std::iter::once((Listener::Tcp(calls), plane)).chain(more.map(|more| (more, Plane::Whole)));
+    let administration = administration.map(|listener| tls.administration(listener));
+    let more = [administration, socket.map(Listener::Unix)].into_iter().flatten();
+    let all = std::iter::once((calls, plane)).chain(more.map(|more| (more, Plane::Whole)));
     let all = join_all(all.map(|(listener, plane)| {
         let signals: (Until<'_>, Until<'_>) = (Box::pin(stopped.cancelled()), Box::pin(hurried.cancelled()));
         toolrail_http::serve(listener, plane, Arc::clone(&served), signals)

@@ -15,7 +15,8 @@ use toolrail_registry::Endpoint;
 
 use super::gateway::{self, GatewayArgs};
 use super::remote::Remote;
-use super::target::client_key::{ClientKey, KeyArgs};
+use super::target::client_key::KeyArgs;
+use super::target::trust_args::TrustArgs;
 use super::{Hinted, shell_word, told};
 use crate::assemble;
 use crate::config::{ConfigFile, Settings};
@@ -33,10 +34,12 @@ pub(super) struct StdioArgs {
     gateway: GatewayArgs,
     #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 /// What a bridge goes by; all else is about a gateway of one's own.
-const OF_BRIDGES: [&str; 4] = ["url", "group", "tenant", "key_file"];
+const OF_BRIDGES: [&str; 7] = ["url", "group", "tenant", "key_file", "ca_file", "client_cert", "client_key"];
 
 /// The complaint about options that would have no effect beside `--url`. The environment may name them: it is there for
 /// every command.
@@ -61,7 +64,7 @@ pub(super) fn strays(matches: &ArgMatches) -> Option<anyhow::Error> {
 
 pub(super) async fn run(args: StdioArgs) -> anyhow::Result<()> {
     match &args.url {
-        Some(url) => bridge(url, args.group.as_deref(), &args.gateway, args.key.key()?).await,
+        Some(url) => bridge(url, &args).await,
         None => serve(args.group.as_deref(), &args.gateway).await,
     }
 }
@@ -124,19 +127,15 @@ fn look_at_problems(settings: &Settings) -> String {
     format!("`{program} validate {}` and {stored} show them", folders.join(" "))
 }
 
-async fn bridge(
-    url: &str,
-    group: Option<&str>,
-    args: &GatewayArgs,
-    key: Option<ClientKey>,
-) -> anyhow::Result<()> {
-    let settings = args.config(ConfigFile::default())?.settle()?;
+async fn bridge(url: &str, args: &StdioArgs) -> anyhow::Result<()> {
+    let settings = args.gateway.config(ConfigFile::default())?.settle()?;
     let (url, named) = without_group(url);
-    let path = match group.or(named) {
+    let path = match args.group.as_deref().or(named) {
         Some(group) => format!("{}/{group}", toolrail_mcp::ENDPOINT),
         None => toolrail_mcp::ENDPOINT.to_owned(),
     };
-    let server = Remote::new(url)?.for_tenant(settings.tenant.tenant())?.with_key(key.as_ref());
+    let server = Remote::new(url)?.trusting(args.trust.trust()?);
+    let server = server.for_tenant(settings.tenant.tenant())?.with_key(args.key.key()?.as_ref());
     let remote = StdioGateway { server, path };
     print::note(format!(
         "{} {} bridges standard input and output to {}{}",

@@ -3,6 +3,7 @@
 
 pub(super) mod client_key;
 mod supplies;
+pub(super) mod trust_args;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use tower::ServiceExt;
 
 use self::client_key::{ClientKey, KeyArgs};
 use self::supplies::SupplyArgs;
+use self::trust_args::TrustArgs;
 use super::gateway::{AllowCommands, StoreArgs};
 use super::remote::Remote;
 use super::{Hinted, profile, shell_word, user, wording};
@@ -65,6 +67,8 @@ pub(super) struct TargetArgs {
     supplies: SupplyArgs,
     #[command(flatten)]
     key: KeyArgs,
+    #[command(flatten)]
+    trust: TrustArgs,
 }
 
 /// A server or a store, on whose behalf it is used, and the flags by which the user named it.
@@ -154,7 +158,10 @@ impl Target {
         let principal = tenant.as_deref().map(Principal::of_tenant).transpose()?.unwrap_or_default();
         let said_nothing = args.url.is_none() && args.data.is_none() && store.is_none();
         let (place, mut flags) = match (named, store, &args.data) {
-            (Some(named), _, _) => (TargetPlace::Server(Remote::new(&named.url)?), named.flags),
+            (Some(named), _, _) => {
+                let server = Remote::new(&named.url)?.trusting(args.trust.trust()?);
+                (TargetPlace::Server(server), named.flags)
+            }
             // Not repeated: it may hold a password.
             (None, Some(store), _) => {
                 (TargetPlace::of_store(store, args, missing).await?, " --store URL".to_owned())
@@ -288,7 +295,7 @@ impl Target {
 
 impl TargetPlace {
     async fn of_folder(folder: &Path, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
-        if let Some((server, _)) = Self::live_server(folder).await {
+        if let Some((server, _)) = Self::live_server(folder, args).await? {
             return Ok(Self::Server(server));
         }
         if missing == Missing::Refuse && !folder.join(DATABASE).exists() {
@@ -306,7 +313,7 @@ impl TargetPlace {
     /// A server of the data folder that works on that store, or the store itself.
     async fn of_store(store: StoreUrl, args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
         let folder = args.data.as_deref().unwrap_or(Path::new(DEFAULT_DATA));
-        if let Some((server, file)) = Self::live_server(folder).await
+        if let Some((server, file)) = Self::live_server(folder, args).await?
             && file.store == Some(store.to_string())
         {
             return Ok(Self::Server(server));
@@ -327,7 +334,7 @@ impl TargetPlace {
 
     async fn nearby(args: &TargetArgs, missing: Missing) -> anyhow::Result<Self> {
         let folder = Path::new(DEFAULT_DATA);
-        if let Some((server, _)) = Self::live_server(folder).await {
+        if let Some((server, _)) = Self::live_server(folder, args).await? {
             return Ok(Self::Server(server));
         }
         if folder.join(DATABASE).exists() {
@@ -349,12 +356,14 @@ impl TargetPlace {
         ))
     }
 
-    async fn live_server(folder: &Path) -> Option<(Remote, ServerFile)> {
-        let file = ServerFile::read(folder)?;
+    async fn live_server(folder: &Path, args: &TargetArgs) -> anyhow::Result<Option<(Remote, ServerFile)>> {
+        let Some(file) = ServerFile::read(folder) else {
+            return Ok(None);
+        };
         // Whoever may read the folder administers what works on it.
         let key = file.key.as_deref().and_then(|key| ClientKey::of(key, server_file::FILE).ok());
-        let server = Remote::new(&file.url).ok()?.with_key(key.as_ref());
-        server.lives().await.then_some((server, file))
+        let server = Remote::announced(&file, args.trust.trust()?)?.with_key(key.as_ref());
+        Ok(server.lives().await.then_some((server, file)))
     }
 
     async fn open(folder: &Path, store: Option<StoreUrl>, args: &TargetArgs) -> anyhow::Result<Self> {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::keys::keys_of;
 use super::wording::{fault, in_plain_words, step, unknown_key};
-use super::{ConfigFile, endpoints, search, secrets, semantic, services};
+use super::{ConfigFile, endpoints, issuers, permissions, search, secrets, semantic, services, tls};
 
 /// Everything that is wrong with the file.
 pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
@@ -16,8 +16,11 @@ pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
             ("listing", value) => endpoints::listing_faults("/listing", value),
             ("groups", value) => endpoints::group_faults(value),
             ("services", Value::Object(services)) => services::faults(services),
+            ("permissions", document) => permissions::faults(document),
+            ("issuers", Value::Array(list)) => issuers::faults(list, members.contains_key("publicUrl")),
             ("secrets", Value::Object(bindings)) => secrets::faults(bindings),
             ("search", Value::Object(members)) => of_search(members),
+            ("tls" | "adminTls", Value::Object(members)) => tls::faults(&format!("/{key}"), members),
             ("vars", Value::Object(variables)) => of_variables(variables),
             _ => of_key(key, value),
         });

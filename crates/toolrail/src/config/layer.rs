@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use serde_json::Value;
 use toolrail_discovery::Language;
 use toolrail_registry::{Discovery, ListingMode, OnBroken, SearchMethod};
 use toolrail_store::StoreUrl;
@@ -33,7 +34,7 @@ impl<K, V> Layer for BTreeMap<K, V> {}
 macro_rules! whole {
     ($($name:ty),*) => { $(impl Layer for $name {})* };
 }
-whole!(bool, u32, u64, usize, String, PathBuf);
+whole!(bool, u32, u64, usize, String, PathBuf, Value);
 whole!(Discovery, Language, ListingMode, MemoryLimit, OnBroken, SearchMethod, SemanticFile, StoreUrl);
 
 /// A struct each of whose members is a layer of its own.

@@ -4,14 +4,17 @@
 pub(crate) mod bounds;
 mod endpoints;
 mod faults;
+mod issuers;
 mod keys;
 mod layer;
+mod permissions;
 mod search;
 mod secrets;
 mod semantic;
 mod services;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod variables;
 mod wording;
 
@@ -23,9 +26,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
+use toolrail_access::Rulebook;
 use toolrail_core::{Principal, Retention, Variables};
 use toolrail_discovery::Language;
 use toolrail_executors::{Service, Services};
+use toolrail_http::TlsSettings;
+use toolrail_identity::IssuerSettings;
 use toolrail_registry::{Discovery, Endpoints, FileFault, OnBroken, RegistryLimits};
 use toolrail_store::StoreUrl;
 
@@ -36,6 +42,7 @@ use layer::layered;
 pub(crate) use search::{SearchFile, SearchSettings};
 pub(crate) use secrets::{ListedSecret, SecretsFile};
 pub(crate) use semantic::{SemanticSettings, ServerSettings};
+pub(crate) use tls::TlsFile;
 pub(crate) use variables::assignment;
 
 use crate::memory::MemoryLimit;
@@ -53,10 +60,22 @@ layered! {
         /// Another address, at which alone the gateway is administered; the same when left out.
         #[serde(deserialize_with = "address_or_port")]
         pub(crate) admin_listen: Option<String>,
+        /// TLS of the address: `{cert, key}` and more; plain HTTP when left out.
+        pub(crate) tls: Option<TlsFile>,
+        /// TLS of `adminListen`; as `tls` when left out.
+        pub(crate) admin_tls: Option<TlsFile>,
         /// A Unix socket to listen on beside the address, relative to this file; none when left out.
         pub(crate) unix_socket: Option<PathBuf>,
         /// Whether keys are asked for on this machine too; on addresses that others can reach they always are. Not when left out.
         pub(crate) secure: Option<bool>,
+        /// The address under which clients reach this gateway, such as `https://tools.example.com`; told to clients that need a
+        /// token. When left out, the one that a request is sent to.
+        pub(crate) public_url: Option<String>,
+        /// Issuers whose tokens are taken beside keys (OpenID Connect, OAuth 2.1); none when left out. With any, nobody comes in
+        /// without a key or a token, also on this machine.
+        pub(crate) issuers: Option<Vec<IssuerSettings>>,
+        /// Rules that say who sees and calls what, where keys are asked for; everybody what his role lets him when left out.
+        pub(crate) permissions: Option<Value>,
         /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
         pub(crate) data: Option<PathBuf>,
         /// The store, such as `postgres://user@host/database`; SQLite in the data folder when left out.
@@ -128,8 +147,14 @@ layered! {
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) admin_listen: Option<SocketAddr>,
+    pub(crate) tls: Option<TlsSettings>,
+    /// Present only if it is another than that.
+    pub(crate) admin_tls: Option<TlsSettings>,
     pub(crate) unix_socket: Option<PathBuf>,
     pub(crate) secure: bool,
+    pub(crate) public_url: Option<String>,
+    pub(crate) issuers: Vec<IssuerSettings>,
+    pub(crate) permissions: Option<Rulebook>,
     pub(crate) data: PathBuf,
     pub(crate) store: Option<StoreUrl>,
     pub(crate) store_password_file: Option<PathBuf>,
@@ -165,6 +190,9 @@ impl ConfigFile {
         };
         for place in single.chain(database).chain(file.tools.iter_mut().flatten()) {
             *place = folder.join(&place);
+        }
+        for tls in file.tls.iter_mut().chain(&mut file.admin_tls) {
+            tls.relative_to(folder);
         }
         if let Some(semantic) = file.search.as_mut().and_then(|search| search.semantic.as_mut()) {
             semantic.relative_to(folder);
@@ -216,12 +244,19 @@ impl ConfigFile {
             self.history_versions.and_then(|number| bounds::HISTORY_VERSIONS.fault(number)),
             self.history_days.and_then(|number| bounds::HISTORY_DAYS.fault(number)),
         ];
+        let public_url = self.public_url.as_deref().and_then(issuers::public_url_fault);
         let tenant = self.tenant.as_deref().map(bounds::tenant);
         let hosts = self.allow_hosts.iter().flatten().map(|host| bounds::host(host));
         let origins = self.allow_origins.iter().flatten().map(|origin| bounds::origin(origin));
         let addresses = self.listen.iter().chain(&self.admin_listen).map(|address| bounds::address(address));
         let texts = tenant.into_iter().chain(hosts).chain(origins).chain(addresses);
-        numbers.into_iter().flatten().chain(texts.filter_map(Result::err)).next()
+        numbers.into_iter().flatten().chain(public_url).chain(texts.filter_map(Result::err)).next()
+    }
+
+    /// Whether it wants to know who everybody is, on this machine too: rules and issuers mean nothing otherwise.
+    fn asks_who(&self) -> bool {
+        let has_issuers = self.issuers.as_ref().is_some_and(|list| !list.is_empty());
+        self.secure.unwrap_or_default() || has_issuers || self.permissions.is_some()
     }
 
     /// Takes from `before` what cannot change while the server runs, and tells what of that should have changed.
@@ -231,9 +266,31 @@ impl ConfigFile {
             now.clone_from(before);
             changed.then_some(name)
         }
+        /// What is said may change, but not that something is.
+        fn stay_there<T: Clone>(
+            name: &'static str,
+            now: &mut Option<T>,
+            before: Option<&T>,
+        ) -> Option<&'static str> {
+            let changed = now.is_some() != before.is_some();
+            if changed {
+                *now = before.cloned();
+            }
+            changed.then_some(name)
+        }
+        // Whoever came in unasked would stay, so asking begins with a start.
+        let [mut issuers, mut permissions] = [None; 2];
+        if !before.asks_who() && self.asks_who() {
+            issuers = stay("issuers", &mut self.issuers, &before.issuers);
+            permissions = stay("permissions", &mut self.permissions, &before.permissions);
+        }
         [
+            issuers,
+            permissions,
             stay("listen", &mut self.listen, &before.listen),
             stay("adminListen", &mut self.admin_listen, &before.admin_listen),
+            stay_there("tls", &mut self.tls, before.tls.as_ref()),
+            stay_there("adminTls", &mut self.admin_tls, before.admin_tls.as_ref()),
             stay("unixSocket", &mut self.unix_socket, &before.unix_socket),
             stay("secure", &mut self.secure, &before.secure),
             stay("data", &mut self.data, &before.data),
@@ -262,12 +319,25 @@ impl ConfigFile {
         if let Some(fault) = self.out_of_range() {
             bail!("{fault}");
         }
-        let limits = self.limits();
+        if self.admin_tls.is_some() && self.admin_listen.is_none() {
+            bail!(
+                "adminTls is for the address of adminListen, and there is none; name it with --admin-listen"
+            );
+        }
+        let (limits, secure) = (self.limits(), self.asks_who());
+        let tls = self.tls.map(|tls| tls.settle("tls", ["--tls-cert", "--tls-key"])).transpose()?;
+        let admin_flags = ["--admin-tls-cert", "--admin-tls-key"];
+        let admin_tls = self.admin_tls.map(|tls| tls.settle("adminTls", admin_flags)).transpose()?;
         Ok(Settings {
+            tls,
+            admin_tls,
             listen: address_of(self.listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
             admin_listen: self.admin_listen.as_deref().map(address_of).transpose()?,
             unix_socket: self.unix_socket,
-            secure: self.secure.unwrap_or_default(),
+            secure,
+            public_url: self.public_url,
+            issuers: self.issuers.unwrap_or_default(),
+            permissions: self.permissions.as_ref().map(permissions::settle).transpose()?,
             data: self.data.unwrap_or_else(|| "data".into()),
             store: self.store,
             store_password_file: self.store_password_file,

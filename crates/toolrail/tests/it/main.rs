@@ -14,4 +14,5 @@ mod search;
 mod serving;
 mod stores;
 mod support;
+mod tls;
 mod upstream;

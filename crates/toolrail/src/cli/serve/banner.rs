@@ -7,6 +7,7 @@ use serde_json::json;
 use toolrail_http::Addresses;
 
 use super::super::{gateway, shell_word, target};
+use super::SpokenTls;
 use crate::assemble::Assembly;
 use crate::server_file::{self, ServerFile};
 use crate::{identity, print};
@@ -19,20 +20,32 @@ pub(super) struct Banner {
     /// Where it is administered from this machine: the same, unless that has an address of its own.
     pub(super) administration: String,
     administered_at: Option<SocketAddr>,
-    /// The data folder, by which commands on this machine find a key, where keys are asked for.
-    keyed_by: Option<PathBuf>,
+    /// The certificate there, if TLS is spoken.
+    pub(super) fingerprint: Option<String>,
+    /// How addresses begin, that of calls and that of the administration.
+    schemes: [&'static str; 2],
+    /// Whether keys are asked for.
+    is_keyed: bool,
+    /// The data folder, by which commands on this machine find a key, and know the certificate.
+    data: PathBuf,
 }
 
 impl Banner {
-    pub(super) fn new(addresses: Addresses, keyed_by: Option<PathBuf>) -> Self {
+    pub(super) fn new(addresses: Addresses, tls: &SpokenTls, (data, is_keyed): (PathBuf, bool)) -> Self {
         let Addresses { calls, administration } = addresses;
-        let url = |address| format!("http://{}", reachable(address));
+        let scheme = |is_tls| if is_tls { "https" } else { "http" };
+        let fingerprint = tls.fingerprint(administration.is_some());
+        let schemes = [scheme(tls.calls.is_some()), scheme(fingerprint.is_some())];
+        let url = |scheme, address| format!("{scheme}://{}", reachable(address));
         Self {
             bound: calls,
-            url: url(calls),
-            administration: url(administration.unwrap_or(calls)),
+            url: url(schemes[0], calls),
+            administration: url(schemes[1], administration.unwrap_or(calls)),
             administered_at: administration,
-            keyed_by,
+            fingerprint,
+            schemes,
+            is_keyed,
+            data,
         }
     }
 
@@ -40,18 +53,21 @@ impl Banner {
     pub(super) fn print(&self, assembly: &Assembly, notes: Vec<String>, other: Option<ServerFile>) {
         // Found without a word only at the usual address, and where no other server is found first.
         let found = self.administration == target::DEFAULT_URL && other.is_none();
-        let flags = match &self.keyed_by {
-            Some(data) if data.as_path() == Path::new(target::DEFAULT_DATA) => String::new(),
-            Some(data) => format!(" --data {}", shell_word(&data.to_string_lossy())),
-            None if found => String::new(),
-            None => format!(" --url {}", self.administration),
+        let by_data = self.is_keyed || self.fingerprint.is_some();
+        let flags = if by_data && self.data.as_path() != Path::new(target::DEFAULT_DATA) {
+            format!(" --data {}", shell_word(&self.data.to_string_lossy()))
+        } else if by_data || found {
+            String::new()
+        } else {
+            format!(" --url {}", self.administration)
         };
         let program = program();
         let look = format!("`{program} tools problems{flags}` shows them");
         print::line(format!(
-            "{} {} listens on http://{}",
+            "{} {} listens on {}://{}",
             identity::title(),
             identity::version(),
+            self.schemes[0],
             self.bound
         ));
         let other = other.map(|other| taken(&other));
@@ -60,7 +76,7 @@ impl Banner {
             print::line(format!("  {line}"));
         }
         let mut server = json!({"type": "http", "url": format!("{}/mcp", self.url)});
-        if self.keyed_by.is_some() {
+        if self.is_keyed {
             server["headers"] = json!({"Authorization": "Bearer tr_…"});
         }
         let client = json!({"mcpServers": {identity::name(): server}});
@@ -80,7 +96,7 @@ impl Banner {
             lines.push(format!("on every address of this machine; from itself at {}", self.url));
         }
         if let Some(address) = self.administered_at {
-            lines.push(format!("administered on http://{address}"));
+            lines.push(format!("administered on {}://{address}", self.schemes[1]));
         }
         for (address, may) in self.open() {
             lines.push(format!(
@@ -95,7 +111,7 @@ impl Banner {
         let calls = if self.administered_at.is_some() { "use" } else { "use and administer" };
         let administered = self.administered_at.map(|address| (address, "use and administer"));
         let all = [(self.bound, calls)].into_iter().chain(administered);
-        all.filter(|(address, _)| self.keyed_by.is_none() && !address.ip().is_loopback())
+        all.filter(|(address, _)| !self.is_keyed && !address.ip().is_loopback())
     }
 
     fn commands(&self, assembly: &Assembly, program: &str, flags: &str) -> Vec<String> {
@@ -104,7 +120,7 @@ impl Banner {
             let call = format!("{program} tools call weather.current --arg city=Paris");
             commands.extend([format!("{call} --dry-run{flags}"), format!("{call}{flags}")]);
         } else {
-            let key = if self.keyed_by.is_some() { " -H 'Authorization: Bearer tr_…'" } else { "" };
+            let key = if self.is_keyed { " -H 'Authorization: Bearer tr_…'" } else { "" };
             commands.push(format!("curl {}/mcp/tools{key}", self.url));
         }
         commands

@@ -58,6 +58,8 @@ async fn make_first(assembly: &Assembly) -> anyhow::Result<Option<KeyText>> {
         role: Role::Admin,
         tenant: None,
         tools: Vec::new(),
+        groups: Vec::new(),
+        scopes: Vec::new(),
         expires_in: None,
     };
     let author = Author { who: "the first start".to_owned(), address: None, via: Way::Cli.word().to_owned() };

@@ -1,0 +1,7 @@
+//! Certificates made for a test, and a client that speaks TLS with them.
+
+mod authority;
+mod client;
+
+pub use authority::{Authority, Issued};
+pub use client::{TlsAnswer, TlsClient};
