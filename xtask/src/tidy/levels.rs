@@ -36,6 +36,7 @@ const PLACES: &[Place] = &[
     Place { name: "toolrail-search", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-executors", level: 2, sees: Sees::Only(&[PROTOCOL, CORE]) },
     Place { name: "toolrail-policies", level: 2, sees: Sees::Only(&[CORE]) },
+    Place { name: "toolrail-access", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-identity", level: 3, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-store", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-tool", level: 2, sees: Sees::Only(&[CORE, "toolrail-tool-macros"]) },
@@ -45,9 +46,13 @@ const PLACES: &[Place] = &[
     Place {
         name: "toolrail-admin",
         level: 4,
-        sees: Sees::Only(&[CORE, "toolrail-registry", "toolrail-identity"]),
+        sees: Sees::Only(&[CORE, "toolrail-access", "toolrail-registry", "toolrail-identity"]),
     },
-    Place { name: "toolrail-http", level: 5, sees: Sees::Only(&[CORE, "toolrail-identity", "toolrail-mcp"]) },
+    Place {
+        name: "toolrail-http",
+        level: 5,
+        sees: Sees::Only(&[CORE, "toolrail-access", "toolrail-identity", "toolrail-mcp"]),
+    },
     Place { name: "toolrail", level: 6, sees: Sees::EveryProductCrate },
     Place { name: "toolrail-conformance", level: 7, sees: Sees::Only(EMBEDS) },
     Place { name: "toolrail-native-tools", level: 7, sees: Sees::Only(EMBEDS) },

@@ -1,17 +1,16 @@
 //! The command line: one file a command. Results go to standard output, everything else to standard error; exit codes
 //! are 0 for success, 1 for failure and 2 for wrong usage.
 
+mod access;
 mod audit;
 mod completions;
 mod definition_files;
 mod diff;
-mod explain;
 mod export;
 mod gateway;
 mod history;
 mod import;
 mod incoming;
-mod keys;
 mod plan_view;
 mod profile;
 mod reload;
@@ -86,9 +85,9 @@ enum Command {
     /// Show who changed what, or find out whether that record was tampered with
     Audit(audit::AuditArgs),
     /// Make, list, rotate and revoke the keys that clients show
-    Keys(keys::KeysArgs),
+    Keys(access::keys::KeysArgs),
     /// Say whether a key sees and may call a tool, and what decides that
-    Explain(explain::ExplainArgs),
+    Explain(access::explain::ExplainArgs),
     /// Take definitions over into the store: from files, RegistryTools, or the database of another system
     Import(import::ImportArgs),
     /// Write the definitions of the store to files
@@ -211,8 +210,8 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(args) => diff::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,
         Command::Audit(args) => audit::run(args).await,
-        Command::Keys(args) => keys::run(args).await,
-        Command::Explain(args) => explain::run(args).await,
+        Command::Keys(args) => access::keys::run(args).await,
+        Command::Explain(args) => access::explain::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,

@@ -6,15 +6,15 @@ use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
-use super::tools::OutputForm;
+use super::super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
+use super::super::tools::OutputForm;
 use crate::print::{self, Overlong};
 
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  toolrail keys create ci --role call --tools 'weather.*' --expires 90d\n  toolrail keys list\n  toolrail keys rotate ci --overlap 1h    # the old text stays good for an hour\n  toolrail keys revoke ci\n\nA client shows its key as `Authorization: Bearer tr_…` or `X-API-Key: tr_…`; our commands take it from TOOLRAIL_KEY or --key-file."
 )]
-pub(super) struct KeysArgs {
+pub(in crate::cli) struct KeysArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Print JSON for programs
@@ -74,7 +74,7 @@ struct RotateArgs {
     overlap: String,
 }
 
-pub(super) async fn run(args: KeysArgs) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) async fn run(args: KeysArgs) -> anyhow::Result<ExitCode> {
     let missing =
         if matches!(args.command, KeysCommand::Create(_)) { Missing::Create } else { Missing::Refuse };
     let target = Target::find(&args.target, missing).await?;

@@ -6,15 +6,15 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::target::{Missing, RestRequest, Target, TargetArgs};
-use super::tools::OutputForm;
+use super::super::target::{Missing, RestRequest, Target, TargetArgs};
+use super::super::tools::OutputForm;
 use crate::print;
 
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  toolrail explain orders.refund --as ci                        # whether ci sees the tool\n  toolrail explain orders.refund --as ci --args '{\"amount\": 150}'   # whether ci may call it so\n\nExits with 1 if it may not."
 )]
-pub(super) struct ExplainArgs {
+pub(in crate::cli) struct ExplainArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Name of the tool
@@ -30,7 +30,7 @@ pub(super) struct ExplainArgs {
     json: bool,
 }
 
-pub(super) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
+pub(in crate::cli) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
     let mut asked = json!({"tool": args.tool, "as": args.key});
     if let Some(text) = &args.args {
         asked["arguments"] = serde_json::from_str(text).context("--args is not JSON")?;

@@ -1,0 +1,4 @@
+//! Commands about who may do what.
+
+pub(super) mod explain;
+pub(super) mod keys;
