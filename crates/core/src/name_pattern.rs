@@ -1,23 +1,33 @@
 //! Patterns of names, as people write them to choose some of many.
 
-/// A pattern of names in any case: `*` stands for any characters, `?` for one.
+/// A pattern of names: `*` stands for any characters, `?` for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NamePattern(Vec<char>);
+pub struct NamePattern {
+    letters: Vec<char>,
+    any_case: bool,
+}
 
 impl NamePattern {
-    /// The pattern that was written like that.
+    /// The pattern that was written like that, of names in any case.
     pub fn new(text: &str) -> Self {
-        Self(text.chars().flat_map(char::to_lowercase).collect())
+        Self { letters: text.chars().flat_map(char::to_lowercase).collect(), any_case: true }
+    }
+
+    /// The same of texts in exactly that case, as those of other systems are.
+    pub fn exact(text: &str) -> Self {
+        Self { letters: text.chars().collect(), any_case: false }
     }
 
     /// Whether the whole name fits. Goes back to the last `*` only, so it takes at most the length of the name times that of the
     /// pattern.
     pub fn fits(&self, name: &str) -> bool {
-        let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
+        let letters = name.chars();
+        let name: Vec<char> =
+            if self.any_case { letters.flat_map(char::to_lowercase).collect() } else { letters.collect() };
         let (mut at, mut read) = (0, 0);
         let mut last_star: Option<(usize, usize)> = None;
         while read < name.len() {
-            match (self.0.get(at), last_star) {
+            match (self.letters.get(at), last_star) {
                 (Some('*'), _) => {
                     last_star = Some((at, read));
                     at += 1;
@@ -32,13 +42,19 @@ impl NamePattern {
                 (_, None) => return false,
             }
         }
-        self.0.iter().skip(at).all(|rest| *rest == '*')
+        self.letters.iter().skip(at).all(|rest| *rest == '*')
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_may_be_of_one_case() {
+        let exact = NamePattern::exact("Ops-*");
+        assert!(exact.fits("Ops-eu") && !exact.fits("ops-eu") && !exact.fits("OPS-eu"));
+    }
 
     #[test]
     fn a_pattern_fits_whole_names_in_any_case() {

@@ -258,7 +258,13 @@ impl ToolReach {
     /// Whether what has no name of its own is seen because of the definition that it comes from: whoever sees all tools of a
     /// server, `hr.*`, also sees its resources.
     pub fn has_things_of(&self, definition: &str) -> bool {
-        self.has(definition) || self.has(&format!("{definition}."))
+        let dotted = format!("{definition}.");
+        let fits = self.fits(definition) || self.fits(&dotted);
+        // Rules that hide the server, or all of its tools, hide what it has, in whatever way its tools are named.
+        fits && self.rights.as_ref().is_none_or(|rights| {
+            let names = [definition, &dotted, &format!("{definition}_")];
+            names.into_iter().all(|name| rights.sees(&ToolTraits { kind: "mcp", ..ToolTraits::named(name) }))
+        })
     }
 }
 
@@ -289,6 +295,32 @@ mod tests {
             ending: Ending::default(),
         };
         Principal::Known(Arc::new(identity))
+    }
+
+    #[derive(Debug)]
+    struct Without(&'static str);
+
+    impl ToolRights for Without {
+        fn sees(&self, tool: &ToolTraits<'_>) -> bool {
+            tool.kind != self.0 && !NamePattern::new(self.0).fits(tool.name)
+        }
+
+        fn judge(&self, _: &ToolTraits<'_>, _: &serde_json::Map<String, serde_json::Value>) -> Result<(), crate::Denial> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_hides_a_server_or_its_tools_hides_what_else_it_has() {
+        for hidden in ["hr", "hr.*", "hr_*", "hr*", "mcp"] {
+            let reach = ToolReach::ruled(None, Arc::new(Without(hidden)));
+            assert!(!reach.has_things_of("hr"), "{hidden}");
+            assert_eq!(reach.has_things_of("shop"), hidden != "mcp", "{hidden}");
+        }
+        let narrow = ToolReach::new(&["hr.*".to_owned()]);
+        assert!(narrow.has_things_of("hr") && !narrow.has_things_of("shop"));
+        let ruled = ToolReach::ruled(Some(&narrow), Arc::new(Without("x")));
+        assert!(ruled.has_things_of("hr") && !ruled.has_things_of("shop"), "both hold");
     }
 
     #[test]

@@ -16,7 +16,8 @@ const HEADERS: &str = "content-type, authorization, x-api-key, accept, if-match,
 /// Before the name of an argument that a modern client repeats in a header.
 const ARGUMENT: &str = "mcp-param-";
 /// What a page may read beside the headers that every page may.
-const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, ETag, Toolrail-Revision");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, ETag, Toolrail-Revision, WWW-Authenticate");
 /// How many seconds a browser may go without asking again.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 

@@ -31,7 +31,8 @@ impl ProtectedResource {
         let of = path.strip_prefix(WELL_KNOWN).filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
         let of = if of == "/" { "" } else { of };
         // Clients put the well-known path before the whole path of the address, with the prefix under which a proxy has us.
-        let of = self.prefix().and_then(|prefix| of.strip_prefix(prefix)).unwrap_or(of);
+        let stripped = self.prefix().and_then(|prefix| of.strip_prefix(prefix));
+        let of = stripped.filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(of);
         let body = json!({
             "resource": format!("{}{of}", self.base(headers, is_tls)),
             "resource_name": self.name,

@@ -23,12 +23,18 @@ struct Provider {
     keys: Mutex<Vec<(String, EcdsaKeyPair)>>,
     fetched: AtomicUsize,
     is_away: Mutex<bool>,
+    /// How long it takes to answer.
+    delay: Mutex<Duration>,
 }
 
 impl Provider {
     fn new() -> Arc<Self> {
-        let provider =
-            Self { keys: Mutex::default(), fetched: AtomicUsize::new(0), is_away: Mutex::new(false) };
+        let provider = Self {
+            keys: Mutex::default(),
+            fetched: AtomicUsize::new(0),
+            is_away: Mutex::new(false),
+            delay: Mutex::default(),
+        };
         provider.rotate("one");
         Arc::new(provider)
     }
@@ -64,6 +70,8 @@ impl Provider {
 impl FetchDocument for Provider {
     async fn fetch(&self, url: &str) -> Result<Vec<u8>, String> {
         self.fetched.fetch_add(1, Ordering::SeqCst);
+        let delay = *self.delay.lock().unwrap();
+        tokio::time::sleep(delay).await;
         if *self.is_away.lock().unwrap() {
             return Err("no connection".to_owned());
         }
@@ -96,7 +104,7 @@ fn claims(more: Value) -> Value {
 }
 
 fn tokens(provider: &Arc<Provider>, more: Value) -> Tokens {
-    let mut settings = json!({"issuer": ISSUER, "grants": [
+    let mut settings = json!({"issuer": ISSUER, "claims": {"name": "preferred_username"}, "grants": [
         {"claim": "roles", "value": "boss", "role": "admin"}, {"scopes": ["call"], "role": "call", "tools": ["a.*"]},
     ]});
     for (name, value) in more.as_object().unwrap() {
@@ -228,6 +236,58 @@ async fn an_issuer_that_is_away_takes_nothing_from_those_who_are_known() {
     tokio::time::advance(Duration::from_hours(1)).await;
     let another = provider.token(json!({"scope": "call", "sub": "u2"}));
     assert!(recognise(&tokens, &another).await.is_ok(), "its keys are known");
+}
+
+/// Whoever gives up waiting keeps nobody from hearing of new keys.
+#[tokio::test(start_paused = true)]
+async fn nobody_can_end_a_look_or_make_others_wait_in_a_row() {
+    let provider = Provider::new();
+    let tokens = Arc::new(tokens(&provider, json!({})));
+    *provider.delay.lock().unwrap() = Duration::from_millis(400);
+    let good = provider.token(json!({"scope": "call"}));
+    for _ in 0..20 {
+        let given_up = tokio::time::timeout(Duration::from_millis(5), recognise(&tokens, &good)).await;
+        assert!(given_up.is_err());
+    }
+    assert!(recognise(&tokens, &good).await.is_ok(), "the look goes on without those who began it");
+    assert_eq!(provider.fetched.load(Ordering::SeqCst), 2, "there was one: a description and the keys");
+
+    *provider.delay.lock().unwrap() = Duration::from_mins(1);
+    tokio::time::advance(Duration::from_secs(11)).await;
+    provider.rotate("two");
+    let start = tokio::time::Instant::now();
+    let many = (0..4).map(|number| {
+        let (tokens, token) = (Arc::clone(&tokens), provider.token(json!({"sub": format!("u{number}")})));
+        tokio::spawn(async move { recognise(&tokens, &token).await.map(|_| ()) })
+    });
+    for one in many.collect::<Vec<_>>() {
+        assert_eq!(one.await.unwrap(), Err(TokenRejection::KeysMissing));
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(12),
+        "all of them wait for one look: {:?}",
+        start.elapsed()
+    );
+    let told = recognise(&tokens, &provider.token(json!({"sub": "u9"}))).await;
+    assert_eq!(
+        told.map(|_| ()),
+        Err(TokenRejection::KeysMissing),
+        "what could not be read is not called wrong"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_without_keys_has_withdrawn_them() {
+    let provider = Provider::new();
+    let tokens = tokens(&provider, json!({}));
+    let token = provider.token(json!({"scope": "call"}));
+    let holder = recognise(&tokens, &token).await.unwrap();
+    let unknown = provider.sign(json!({"alg": "ES256", "kid": "other"}), &claims(json!({})));
+    provider.keys.lock().unwrap().clear();
+    tokio::time::advance(Duration::from_secs(11)).await;
+    assert!(recognise(&tokens, &unknown).await.is_err());
+    holder.ended().await;
+    assert!(recognise(&tokens, &token).await.is_err());
 }
 
 #[test]

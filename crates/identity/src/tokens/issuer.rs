@@ -6,7 +6,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::watch;
 use tokio::time::Instant;
 use toolrail_core::async_trait;
 
@@ -16,6 +16,8 @@ use super::jwt::{Algorithm, Unverified};
 
 /// How far apart two looks at an issuer's keys are at the least, whoever shows what.
 const REST: Duration = Duration::from_secs(10);
+/// How long one look may take in all.
+const WITHIN: Duration = Duration::from_secs(10);
 /// How long keys are taken without looking again.
 const FRESH: Duration = Duration::from_mins(15);
 /// How far clocks may be apart when nothing is said, and at the most.
@@ -88,6 +90,9 @@ const SAFE: &str = "is not an https:// address; http:// is taken for loopback ad
 
 /// Whether nobody on the way can change what is fetched from there.
 fn is_safe(url: &str) -> bool {
+    if url.contains(['@', ' ', '\\']) {
+        return false;
+    }
     let Some(rest) = url.strip_prefix("http://") else {
         return url.strip_prefix("https://").is_some_and(|rest| !rest.is_empty());
     };
@@ -99,20 +104,28 @@ fn is_safe(url: &str) -> bool {
 /// Why a token of this issuer is not taken.
 pub(super) type Fault = String;
 
+/// How it stands with looking at an issuer's keys.
+#[derive(Clone, Copy, Default)]
+struct Look {
+    is_running: bool,
+    ended: Option<Instant>,
+    has_failed: bool,
+}
+
 /// An issuer whose tokens are taken.
 pub(super) struct Issuer {
     pub(super) settings: IssuerSettings,
     /// Addresses of this gateway, for which tokens are meant where no audience is listed.
     public_url: Option<String>,
     keys: ArcSwap<KeySet>,
-    /// When the keys were last looked for, held by whoever does.
-    looked: Mutex<Option<Instant>>,
+    /// Whether somebody looks at its keys, and how that ended the last time.
+    look: watch::Sender<Look>,
 }
 
 impl Issuer {
     pub(super) fn new(settings: IssuerSettings, public_url: Option<&str>) -> Self {
         let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
-        Self { settings, public_url, keys: ArcSwap::default(), looked: Mutex::new(None) }
+        Self { settings, public_url, keys: ArcSwap::default(), look: watch::Sender::default() }
     }
 
     pub(super) fn keys(&self) -> Arc<KeySet> {
@@ -152,7 +165,7 @@ impl Issuer {
         if !self.settings.audiences.is_empty() {
             return self.settings.audiences.iter().any(|ours| ours == audience);
         }
-        self.public_url.as_deref().is_some_and(|ours| {
+        self.public_url.as_deref().filter(|_| !audience.contains("..")).is_some_and(|ours| {
             audience.strip_prefix(ours).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
     }
@@ -163,27 +176,65 @@ impl Issuer {
     }
 
     /// Whether the keys are so old that they should be looked at again.
-    pub(super) async fn is_stale(&self) -> bool {
-        self.looked.lock().await.is_none_or(|at| at.elapsed() >= FRESH)
+    pub(super) fn is_stale(&self) -> bool {
+        let look = *self.look.borrow();
+        !look.is_running && look.ended.is_none_or(|at| at.elapsed() >= FRESH)
     }
 
-    /// Looks at the issuer's keys again, unless somebody has just done so; gives whether any of those before is gone.
-    pub(super) async fn look(&self, documents: &dyn FetchDocument) -> Result<bool, String> {
-        let mut looked = self.looked.lock().await;
-        if looked.is_some_and(|at| at.elapsed() < REST) {
-            return Ok(false);
+    /// Whether the last look has failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.look.borrow().has_failed
+    }
+
+    /// Begins to look at the issuer's keys, unless somebody does or has just done so. Nobody who waits for it can end it; `gone` is
+    /// called if any of the keys before is not there any more.
+    pub(super) fn begin_look(
+        self: &Arc<Self>,
+        documents: &Arc<dyn FetchDocument>,
+        gone: impl FnOnce() + Send + 'static,
+    ) {
+        let begins = self.look.send_if_modified(|look| {
+            let may = !look.is_running && look.ended.is_none_or(|at| at.elapsed() >= REST);
+            look.is_running |= may;
+            may
+        });
+        if !begins {
+            return;
         }
-        *looked = Some(Instant::now());
+        let (issuer, documents) = (Arc::clone(self), Arc::clone(documents));
+        tokio::spawn(async move {
+            let mut running = Running { issuer: &issuer, has_failed: true };
+            let reading = tokio::time::timeout(WITHIN, issuer.read_keys(&*documents));
+            match reading.await.unwrap_or_else(|_| Err(format!("it took more than {} s", WITHIN.as_secs()))) {
+                Ok(any_gone) => {
+                    running.has_failed = false;
+                    if any_gone {
+                        gone();
+                    }
+                }
+                Err(why) => {
+                    tracing::warn!(issuer = %issuer.settings.issuer, %why, "the keys of an issuer cannot be read; those that are known stay good");
+                }
+            }
+        });
+    }
+
+    /// Waits until nobody looks.
+    pub(super) async fn looked(&self) {
+        // The sender lives as long as this does.
+        let _ = self.look.subscribe().wait_for(|look| !look.is_running).await;
+    }
+
+    /// Reads the keys; gives whether any of those before is gone.
+    async fn read_keys(&self, documents: &dyn FetchDocument) -> Result<bool, String> {
         let url = match &self.settings.jwks {
             Some(url) => url.clone(),
             None => self.find_keys(documents).await?,
         };
         let document = documents.fetch(&url).await?;
         let keys = KeySet::read(&document).map_err(|why| format!("{url}: {why}"))?;
-        let before = self.keys.load_full();
-        let any_gone = !keys.has_all_of(&before);
-        self.keys.store(Arc::new(keys));
-        Ok(any_gone)
+        let before = self.keys.swap(Arc::new(keys));
+        Ok(!self.keys.load().has_all_of(&before))
     }
 
     /// Where the keys are, by what the issuer says of itself (OpenID Connect Discovery, RFC 8414).
@@ -208,6 +259,19 @@ impl Issuer {
             Some(_) => Err(format!("its jwks_uri {SAFE}")),
             None => Err("it has no jwks_uri".to_owned()),
         }
+    }
+}
+
+/// A look that is under way; it is over when this is gone, however that comes about.
+struct Running<'i> {
+    issuer: &'i Issuer,
+    has_failed: bool,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let has_failed = self.has_failed;
+        self.issuer.look.send_replace(Look { is_running: false, ended: Some(Instant::now()), has_failed });
     }
 }
 
@@ -256,6 +320,7 @@ mod tests {
             "https://",
             "",
             "http://127.0.0.1.evil.com",
+            "http://localhost:80@evil.example",
         ] {
             assert!(!is_safe(bad), "{bad}");
         }

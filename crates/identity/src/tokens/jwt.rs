@@ -74,8 +74,6 @@ struct JoseHeader {
     alg: String,
     kid: Option<String>,
     typ: Option<String>,
-    /// Extensions that must be understood. We understand none.
-    crit: Option<Value>,
 }
 
 /// A token that was read and not yet believed.
@@ -99,9 +97,12 @@ impl<'t> Unverified<'t> {
         let (signed, signature) = text.rsplit_once('.').ok_or_else(wrong)?;
         let (header, claims) = signed.split_once('.').ok_or_else(wrong)?;
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| wrong());
-        let header: JoseHeader = serde_json::from_slice(&decode(header)?).map_err(|_| wrong())?;
+        let header: Map<String, Value> = serde_json::from_slice(&decode(header)?).map_err(|_| wrong())?;
+        // Extensions that must be understood. We understand none.
+        let has_extensions = header.contains_key("crit");
+        let header: JoseHeader = serde_json::from_value(Value::Object(header)).map_err(|_| wrong())?;
         let claims: Map<String, Value> = serde_json::from_slice(&decode(claims)?).map_err(|_| wrong())?;
-        if header.crit.is_some() {
+        if has_extensions {
             return Err("the token asks for extensions (crit) that are not known here".to_owned());
         }
         let typ = header.typ.as_deref().unwrap_or("JWT");
@@ -127,15 +128,18 @@ pub fn is_token(text: &str) -> bool {
     text.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
-/// What a claim says at a path such as `realm_access.roles`, as words: a text, the words of `scope`, or the texts of a list.
-pub(super) fn words_at<'c>(claims: &'c Map<String, Value>, path: &str) -> Vec<&'c str> {
-    // A claim may have dots in its own name, as those that are URLs do.
-    let found = claims.get(path).or_else(|| {
+/// What is at a path such as `realm_access.roles`. A claim may have dots in its own name, as those that are URLs do.
+pub(super) fn value_at<'c>(claims: &'c Map<String, Value>, path: &str) -> Option<&'c Value> {
+    claims.get(path).or_else(|| {
         let mut steps = path.split('.');
         let first = claims.get(steps.next()?)?;
         steps.try_fold(first, |value, step| value.get(step))
-    });
-    match found {
+    })
+}
+
+/// What a claim says at a path such as `realm_access.roles`, as words: a text, the words of `scope`, or the texts of a list.
+pub(super) fn words_at<'c>(claims: &'c Map<String, Value>, path: &str) -> Vec<&'c str> {
+    match value_at(claims, path) {
         Some(Value::String(text)) if path == "scope" || path == "scp" => {
             text.split_ascii_whitespace().collect()
         }

@@ -44,9 +44,9 @@ pub enum TokenRejection {
 
 /// The issuers whose tokens are taken.
 pub struct Tokens {
-    issuers: Vec<Issuer>,
+    issuers: Vec<Arc<Issuer>>,
     documents: Arc<dyn FetchDocument>,
-    known: RwLock<HashMap<[u8; 32], KnownToken>>,
+    known: Arc<KnownTokens>,
 }
 
 struct KnownToken {
@@ -62,8 +62,9 @@ impl Tokens {
         public_url: Option<&str>,
         documents: Arc<dyn FetchDocument>,
     ) -> Self {
-        let issuers = issuers.into_iter().map(|settings| Issuer::new(settings, public_url)).collect();
-        Self { issuers, documents, known: RwLock::default() }
+        let issuers =
+            issuers.into_iter().map(|settings| Arc::new(Issuer::new(settings, public_url))).collect();
+        Self { issuers, documents, known: Arc::default() }
     }
 
     /// The issuers, as their tokens name them.
@@ -83,7 +84,7 @@ impl Tokens {
     /// Who shows that token, as far as can be said without waiting for its issuer.
     pub fn recognise(&self, text: &str) -> Result<Principal, TokenRejection> {
         let hash = hash_of(text);
-        if let Some(identity) = self.known_by(&hash) {
+        if let Some(identity) = self.known.find(&hash) {
             return Ok(Principal::Known(identity));
         }
         let token = Unverified::read(text).map_err(TokenRejection::Bad)?;
@@ -112,81 +113,83 @@ impl Tokens {
         let settings = &issuer.settings;
         let identity = identity_of(claimed, &token.claims, (&settings.claims, &settings.grants));
         let identity = Arc::new(identity.map_err(refusal)?);
-        Ok(Principal::Known(self.remember(hash, KnownToken { issuer: number, until, identity })))
+        Ok(Principal::Known(self.known.remember(hash, KnownToken { issuer: number, until, identity })))
     }
 
     /// The same, where the keys of an issuer may have to be looked at first.
     pub async fn recognise_with(&self, issuer: usize, text: &str) -> Result<Principal, TokenRejection> {
-        let looked = match self.issuers.get(issuer) {
-            Some(_) => self.look(issuer).await,
-            None => Ok(()),
+        let Some(asked) = self.issuers.get(issuer) else {
+            return self.recognise(text);
         };
-        match (self.recognise(text), looked) {
-            (Err(TokenRejection::KeysNeeded(_)), Err(_)) => Err(TokenRejection::KeysMissing),
-            (Err(TokenRejection::KeysNeeded(_)), Ok(())) => {
+        self.begin_look(issuer);
+        asked.looked().await;
+        match self.recognise(text) {
+            Err(TokenRejection::KeysNeeded(_)) if asked.has_failed() => Err(TokenRejection::KeysMissing),
+            Err(TokenRejection::KeysNeeded(_)) => {
                 Err(TokenRejection::Bad("its issuer has no key that may have signed it".to_owned()))
             }
-            (answer, _) => answer,
+            answer => answer,
         }
     }
 
-    async fn look(&self, number: usize) -> Result<(), String> {
-        let Some(issuer) = self.issuers.get(number) else { return Ok(()) };
-        let looked = issuer.look(&*self.documents).await;
-        match &looked {
-            // Which key signed what is not kept: whoever is known by a token of this issuer shows it again.
-            Ok(true) => self.forget(|known| known.issuer == number),
-            Ok(false) => {}
-            Err(why) => {
-                tracing::warn!(issuer = %issuer.settings.issuer, %why, "the keys of an issuer cannot be read; those that are known stay good");
-            }
-        }
-        looked.map(|_| ())
+    fn begin_look(&self, number: usize) {
+        let Some(issuer) = self.issuers.get(number) else { return };
+        let known = Arc::clone(&self.known);
+        // Which key signed what is not kept: whoever is known by a token of this issuer shows it again.
+        issuer.begin_look(&self.documents, move || known.forget(|token| token.issuer == number));
     }
 
     /// Keeps up with the issuers, and ends what has expired, until the future is dropped.
     pub async fn follow(&self) {
         loop {
-            for number in 0..self.issuers.len() {
-                if self.issuers[number].is_stale().await {
-                    let _ = self.look(number).await;
+            for (number, issuer) in self.issuers.iter().enumerate() {
+                if issuer.is_stale() {
+                    self.begin_look(number);
                 }
             }
             tokio::time::sleep(LOOK).await;
             let now = now();
-            self.forget(|known| known.until <= now);
+            self.known.forget(|token| token.until <= now);
         }
     }
 
     /// Ends what all of those have open who came in with a token; for issuers that are taken no more.
     pub fn end_all(&self) {
-        self.forget(|_| true);
+        self.known.forget(|_| true);
     }
+}
 
-    fn known_by(&self, hash: &[u8; 32]) -> Option<Arc<Identity>> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+/// The tokens that were found good, by their hashes.
+#[derive(Default)]
+struct KnownTokens(RwLock<HashMap<[u8; 32], KnownToken>>);
+
+impl KnownTokens {
+    fn find(&self, hash: &[u8; 32]) -> Option<Arc<Identity>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let found = known.get(hash)?;
         (found.until > now()).then(|| Arc::clone(&found.identity))
     }
 
     /// Gives whoever was known by it first: all that he has open ends with one token.
     fn remember(&self, hash: [u8; 32], token: KnownToken) -> Arc<Identity> {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KNOWN
             && let Some(oldest) = known.iter().min_by_key(|(_, token)| token.until).map(|(hash, _)| *hash)
+            && let Some(gone) = known.remove(&oldest)
         {
-            known.remove(&oldest);
+            // Nobody would end later what it has open.
+            gone.identity.ending.come();
         }
         Arc::clone(&known.entry(hash).or_insert(token).identity)
     }
 
     /// Ends what those have open whose token is good no more.
     fn forget(&self, is_over: impl Fn(&KnownToken) -> bool) {
-        let is_any = self.known.read().unwrap_or_else(PoisonError::into_inner).values().any(&is_over);
+        let is_any = self.0.read().unwrap_or_else(PoisonError::into_inner).values().any(&is_over);
         if !is_any {
             return;
         }
-        self.known.write().unwrap_or_else(PoisonError::into_inner).retain(|_, token| {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|_, token| {
             let is_over = is_over(token);
             if is_over {
                 token.identity.ending.come();
@@ -205,7 +208,7 @@ fn hash_of(text: &str) -> [u8; 32] {
 fn refusal(why: NoGrant) -> TokenRejection {
     match why {
         NoGrant::NoSubject => TokenRejection::Bad("it does not say whose it is (sub)".to_owned()),
-        NoGrant::Tenant(told) => TokenRejection::NothingGranted(told),
+        NoGrant::Claim(told) => TokenRejection::NothingGranted(told),
         NoGrant::NoRule => TokenRejection::NothingGranted(
             "the token is good, but gives no rights here; ask for more scopes, or whoever runs the gateway for a rule".to_owned(),
         ),

@@ -253,10 +253,13 @@ impl ConfigFile {
         numbers.into_iter().flatten().chain(public_url).chain(texts.filter_map(Result::err)).next()
     }
 
-    /// Whether it wants to know who everybody is, on this machine too: rules and issuers mean nothing otherwise.
+    /// Whether it wants to know who everybody is, on this machine too: rules, issuers and certificates of clients mean
+    /// nothing otherwise.
     fn asks_who(&self) -> bool {
         let has_issuers = self.issuers.as_ref().is_some_and(|list| !list.is_empty());
-        self.secure.unwrap_or_default() || has_issuers || self.permissions.is_some()
+        let knows_clients = |tls: &TlsFile| tls.clients.as_ref().is_some_and(|list| !list.is_empty());
+        let has_clients = [&self.tls, &self.admin_tls].into_iter().flatten().any(knows_clients);
+        self.secure.unwrap_or_default() || has_issuers || has_clients || self.permissions.is_some()
     }
 
     /// Takes from `before` what cannot change while the server runs, and tells what of that should have changed.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toolrail_core::{
     Call, CallError, Caller, Denial, ErrorCode, Held, Json, METADATA, Misfit, Mute, Outcome, Payload,
     Preview, Principal, Role, SaidHints, Share, TaskSupport, ToolName, ToolResult, ToolTraits, Violation,
-    tree_size,
+    repeated_key, tree_size,
 };
 use toolrail_protocol::HeaderParam;
 
@@ -105,7 +105,13 @@ impl Tool {
         };
         // What is passed on as it came was not read yet.
         let read = match (&self.arguments, raw) {
-            (Arguments::PassedOn, Some(raw)) => Some(parsed(raw).await?),
+            (Arguments::PassedOn, Some(raw)) => {
+                // Whoever carries the call out may take the other one of two.
+                if let Some(repeated) = repeated_key(raw.get().as_bytes()) {
+                    return Err(invalid(format!("{} {}", repeated.pointer, repeated.message)));
+                }
+                Some(parsed(raw).await?)
+            }
             _ => None,
         };
         let arguments = object_of(read.as_ref().unwrap_or(arguments));

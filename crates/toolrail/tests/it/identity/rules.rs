@@ -3,7 +3,7 @@
 use anyhow::Result;
 use http::Method;
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, Upstream};
+use toolrail_testkit::{Gateway, Upstream, wait_until};
 
 use super::{ask, first_key, make_key};
 use crate::support::{echo_tool, gateway, run_in};
@@ -133,6 +133,39 @@ async fn rules_whose_tests_fail_or_that_cannot_be_meant_are_not_put_to_work() ->
         let ran = run_in(folder.path(), &["serve", "--config", config, "--listen", "127.0.0.1:0"]).await?;
         assert_ne!(ran.code, Some(0));
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    Ok(())
+}
+
+/// What is passed on as it came is judged as whoever carries it out may read it.
+#[tokio::test]
+async fn a_condition_on_the_arguments_of_an_upstream_tool_cannot_be_evaded() -> Result<()> {
+    let (inner, upstream) = crate::support::started().await;
+    crate::support::register_all(&inner, &[echo_tool("say", &upstream)]).await?;
+    let (gateway, admin, _upstream, _folder) = stage(&json!({"rules": [
+        {"name": "short", "effect": "deny", "who": {"roles": ["call"]}, "tools": {"kinds": ["mcp"]}, "when": "args.q.size() > 5"},
+    ]}))
+    .await?;
+    let server = json!({"name": "up", "description": "Another gateway", "type": "mcp", "mcp": {"url": format!("{}/mcp", inner.url())}});
+    let made = ask(&gateway, Some(&admin), (Method::POST, "/admin/tools"), Some(&server)).await?;
+    assert!(made.status < 300, "{}", made.text());
+    let key = make_key(&gateway, &admin, &json!({"name": "ci", "role": "call"})).await?;
+    wait_until("the tools of the server are listed", async || {
+        let listed = ask(&gateway, Some(&key), (Method::GET, "/mcp/tools"), None).await?;
+        Ok(listed.text().contains("\"up_say\""))
+    })
+    .await?;
+    for (arguments, status) in [
+        (r#"{"q":"short"}"#, 200),
+        (r#"{"q":"too long"}"#, 403),
+        (r#"{"q":"too long","q":"short"}"#, 400),
+        (r#"{"q":"short","q":"too long"}"#, 400),
+    ] {
+        let request = http::Request::builder().method(Method::POST).uri("/mcp/tools/call");
+        let request = request.header("content-type", "application/json").header("authorization", format!("Bearer {key}"));
+        let body = bytes::Bytes::from(format!(r#"{{"tool":"up_say","arguments":{arguments}}}"#));
+        let called = gateway.request(request.body(http_body_util::Full::new(body))?).await?;
+        assert_eq!(called.status, status, "{arguments} {}", called.text());
     }
     Ok(())
 }
