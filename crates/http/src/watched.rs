@@ -169,6 +169,18 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn over_http2_a_ping_is_no_sign_of_life() {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let activity = Arc::new(Activity::default());
+        let mut watched = Watched::without_pings(ours, Arc::clone(&activity));
+        for (count, counts) in [(LONGEST_PING, false), (LONGEST_PING + 1, true)] {
+            let before = activity.now();
+            watched.write_all(&[7; LONGEST_PING + 1][..count]).await.unwrap();
+            assert_eq!(activity.now() != before, counts, "{count}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_slow_reader_of_a_large_answer_is_alive_until_it_takes_nothing_any_more() {
         let (ours, mut theirs) = tokio::io::duplex(64);
         let activity = Arc::new(Activity::default());

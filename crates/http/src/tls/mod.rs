@@ -96,9 +96,12 @@ impl Tls {
 
     /// Speaks this from now on; connections that stand go on as they are.
     pub fn replace(&self, prepared: PreparedTls) {
-        let fingerprint = prepared.fingerprint.clone();
+        let (file, fingerprint) = (prepared.settings.cert.clone(), prepared.fingerprint.clone());
         self.present.store(Arc::new(prepared));
-        self.fingerprint.send_replace(fingerprint);
+        if self.fingerprint.send_replace(fingerprint.clone()) != fingerprint {
+            tracing::info!(file = %file.display(), fingerprint, "a new TLS certificate is in use");
+        }
+        self.tell_open_key();
     }
 
     /// The SHA-256 of the certificate, in hexadecimal digits; tells of every change.

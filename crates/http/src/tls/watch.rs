@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::files::{Contents, Digest, is_open_to_all};
-use super::{Certificate, PreparedTls, Tls};
+use super::{Certificate, Tls};
 
 /// How often the files are read: they are small, and their dates tell less than what is in them.
 const LOOK: Duration = Duration::from_secs(2);
@@ -59,22 +59,14 @@ impl Tls {
             Ok(Ok(None)) => seen.broken = None,
             Ok(Ok(Some(prepared))) => {
                 *seen = Seen::default();
-                self.take_up(prepared);
+                self.replace(prepared);
             }
             Ok(Err((reason, digest))) => seen.note(reason, digest),
             Err(error) => tracing::warn!(%error, "the files of TLS cannot be looked at"),
         }
     }
 
-    fn take_up(&self, prepared: PreparedTls) {
-        let file = prepared.settings.cert.display().to_string();
-        let fingerprint = prepared.fingerprint.clone();
-        self.replace(prepared);
-        tracing::info!(file, fingerprint, "a new TLS certificate is in use");
-        self.tell_open_key();
-    }
-
-    fn tell_open_key(&self) {
+    pub(super) fn tell_open_key(&self) {
         let key = &self.present.load().settings.key;
         if is_open_to_all(key) {
             tracing::warn!(file = %key.display(), "every user of this machine may read the TLS key; chmod 600 keeps it private");
