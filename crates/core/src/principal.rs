@@ -305,7 +305,11 @@ mod tests {
             tool.kind != self.0 && !NamePattern::new(self.0).fits(tool.name)
         }
 
-        fn judge(&self, _: &ToolTraits<'_>, _: &serde_json::Map<String, serde_json::Value>) -> Result<(), crate::Denial> {
+        fn judge(
+            &self,
+            _: &ToolTraits<'_>,
+            _: &serde_json::Map<String, serde_json::Value>,
+        ) -> Result<(), crate::Denial> {
             Ok(())
         }
     }

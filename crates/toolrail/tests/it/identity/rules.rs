@@ -1,5 +1,7 @@
 //! Permission rules: what they hide is nowhere, what they refuse by its arguments says why, and `explain` says which rule decides.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use http::Method;
 use serde_json::{Value, json};
@@ -150,9 +152,9 @@ async fn a_condition_on_the_arguments_of_an_upstream_tool_cannot_be_evaded() -> 
     let made = ask(&gateway, Some(&admin), (Method::POST, "/admin/tools"), Some(&server)).await?;
     assert!(made.status < 300, "{}", made.text());
     let key = make_key(&gateway, &admin, &json!({"name": "ci", "role": "call"})).await?;
-    wait_until("the tools of the server are listed", async || {
-        let listed = ask(&gateway, Some(&key), (Method::GET, "/mcp/tools"), None).await?;
-        Ok(listed.text().contains("\"up_say\""))
+    wait_until("the tools of the server", Duration::from_secs(20), async || {
+        let listed = ask(&gateway, Some(&key), (Method::GET, "/mcp/tools"), None).await.ok()?;
+        listed.text().contains("\"up_say\"").then_some(())
     })
     .await?;
     for (arguments, status) in [
@@ -162,7 +164,9 @@ async fn a_condition_on_the_arguments_of_an_upstream_tool_cannot_be_evaded() -> 
         (r#"{"q":"short","q":"too long"}"#, 400),
     ] {
         let request = http::Request::builder().method(Method::POST).uri("/mcp/tools/call");
-        let request = request.header("content-type", "application/json").header("authorization", format!("Bearer {key}"));
+        let request = request
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer {key}"));
         let body = bytes::Bytes::from(format!(r#"{{"tool":"up_say","arguments":{arguments}}}"#));
         let called = gateway.request(request.body(http_body_util::Full::new(body))?).await?;
         assert_eq!(called.status, status, "{arguments} {}", called.text());
