@@ -144,7 +144,8 @@ async fn a_known_page_may_read_answers() -> Result<()> {
         let reply = ask(path, Some(CONSOLE)).await?;
         assert_eq!(reply.headers["access-control-allow-origin"], CONSOLE, "{path}");
         assert_eq!(
-            reply.headers["access-control-expose-headers"], "Mcp-Session-Id, ETag, Toolrail-Revision, WWW-Authenticate",
+            reply.headers["access-control-expose-headers"],
+            "Mcp-Session-Id, ETag, Toolrail-Revision, WWW-Authenticate",
             "{path}"
         );
         assert_eq!(reply.headers["vary"], "Origin", "{path}");
