@@ -6,7 +6,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use toolrail_access::{Rights, Rulebook, Subject, ToolFacts, Verdict};
+use toolrail_access::{Rights, Rulebook, Subject, Verdict};
+use toolrail_core::ToolTraits;
 
 const TIMES: u32 = 200_000;
 
@@ -53,7 +54,7 @@ fn rights(rules: Vec<Value>) -> Rights {
 }
 
 fn show(what: &str, rights: &Rights, args: &Map<String, Value>) {
-    let tool = ToolFacts::named("orders.refund");
+    let tool = ToolTraits::named("orders.refund");
     let allowed = rights.judge(&tool, args) == Verdict::Allowed;
     let times = if allowed { TIMES } else { 200 };
     let judged = nanoseconds(times, || rights.judge(black_box(&tool), args));

@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolrail_core::{Problems, Role};
+use toolrail_core::{Problems, Role, SaidHints, ToolTraits};
 
 use crate::explain::Outcome;
-use crate::facts::{Hint, Hints, Subject, ToolFacts};
+use crate::facts::{Hint, Subject};
 use crate::limits::LONGEST_ENTRY;
 use crate::reader::{Fields, choice};
 use crate::rulebook::Rulebook;
@@ -87,7 +87,7 @@ struct CaseTool {
     tags: Vec<String>,
     category: Option<String>,
     tenant: Option<String>,
-    hints: Hints,
+    hints: SaidHints,
 }
 
 const FIELDS: [&str; 4] = ["as", "tool", "args", "expect"];
@@ -126,7 +126,7 @@ impl Case {
     /// Nothing if it comes out as expected.
     pub(crate) fn run(&self, rulebook: &Rulebook) -> Option<TestFailure> {
         let rights = rulebook.for_subject(&self.subject);
-        let tool = self.tool.facts();
+        let tool = self.tool.traits();
         let decision = rights.calling(&tool, &self.args);
         (!self.expected.is_met(decision.outcome)).then(|| TestFailure {
             pointer: self.pointer.clone(),
@@ -139,7 +139,7 @@ impl Case {
 
 impl CaseTool {
     fn named(name: String) -> Self {
-        let hints = Hints::default();
+        let hints = SaidHints::default();
         Self { name, kind: String::new(), tags: Vec::new(), category: None, tenant: None, hints }
     }
 
@@ -150,12 +150,15 @@ impl CaseTool {
         let name = text("name");
         let (kind, category, tenant) = (text("kind"), text("category"), text("tenant"));
         let tags = texts(&fields, "tags", problems);
-        let hints = Hints::from_said(Hint::ALL.map(|hint| fields.flag(hint.word(), problems)));
+        let mut hints = SaidHints::default();
+        for hint in Hint::ALL {
+            hint.say(&mut hints, fields.flag(hint.word(), problems));
+        }
         Some(Self { name: name?, kind: kind.unwrap_or_default(), tags, category, tenant, hints })
     }
 
-    fn facts(&self) -> ToolFacts<'_> {
-        ToolFacts {
+    fn traits(&self) -> ToolTraits<'_> {
+        ToolTraits {
             name: &self.name,
             kind: &self.kind,
             tags: &self.tags,

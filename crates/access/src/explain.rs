@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::facts::ToolFacts;
 use crate::rights::{Decision, Rights, counts};
 use crate::rule::{Effect, Rule};
 use crate::when::{Evaluation, Fault, Scene};
+use toolrail_core::ToolTraits;
 
 /// How a question was decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -86,7 +86,7 @@ impl Explanation {
     pub(crate) fn new(
         rules: &[Rule],
         rights: &Rights,
-        tool: &ToolFacts<'_>,
+        tool: &ToolTraits<'_>,
         args: Option<&Map<String, Value>>,
     ) -> Self {
         let Decision { outcome, rule } = match args {

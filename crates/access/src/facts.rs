@@ -1,7 +1,6 @@
-//! What is decided about: who calls, and what is known of a tool.
+//! What is decided about: who calls, and what a tool says of itself.
 
-use serde_json::{Map, Value};
-use toolrail_core::{Annotations, Role};
+use toolrail_core::{Role, SaidHints};
 
 /// Somebody who calls, as rules know him.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,38 +24,7 @@ impl Subject {
     }
 }
 
-/// What rules can ask of a tool. Borrowed, so that it costs nothing to put together for each decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToolFacts<'a> {
-    /// Its name.
-    pub name: &'a str,
-    /// How it is carried out: `http`, `mcp`, …
-    pub kind: &'a str,
-    /// Its tags.
-    pub tags: &'a [String],
-    /// Its category.
-    pub category: Option<&'a str>,
-    /// Whose it is; shared if absent.
-    pub tenant: Option<&'a str>,
-    /// What its annotations say of it.
-    pub hints: Hints,
-}
-
-impl<'a> ToolFacts<'a> {
-    /// A tool of which only the name is known.
-    pub fn named(name: &'a str) -> Self {
-        Self { name, kind: "", tags: &[], category: None, tenant: None, hints: Hints::default() }
-    }
-}
-
-/// What a tool's annotations say, with MCP's defaults for what they do not say. A tool that is read-only is not destructive,
-/// whatever it says: MCP gives that hint a meaning only for tools that change something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hints {
-    said: [bool; 4],
-}
-
-/// One of them.
+/// A hint that a tool gives of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hint {
     ReadOnly,
@@ -78,71 +46,41 @@ impl Hint {
         }
     }
 
-    /// What holds of tools that do not say.
-    const fn unsaid(self) -> bool {
-        matches!(self, Self::Destructive | Self::OpenWorld)
-    }
-}
-
-impl Default for Hints {
-    fn default() -> Self {
-        Self::from_said([None; 4])
-    }
-}
-
-impl From<&Annotations> for Hints {
-    fn from(said: &Annotations) -> Self {
-        Self::from_said([
-            said.read_only_hint,
-            said.destructive_hint,
-            said.idempotent_hint,
-            said.open_world_hint,
-        ])
-    }
-}
-
-impl Hints {
-    /// Those of annotations as MCP writes them: `{"readOnlyHint": true, …}`.
-    pub fn from_mcp(annotations: &Map<String, Value>) -> Self {
-        Self::from_said(Hint::ALL.map(|hint| annotations.get(&format!("{}Hint", hint.word()))?.as_bool()))
-    }
-
-    /// In the order of [`Hint::ALL`].
-    pub(crate) fn from_said(said: [Option<bool>; 4]) -> Self {
-        let [read_only, destructive, idempotent, open_world] = said;
-        let or_default = |said: Option<bool>, hint: Hint| said.unwrap_or(hint.unsaid());
-        let read_only = or_default(read_only, Hint::ReadOnly);
-        Self {
-            said: [
-                read_only,
-                !read_only && or_default(destructive, Hint::Destructive),
-                or_default(idempotent, Hint::Idempotent),
-                or_default(open_world, Hint::OpenWorld),
-            ],
+    /// What a tool says, with MCP's defaults for what it does not say. One that is read-only is not destructive, whatever it
+    /// says: MCP gives that hint a meaning only for tools that change something.
+    pub(crate) fn of(self, said: SaidHints) -> bool {
+        let read_only = said.read_only.unwrap_or(false);
+        match self {
+            Self::ReadOnly => read_only,
+            Self::Destructive => !read_only && said.destructive.unwrap_or(true),
+            Self::Idempotent => said.idempotent.unwrap_or(false),
+            Self::OpenWorld => said.open_world.unwrap_or(true),
         }
     }
 
-    pub(crate) fn has(self, hint: Hint) -> bool {
-        let [read_only, destructive, idempotent, open_world] = self.said;
-        match hint {
-            Hint::ReadOnly => read_only,
-            Hint::Destructive => destructive,
-            Hint::Idempotent => idempotent,
-            Hint::OpenWorld => open_world,
-        }
+    /// Notes what somebody says of it.
+    pub(crate) fn say(self, said: &mut SaidHints, is: Option<bool>) {
+        *match self {
+            Self::ReadOnly => &mut said.read_only,
+            Self::Destructive => &mut said.destructive,
+            Self::Idempotent => &mut said.idempotent,
+            Self::OpenWorld => &mut said.open_world,
+        } = is;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     #[test]
     fn hints_have_the_defaults_of_mcp_and_a_read_only_tool_is_never_destructive() {
-        let hints = |annotations: Value| Hints::from_mcp(annotations.as_object().unwrap()).said;
-        assert_eq!(Hints::default().said, [false, true, false, true]);
+        let hints = |annotations: Value| {
+            let said = SaidHints::from_mcp(&annotations);
+            Hint::ALL.map(|hint| hint.of(said))
+        };
         assert_eq!(hints(json!({})), [false, true, false, true]);
         assert_eq!(hints(json!({"readOnlyHint": true, "destructiveHint": true})), [true, false, false, true]);
         assert_eq!(hints(json!({"idempotentHint": true, "openWorldHint": "no"})), [false, true, true, true]);

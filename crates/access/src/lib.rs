@@ -32,7 +32,6 @@
 mod cases;
 mod explain;
 mod facts;
-mod glob;
 mod limits;
 mod permissions;
 mod reader;
@@ -45,7 +44,7 @@ mod who;
 
 pub use cases::{Expectation, TestFailure};
 pub use explain::{Explanation, Match, Outcome, RuleFinding};
-pub use facts::{Hints, Subject, ToolFacts};
+pub use facts::Subject;
 pub use permissions::Permissions;
 pub use rights::{Rights, Verdict};
 pub use rule::Effect;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Map, Value};
-use toolrail_core::{Denial, Identity, Principal, SaidHints, ToolReach, ToolRights, ToolTraits};
+use toolrail_core::{Denial, Identity, Principal, ToolReach, ToolRights, ToolTraits};
 
-use crate::facts::{Hints, Subject, ToolFacts};
+use crate::facts::Subject;
 use crate::rights::{Rights, Verdict};
 use crate::rulebook::Rulebook;
 
@@ -83,26 +83,13 @@ impl From<&Identity> for Subject {
     }
 }
 
-impl From<SaidHints> for Hints {
-    fn from(said: SaidHints) -> Self {
-        Self::from_said([said.read_only, said.destructive, said.idempotent, said.open_world])
-    }
-}
-
-/// What is known of a tool, with its tags as texts.
-pub(crate) fn with_facts<T>(tool: &ToolTraits<'_>, ask: impl FnOnce(&ToolFacts<'_>) -> T) -> T {
-    let tags: Vec<String> = tool.tags.iter().map(ToString::to_string).collect();
-    let ToolTraits { name, kind, category, tenant, hints, .. } = *tool;
-    ask(&ToolFacts { name, kind, tags: &tags, category, tenant, hints: hints.into() })
-}
-
 impl ToolRights for Rights {
     fn sees(&self, tool: &ToolTraits<'_>) -> bool {
-        with_facts(tool, |facts| Self::sees(self, facts))
+        Self::sees(self, tool)
     }
 
     fn judge(&self, tool: &ToolTraits<'_>, arguments: &Map<String, Value>) -> Result<(), Denial> {
-        match with_facts(tool, |facts| Self::judge(self, facts, arguments)) {
+        match Self::judge(self, tool, arguments) {
             Verdict::Allowed => Ok(()),
             Verdict::Refused { hidden: true, .. } => Err(Denial::Hidden),
             Verdict::Refused { rule, reason, .. } => {

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::explain::Outcome;
-use crate::facts::{Subject, ToolFacts};
+use crate::facts::Subject;
 use crate::rule::{Effect, Rule};
 use crate::rulebook::Book;
 use crate::when::{Evaluation, Fault, Scene};
+use toolrail_core::ToolTraits;
 
 /// What somebody may do. Copies share it.
 #[derive(Clone)]
@@ -94,12 +95,12 @@ impl Rights {
     }
 
     /// Whether he sees a tool in lists and may ask for it by name.
-    pub fn sees(&self, tool: &ToolFacts<'_>) -> bool {
+    pub fn sees(&self, tool: &ToolTraits<'_>) -> bool {
         self.0.unlimited || self.listing(tool).outcome == Outcome::Seen
     }
 
     /// Whether he may call it with these arguments.
-    pub fn judge(&self, tool: &ToolFacts<'_>, args: &Map<String, Value>) -> Verdict {
+    pub fn judge(&self, tool: &ToolTraits<'_>, args: &Map<String, Value>) -> Verdict {
         if self.0.unlimited {
             return Verdict::Allowed;
         }
@@ -115,7 +116,7 @@ impl Rights {
     }
 
     /// Seen or hidden.
-    pub(crate) fn listing<'a>(&'a self, tool: &'a ToolFacts<'a>) -> Decision<'a> {
+    pub(crate) fn listing<'a>(&'a self, tool: &'a ToolTraits<'a>) -> Decision<'a> {
         let mut evaluation = self.evaluation(tool, None);
         if let Some(rule) = self.first(&self.0.denies, tool, &mut evaluation, |fit| fit == Fit::Yes) {
             return Decision { outcome: Outcome::Hidden, rule: Some(rule) };
@@ -128,7 +129,7 @@ impl Rights {
     /// Allowed, refused, or refused and hidden.
     pub(crate) fn calling<'a>(
         &'a self,
-        tool: &'a ToolFacts<'a>,
+        tool: &'a ToolTraits<'a>,
         args: &'a Map<String, Value>,
     ) -> Decision<'a> {
         let mut evaluation = self.evaluation(tool, Some(args));
@@ -151,7 +152,7 @@ impl Rights {
 
     fn evaluation<'a>(
         &'a self,
-        tool: &'a ToolFacts<'a>,
+        tool: &'a ToolTraits<'a>,
         args: Option<&'a Map<String, Value>>,
     ) -> Evaluation<'a> {
         Evaluation::new(Scene { subject: &self.0.subject, tool, args })
@@ -161,7 +162,7 @@ impl Rights {
     fn first<'a>(
         &'a self,
         among: &[Applying],
-        tool: &ToolFacts<'_>,
+        tool: &ToolTraits<'_>,
         evaluation: &mut Evaluation<'a>,
         wanted: impl Fn(Fit) -> bool,
     ) -> Option<&'a Rule> {
@@ -181,7 +182,7 @@ impl fmt::Debug for Rights {
     }
 }
 
-fn fit<'a>(rule: &'a Rule, holds: bool, tool: &ToolFacts<'_>, evaluation: &mut Evaluation<'a>) -> Fit {
+fn fit<'a>(rule: &'a Rule, holds: bool, tool: &ToolTraits<'_>, evaluation: &mut Evaluation<'a>) -> Fit {
     if rule.tools.misfit(tool).is_some() {
         return Fit::No;
     }
@@ -217,6 +218,6 @@ fn standing(rule: &Rule, subject: &Subject) -> Option<bool> {
     if about.tool || about.args {
         return Some(false);
     }
-    let result = Evaluation::new(Scene { subject, tool: &ToolFacts::named(""), args: None }).holds(when);
+    let result = Evaluation::new(Scene { subject, tool: &ToolTraits::named(""), args: None }).holds(when);
     counts(rule.effect, &result).then_some(true)
 }

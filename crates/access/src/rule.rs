@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::Value;
 use toolrail_core::{Problems, shortened};
 
-use crate::facts::{Subject, ToolFacts};
+use crate::facts::Subject;
 use crate::limits::{LONGEST_EXPRESSION, LONGEST_NAME, LONGEST_REASON};
 use crate::reader::{Fields, choice};
 use crate::tools::ToolChoice;
 use crate::when::When;
 use crate::who::Who;
+use toolrail_core::ToolTraits;
 
 /// What follows if a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -72,7 +73,7 @@ impl Rule {
     }
 
     /// The first part of `who` and `tools` that does not fit.
-    pub(crate) fn misfit(&self, subject: &Subject, tool: &ToolFacts<'_>) -> Option<&'static str> {
+    pub(crate) fn misfit(&self, subject: &Subject, tool: &ToolTraits<'_>) -> Option<&'static str> {
         self.who.misfit(subject).or_else(|| self.tools.misfit(tool))
     }
 }

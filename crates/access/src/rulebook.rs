@@ -8,9 +8,8 @@ use toolrail_core::{Problem, Problems, ToolTraits};
 
 use crate::cases::{Case, TestFailure};
 use crate::explain::Explanation;
-use crate::facts::{Subject, ToolFacts};
+use crate::facts::Subject;
 use crate::limits::{MOST_RULES, MOST_TESTS};
-use crate::permissions::with_facts;
 use crate::reader::{Fields, choice};
 use crate::rights::Rights;
 use crate::rule::{Effect, Rule};
@@ -79,20 +78,10 @@ impl Rulebook {
     pub fn explain(
         &self,
         subject: &Subject,
-        tool: &ToolFacts<'_>,
-        args: Option<&Map<String, Value>>,
-    ) -> Explanation {
-        Explanation::new(&self.0.rules, &self.for_subject(subject), tool, args)
-    }
-
-    /// The same, of a tool as the gateway knows it.
-    pub fn explain_traits(
-        &self,
-        subject: &Subject,
         tool: &ToolTraits<'_>,
         args: Option<&Map<String, Value>>,
     ) -> Explanation {
-        with_facts(tool, |facts| self.explain(subject, facts, args))
+        Explanation::new(&self.0.rules, &self.for_subject(subject), tool, args)
     }
 
     /// Runs the tests that stand in the document; gives those that fail.

@@ -3,17 +3,18 @@
 use serde_json::Value;
 use toolrail_core::Problems;
 
-use crate::facts::{Hint, ToolFacts};
-use crate::glob::Glob;
+use crate::facts::Hint;
 use crate::reader::Fields;
+use toolrail_core::NamePattern;
+use toolrail_core::ToolTraits;
 
 /// Which tools a rule concerns: all, as far as nothing else is said.
 #[derive(Debug, Default)]
 pub(crate) struct ToolChoice {
-    names: Option<Vec<Glob>>,
-    tags: Option<Vec<Glob>>,
-    categories: Option<Vec<Glob>>,
-    kinds: Option<Vec<Glob>>,
+    names: Option<Vec<NamePattern>>,
+    tags: Option<Vec<NamePattern>>,
+    categories: Option<Vec<NamePattern>>,
+    kinds: Option<Vec<NamePattern>>,
     hints: Vec<(Hint, bool)>,
 }
 
@@ -28,7 +29,7 @@ impl ToolChoice {
         }
         let mut patterns = |field: &str| {
             let texts = fields.texts(field, problems)?;
-            Some(texts.into_iter().map(Glob::any_case).collect())
+            Some(texts.into_iter().map(NamePattern::new).collect())
         };
         let (names, tags) = (patterns("names"), patterns("tags"));
         let (categories, kinds) = (patterns("categories"), patterns("kinds"));
@@ -49,8 +50,8 @@ impl ToolChoice {
     }
 
     /// The first part that does not hold of a tool; the cheap ones are looked at first.
-    pub(crate) fn misfit(&self, tool: &ToolFacts<'_>) -> Option<&'static str> {
-        let one = |patterns: &Option<Vec<Glob>>, word: Option<&str>| {
+    pub(crate) fn misfit(&self, tool: &ToolTraits<'_>) -> Option<&'static str> {
+        let one = |patterns: &Option<Vec<NamePattern>>, word: Option<&str>| {
             patterns
                 .as_ref()
                 .is_none_or(|patterns| word.is_some_and(|word| patterns.iter().any(|glob| glob.fits(word))))
@@ -60,7 +61,7 @@ impl ToolChoice {
                 .as_ref()
                 .is_none_or(|patterns| tool.tags.iter().any(|tag| patterns.iter().any(|glob| glob.fits(tag))))
         };
-        if let Some((hint, _)) = self.hints.iter().find(|(hint, wanted)| tool.hints.has(*hint) != *wanted) {
+        if let Some((hint, _)) = self.hints.iter().find(|(hint, wanted)| hint.of(tool.hints) != *wanted) {
             return Some(part(*hint));
         }
         if !one(&self.names, Some(tool.name)) {

@@ -4,17 +4,17 @@ use serde_json::Value;
 use toolrail_core::{Problems, Role};
 
 use crate::facts::Subject;
-use crate::glob::Glob;
 use crate::reader::{Fields, choice};
+use toolrail_core::NamePattern;
 
 /// Whom a rule concerns: everybody, as far as nothing else is said.
 #[derive(Debug, Default)]
 pub(crate) struct Who {
     roles: Option<Vec<Role>>,
-    tenants: Option<Vec<Glob>>,
-    groups: Option<Vec<Glob>>,
-    names: Option<Vec<Glob>>,
-    scopes: Option<Vec<Glob>>,
+    tenants: Option<Vec<NamePattern>>,
+    groups: Option<Vec<NamePattern>>,
+    names: Option<Vec<NamePattern>>,
+    scopes: Option<Vec<NamePattern>>,
     anonymous: Option<bool>,
 }
 
@@ -28,7 +28,7 @@ impl Who {
         }
         let mut patterns = |field: &str| {
             let texts = fields.texts(field, problems)?;
-            Some(texts.into_iter().map(Glob::exact).collect())
+            Some(texts.into_iter().map(NamePattern::exact).collect())
         };
         let who = Self {
             tenants: patterns("tenants"),
@@ -60,12 +60,12 @@ impl Who {
 
     /// The first part that does not hold of somebody.
     pub(crate) fn misfit(&self, subject: &Subject) -> Option<&'static str> {
-        let one = |patterns: &Option<Vec<Glob>>, word: Option<&str>| {
+        let one = |patterns: &Option<Vec<NamePattern>>, word: Option<&str>| {
             patterns
                 .as_ref()
                 .is_none_or(|patterns| word.is_some_and(|word| patterns.iter().any(|glob| glob.fits(word))))
         };
-        let any = |patterns: &Option<Vec<Glob>>, words: &[String]| {
+        let any = |patterns: &Option<Vec<NamePattern>>, words: &[String]| {
             patterns
                 .as_ref()
                 .is_none_or(|patterns| words.iter().any(|word| patterns.iter().any(|glob| glob.fits(word))))

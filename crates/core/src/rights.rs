@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use crate::Annotations;
 
 /// What rules can ask of a tool. Borrowed, so that it costs nothing to put together for each decision.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolTraits<'a> {
     /// Its name.
     pub name: &'a str,
     /// How it is carried out: `http`, `mcp`, …
     pub kind: &'a str,
     /// Its tags.
-    pub tags: &'a [Box<str>],
+    pub tags: &'a [String],
     /// Its category.
     pub category: Option<&'a str>,
     /// Whose it is; shared if absent.

@@ -9,14 +9,15 @@ use toolrail_core::Role;
 use super::When;
 use super::node::{Each, Fact, Macro, Node};
 use super::value::{Fault, Val};
-use crate::facts::{Subject, ToolFacts};
+use crate::facts::Subject;
 use crate::limits::{BYTES_A_STEP, DEEPEST_ARGUMENTS, LARGEST_ARGUMENTS, MOST_STEPS};
+use toolrail_core::ToolTraits;
 
 /// What a condition is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene<'a> {
     pub(crate) subject: &'a Subject,
-    pub(crate) tool: &'a ToolFacts<'a>,
+    pub(crate) tool: &'a ToolTraits<'a>,
     /// Nothing where tools are listed: then a condition is decided only if it is so whatever the arguments are.
     pub(crate) args: Option<&'a Map<String, Value>>,
 }
@@ -128,7 +129,7 @@ impl<'a> Evaluation<'a> {
             Fact::ToolTags => Val::Texts(tool.tags),
             Fact::ToolCategory => optional(tool.category),
             Fact::ToolTenant => optional(tool.tenant),
-            Fact::ToolHint(hint) => Val::Truth(tool.hints.has(hint)),
+            Fact::ToolHint(hint) => Val::Truth(hint.of(tool.hints)),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::value::Fault;
 use super::{Evaluation, Scene, When};
-use crate::facts::{Hints, Subject, ToolFacts};
-use toolrail_core::Role;
+use crate::facts::Subject;
+use toolrail_core::{Role, SaidHints, ToolTraits};
 
 /// The fault of the last of them, if none of them has a result and none depends on arguments.
 pub(super) fn fault_of_all(when: &When) -> Option<Fault> {
@@ -15,18 +15,19 @@ pub(super) fn fault_of_all(when: &When) -> Option<Fault> {
         scopes: vec!["1".to_owned(); 64],
     };
     let tags = vec!["1".to_owned(); 64];
-    let tool = ToolFacts {
+    let tool = ToolTraits {
         name: "1",
         kind: "http",
         tags: &tags,
         category: Some("1"),
         tenant: Some("1"),
-        hints: Hints::default(),
+        hints: SaidHints::default(),
     };
-    let read_only = ToolFacts { hints: Hints::from_said([Some(true), None, None, Some(false)]), ..tool };
+    let said = SaidHints { read_only: Some(true), open_world: Some(false), ..SaidHints::default() };
+    let read_only = ToolTraits { hints: said, ..tool };
     let mut last = None;
     for subject in [&Subject::default(), &somebody] {
-        for tool in [&ToolFacts::named("weather.today"), &tool, &read_only] {
+        for tool in [&ToolTraits::named("weather.today"), &tool, &read_only] {
             match Evaluation::new(Scene { subject, tool, args: None }).holds(when) {
                 Ok(_) | Err(Fault::Unknown) => return None,
                 Err(fault) => last = Some(fault),

@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolrail_access::{Hints, Match, Outcome, Rulebook, Subject, ToolFacts, Verdict};
-use toolrail_core::Role;
+use toolrail_access::{Match, Outcome, Rulebook, Subject, Verdict};
+use toolrail_core::{Role, SaidHints, ToolTraits};
 
 use crate::{args, rulebook, somebody};
 
 fn verdict(book: &Rulebook, who: &Subject, tool: &str, given: Value) -> String {
-    match book.for_subject(who).judge(&ToolFacts::named(tool), &args(given)) {
+    match book.for_subject(who).judge(&ToolTraits::named(tool), &args(given)) {
         Verdict::Allowed => "allowed".to_owned(),
         Verdict::Refused { rule, reason, hidden } => format!(
             "{} by {}{}",
@@ -41,7 +41,7 @@ fn a_rule_about_arguments_shows_the_tool_and_refuses_by_name_with_its_reason() {
         json!({"name": "small", "effect": "allow", "when": "args.amount < 100", "reason": "ask finance"});
     let book = rulebook(&json!({"default": "deny", "rules": [small]}));
     let ann = somebody("ann", &[]);
-    assert!(book.for_subject(&ann).sees(&ToolFacts::named("t")));
+    assert!(book.for_subject(&ann).sees(&ToolTraits::named("t")));
     assert_eq!(verdict(&book, &ann, "t", json!({"amount": 5})), "allowed");
     assert_eq!(verdict(&book, &ann, "t", json!({"amount": 500})), "refused by small: ask finance");
     assert_eq!(verdict(&book, &ann, "t", json!({})), "refused by small: ask finance");
@@ -49,7 +49,7 @@ fn a_rule_about_arguments_shows_the_tool_and_refuses_by_name_with_its_reason() {
     let large =
         json!({"name": "large", "effect": "deny", "when": "args.amount >= 100", "reason": "too much"});
     let book = rulebook(&json!({"rules": [large]}));
-    assert!(book.for_subject(&ann).sees(&ToolFacts::named("t")));
+    assert!(book.for_subject(&ann).sees(&ToolTraits::named("t")));
     assert_eq!(verdict(&book, &ann, "t", json!({"amount": 5})), "allowed");
     assert_eq!(verdict(&book, &ann, "t", json!({"amount": 500})), "refused by large: too much");
     assert_eq!(verdict(&book, &ann, "t", json!({"amount": "x"})), "refused by large: too much");
@@ -61,7 +61,7 @@ fn what_a_condition_says_beside_the_arguments_counts_in_lists() {
         let book =
             rulebook(&json!({"default": default, "rules": [{"name": "r", "effect": effect, "when": when}]}));
         for (who, seen) in [somebody("ann", &["support"]), somebody("bob", &[])].iter().zip(seen) {
-            assert_eq!(book.for_subject(who).sees(&ToolFacts::named("t")), seen, "{effect} {when} {who:?}");
+            assert_eq!(book.for_subject(who).sees(&ToolTraits::named("t")), seen, "{effect} {when} {who:?}");
         }
     };
     check("allow", "deny", "args.n < 9 && 'support' in principal.groups", [true, false]);
@@ -89,9 +89,13 @@ fn each_part_of_a_rule_has_to_hold_and_the_first_that_does_not_is_named() {
         ..somebody("ann", &["eu", "support"])
     };
     let tags = ["money".to_owned()];
-    let tool =
-        ToolFacts { kind: "http", tags: &tags, category: Some("shop"), ..ToolFacts::named("orders.refund") };
-    let part = |who: &Subject, tool: &ToolFacts<'_>, n: i32| {
+    let tool = ToolTraits {
+        kind: "http",
+        tags: &tags,
+        category: Some("shop"),
+        ..ToolTraits::named("orders.refund")
+    };
+    let part = |who: &Subject, tool: &ToolTraits<'_>, n: i32| {
         let explained = book.explain(who, tool, Some(&args(json!({"n": n}))));
         explained.rules[0].part.unwrap_or("")
     };
@@ -110,12 +114,12 @@ fn each_part_of_a_rule_has_to_hold_and_the_first_that_does_not_is_named() {
     assert_eq!(who(|who| who.name = Some("bob".into())), "who.names");
     assert_eq!(who(|who| who.scopes.clear()), "who.scopes");
     assert_eq!(who(|who| *who = Subject::default()), "who.anonymous");
-    assert_eq!(part(&full, &ToolFacts { name: "files.list", ..tool }, 1), "tools.names");
-    assert_eq!(part(&full, &ToolFacts { tags: &[], ..tool }, 1), "tools.tags");
-    assert_eq!(part(&full, &ToolFacts { category: None, ..tool }, 1), "tools.categories");
-    assert_eq!(part(&full, &ToolFacts { kind: "mcp", ..tool }, 1), "tools.kinds");
-    let hints = Hints::from_mcp(&args(json!({"readOnlyHint": true})));
-    assert_eq!(part(&full, &ToolFacts { hints, ..tool }, 1), "tools.readOnly");
+    assert_eq!(part(&full, &ToolTraits { name: "files.list", ..tool }, 1), "tools.names");
+    assert_eq!(part(&full, &ToolTraits { tags: &[], ..tool }, 1), "tools.tags");
+    assert_eq!(part(&full, &ToolTraits { category: None, ..tool }, 1), "tools.categories");
+    assert_eq!(part(&full, &ToolTraits { kind: "mcp", ..tool }, 1), "tools.kinds");
+    let hints = SaidHints::from_mcp(&json!({"readOnlyHint": true}));
+    assert_eq!(part(&full, &ToolTraits { hints, ..tool }, 1), "tools.readOnly");
 }
 
 #[test]
@@ -124,7 +128,7 @@ fn an_explanation_names_the_rule_the_parts_and_the_fault() {
         {"name": "refunds", "effect": "allow", "tools": {"names": ["orders.*"]}, "when": "args.amount < 100", "reason": "too much"},
         {"name": "night", "effect": "deny", "who": {"groups": ["night"]}},
     ]}));
-    let tool = ToolFacts::named("orders.refund");
+    let tool = ToolTraits::named("orders.refund");
     let explained = book.explain(&somebody("ann", &[]), &tool, Some(&args(json!({"total": 5}))));
     let shown = serde_json::to_value(&explained).unwrap();
     let fault = "there is no \"amount\"; ask has(…) first where it may be missing";
@@ -139,7 +143,7 @@ fn an_explanation_names_the_rule_the_parts_and_the_fault() {
     assert_eq!((listed.outcome, listed.rules[0].matched), (Outcome::Seen, Match::Perhaps));
     let denied = book.explain(&somebody("eve", &["night"]), &tool, None);
     assert_eq!((denied.outcome, denied.rule.as_deref()), (Outcome::Hidden, Some("night")));
-    let other = book.explain(&somebody("ann", &[]), &ToolFacts::named("x"), None);
+    let other = book.explain(&somebody("ann", &[]), &ToolTraits::named("x"), None);
     assert_eq!((other.outcome, other.rule), (Outcome::Hidden, None));
 }
 
@@ -242,7 +246,7 @@ proptest! {
         }
         let default = if denies { "deny" } else { "allow" };
         let who = Subject { name, ..Subject::default() };
-        let tool = ToolFacts::named(&tool);
+        let tool = ToolTraits::named(&tool);
         let given = args(given);
         let book = rulebook(&json!({"default": default, "rules": rules}));
         rules.reverse();

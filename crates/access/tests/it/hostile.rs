@@ -123,7 +123,7 @@ fn all_rules_of_a_decision_share_its_steps() {
     let book = rulebook(&json!({"default": "deny", "rules": (0..256).map(rule).collect::<Vec<_>>()}));
     let given = args(json!({"l": vec![1; 9_000], "m": vec![2; 300]}));
     let rights = book.for_subject(&somebody("ann", &[]));
-    let verdict = rights.judge(&toolrail_access::ToolFacts::named("t"), &given);
+    let verdict = rights.judge(&toolrail_core::ToolTraits::named("t"), &given);
     assert_ne!(verdict, toolrail_access::Verdict::Allowed);
 }
 

@@ -10,7 +10,8 @@ mod hostile;
 mod reading;
 
 use serde_json::{Map, Value, json};
-use toolrail_access::{Explanation, Rulebook, Subject, ToolFacts};
+use toolrail_access::{Explanation, Rulebook, Subject};
+use toolrail_core::ToolTraits;
 
 /// The rules of a document that is fine.
 fn rulebook(document: &Value) -> Rulebook {
@@ -45,5 +46,5 @@ fn condition(when: &str, given: Value) -> Result<bool, String> {
 fn explained(when: &str, given: Value) -> Explanation {
     let book = rulebook(&json!({"rules": [{"name": "r", "effect": "deny", "when": when}]}));
     let who = Subject { tenant: Some("acme".into()), ..somebody("ann", &["support", "eu"]) };
-    book.explain(&who, &ToolFacts::named("orders.refund"), Some(&args(given)))
+    book.explain(&who, &ToolTraits::named("orders.refund"), Some(&args(given)))
 }

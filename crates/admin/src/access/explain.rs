@@ -86,7 +86,7 @@ fn decide(
         groups: key.groups.clone(),
         scopes: key.scopes.clone(),
     };
-    let rules = rulebook.map(|rulebook| rulebook.explain_traits(&subject, tool, arguments));
+    let rules = rulebook.map(|rulebook| rulebook.explain(&subject, tool, arguments));
     if let Some(rules) = rules
         .filter(|rules| matches!(rules.outcome, Outcome::Hidden | Outcome::Refused) || key.role >= Role::Call)
     {

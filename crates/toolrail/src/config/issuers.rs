@@ -1,9 +1,10 @@
 //! Which issuers' tokens are taken, and under which address clients reach this gateway.
 
 use serde_json::Value;
-use toolrail_identity::IssuerSettings;
+use toolrail_identity::{ClaimNames, Grant, IssuerSettings};
 
-use super::wording::{fault, in_plain_words};
+use super::keys::keys_of;
+use super::wording::{fault, in_plain_words, step, unknown_key};
 
 /// What is wrong with a list of issuers.
 pub(super) fn faults(list: &[Value], has_public_url: bool) -> Vec<String> {
@@ -11,7 +12,9 @@ pub(super) fn faults(list: &[Value], has_public_url: bool) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let place = format!("/issuers/{index}");
-        match serde_json::from_value::<IssuerSettings>(value.clone()) {
+        let mut value = value.clone();
+        faults.extend(without_unknown_keys(&place, &mut value));
+        match serde_json::from_value::<IssuerSettings>(value) {
             Err(error) => faults.push(fault(&place, &in_plain_words(&error.to_string()))),
             Ok(settings) => {
                 let wrong = settings.faults(has_public_url);
@@ -26,6 +29,28 @@ pub(super) fn faults(list: &[Value], has_public_url: bool) -> Vec<String> {
     faults
 }
 
+/// Takes the keys away that nothing is called, so that they do not hide what else is wrong, and tells each with its place.
+fn without_unknown_keys(place: &str, issuer: &mut Value) -> Vec<String> {
+    let mut faults = unknown(keys_of::<IssuerSettings>(), place, issuer);
+    if let Some(claims) = issuer.get_mut("claims") {
+        faults.extend(unknown(keys_of::<ClaimNames>(), &format!("{place}/claims"), claims));
+    }
+    let grants = issuer.get_mut("grants").and_then(Value::as_array_mut);
+    for (index, grant) in grants.into_iter().flatten().enumerate() {
+        faults.extend(unknown(keys_of::<Grant>(), &format!("{place}/grants/{index}"), grant));
+    }
+    faults
+}
+
+fn unknown(known: &'static [&'static str], place: &str, value: &mut Value) -> Vec<String> {
+    let Some(members) = value.as_object_mut() else {
+        return Vec::new();
+    };
+    let odd: Vec<String> = members.keys().filter(|key| !known.contains(&key.as_str())).cloned().collect();
+    members.retain(|key, _| known.contains(&key.as_str()));
+    odd.iter().map(|key| fault(&format!("{place}/{}", step(key)), &unknown_key(key, known))).collect()
+}
+
 /// What is wrong with the address under which clients reach the gateway.
 pub(super) fn public_url_fault(url: &str) -> Option<String> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
@@ -34,4 +59,30 @@ pub(super) fn public_url_fault(url: &str) -> Option<String> {
     (!is_url || !is_plain).then(|| {
         "publicUrl must be the address under which clients reach this gateway, such as https://tools.example.com or https://example.com/tools".to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_of_an_issuer_is_told_at_once_with_its_place() {
+        let list = [json!({
+            "issuer": "http://login.example.com", "grant": 1, "claims": {"nmae": "x"},
+            "grants": [{"role": "call", "scope": ["a"]}]
+        })];
+        let told = faults(&list, true);
+        let begins = [
+            "/issuers/0/grant:",
+            "/issuers/0/claims/nmae:",
+            "/issuers/0/grants/0/scope:",
+            "/issuers/0/issuer:",
+        ];
+        assert_eq!(told.len(), begins.len(), "{told:?}");
+        for (told, begin) in told.iter().zip(begins) {
+            assert!(told.starts_with(begin), "{told}");
+        }
+    }
 }

@@ -43,7 +43,7 @@ pub struct Tool {
     /// A group for people and search.
     pub category: Option<Box<str>>,
     /// Words for people and search.
-    pub tags: Vec<Box<str>>,
+    pub tags: Vec<String>,
     /// What its annotations say of it.
     pub hints: SaidHints,
     /// Whether endpoints that do not list everything leave it out, if its definition says so.

@@ -242,7 +242,7 @@ fn tool_of(
         kind: definition.kind.into(),
         defer_loading: definition.defer_loading,
         category: definition.category.map(Into::into),
-        tags: definition.tags.into_iter().map(Into::into).collect(),
+        tags: definition.tags,
     })
 }
 

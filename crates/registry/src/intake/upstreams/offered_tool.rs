@@ -119,6 +119,6 @@ pub(crate) fn tool_of(
         kind: by.kind.into(),
         defer_loading: offered.entry.pointer("/_meta/toolrail~1deferLoading").and_then(Value::as_bool),
         category: text_at("/_meta/toolrail~1category"),
-        tags: tags.into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect(),
+        tags: tags.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
     })
 }
