@@ -9,6 +9,7 @@ mod call;
 mod change_request;
 mod conflict;
 mod definitions;
+mod doctor;
 mod export;
 mod failure;
 mod health;
@@ -40,6 +41,7 @@ pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
 use axum::routing::get;
 pub use change_request::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
+pub use doctor::{Finding, FindingLevel};
 pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
@@ -66,6 +68,8 @@ pub struct Admin {
     pub(crate) keys: Option<Keys>,
     /// The rules that say what they may do.
     pub(crate) permissions: Option<Arc<Permissions>>,
+    /// What an operator should know of how the gateway runs, where one does.
+    pub(crate) exposure: Option<Arc<Vec<Finding>>>,
 }
 
 impl Admin {
@@ -80,6 +84,7 @@ impl Admin {
             refreshing: Arc::default(),
             keys: None,
             permissions: None,
+            exposure: None,
         }
     }
 
@@ -87,6 +92,12 @@ impl Admin {
     #[must_use]
     pub fn with_permissions(self, permissions: Option<Arc<Permissions>>) -> Self {
         Self { permissions, ..self }
+    }
+
+    /// The same with what an operator should know of how the gateway runs.
+    #[must_use]
+    pub fn with_exposure(self, findings: Vec<Finding>) -> Self {
+        Self { exposure: Some(Arc::new(findings)), ..self }
     }
 
     /// The same with the keys of a store.

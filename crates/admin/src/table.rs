@@ -7,8 +7,8 @@ use toolrail_core::Role;
 use crate::access::permit::Needs;
 use crate::access::{explain, keys};
 use crate::{
-    Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
-    register, requests, rollback, search, stats, sync,
+    Admin, audit, call, definitions, doctor, export, health, history, index, learnt, list, metrics, preview,
+    refresh, register, requests, rollback, search, stats, sync,
 };
 
 /// One request that is answered.
@@ -110,6 +110,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route(KEYS, ("DELETE", "/admin/keys/{key}"), "Revoke a key", || delete(keys::revoke)).needing(ADMINISTERING),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
+    route(ADMIN, ("GET", "/admin/doctor"), "What is open, and what else an operator should know", || get(doctor::doctor)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/export"), "All definitions of the store", || get(export::export)),
     route(ADMIN, ("POST", "/admin/sync"), "Make the store what is sent, here only as a plan", || post(sync::sync)).sending(r#"{"tools":[],"dryRun":true}"#),
     route(ADMIN, ("POST", "/admin/refresh"), "Look at the sources now", || post(refresh::refresh)).needing(Needs::RoleOverAll(Role::Admin)),

@@ -7,7 +7,7 @@ use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_access::Permissions;
-use toolrail_admin::{Admin, Keys, MetricsPage};
+use toolrail_admin::{Admin, Finding, Keys, MetricsPage};
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
     Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
@@ -266,12 +266,17 @@ pub(crate) async fn mcp_server(assembly: &Assembly) -> anyhow::Result<Arc<Server
     Ok(Server::new(Arc::clone(&assembly.registry), info, &key))
 }
 
-/// Every route: MCP and REST.
-pub(crate) fn routes(mcp: &Arc<Server>, assembly: &Assembly, metrics: Option<&Metrics>) -> Router {
+/// Every route: MCP and REST; `exposure` is what an operator should know of how the gateway runs.
+pub(crate) fn routes(
+    mcp: &Arc<Server>,
+    assembly: &Assembly,
+    metrics: Option<&Metrics>,
+    exposure: Vec<Finding>,
+) -> Router {
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::AdminApi);
     let admin = admin.with_metrics(page).with_keys(assembly.keys());
-    let admin = admin.with_permissions(assembly.permissions.clone());
+    let admin = admin.with_permissions(assembly.permissions.clone()).with_exposure(exposure);
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 

@@ -11,6 +11,7 @@ mod assemble;
 mod cli;
 mod config;
 mod demo;
+mod exposure;
 mod identity;
 mod issuers;
 mod memory;

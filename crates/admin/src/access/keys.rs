@@ -148,7 +148,7 @@ fn at(member: &str, wrong: &dyn std::fmt::Display) -> Failure {
     Failure::bad_request(format!("/{member}: {wrong}"))
 }
 
-pub(super) fn failure(error: KeyError) -> Failure {
+pub(crate) fn failure(error: KeyError) -> Failure {
     let code = match &error {
         KeyError::Name(_)
         | KeyError::Tenant(_)

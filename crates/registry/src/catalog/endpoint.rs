@@ -154,6 +154,12 @@ impl Endpoints {
         self.main.discovery.finds() || self.groups.values().any(|group| group.discovery.finds())
     }
 
+    /// Whether tools can be registered at any of them.
+    pub fn any_registration(&self) -> bool {
+        let mut all = std::iter::once(&self.main).chain(self.groups.values());
+        all.any(|endpoint| endpoint.discovery == Discovery::On)
+    }
+
     /// Those of the groups, in order of their names.
     pub fn groups(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
         self.groups.values()

@@ -6,6 +6,7 @@ mod audit;
 mod completions;
 mod definition_files;
 mod diff;
+mod doctor;
 mod export;
 mod gateway;
 mod history;
@@ -88,6 +89,8 @@ enum Command {
     Keys(access::keys::KeysArgs),
     /// Say whether a key sees and may call a tool, and what decides that
     Explain(access::explain::ExplainArgs),
+    /// Say what of a gateway is open to whom, or why a client cannot sign in
+    Doctor(doctor::DoctorArgs),
     /// Take definitions over into the store: from files, RegistryTools, or the database of another system
     Import(import::ImportArgs),
     /// Write the definitions of the store to files
@@ -212,6 +215,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Audit(args) => audit::run(args).await,
         Command::Keys(args) => access::keys::run(args).await,
         Command::Explain(args) => access::explain::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,

@@ -31,7 +31,7 @@ use crate::assemble::{self, Assembly};
 use crate::config::{ConfigFile, Settings, TlsFile, bounds};
 use crate::server_file::{self, Announced, ServerFile};
 use crate::telemetry::Metrics;
-use crate::{demo, identity, program_pages};
+use crate::{demo, exposure, identity, program_pages};
 
 #[derive(Args)]
 pub(super) struct ServeArgs {
@@ -254,7 +254,8 @@ pub(super) async fn guarded(
     let mcp = assemble::mcp_server(assembly).await?;
     mcp.catch_up().await;
     mcp.look_at_lists();
-    let routes = assemble::routes(&mcp, assembly, metrics);
+    let exposure = exposure::findings(settings, addresses, assembly.directory().is_some());
+    let routes = assemble::routes(&mcp, assembly, metrics, exposure);
     let guard = Guard::new(addresses, &settings.allow_hosts, &settings.allow_origins);
     let doorkeeper = match assembly.directory() {
         Some(directory) => {

@@ -16,6 +16,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
 use toolrail_core::{Principal, Way};
+use toolrail_executors::outbound::Trust;
 use toolrail_store::StoreUrl;
 use tower::ServiceExt;
 
@@ -146,6 +147,13 @@ impl<'a> RestRequest<'a> {
             headers.insert(toolrail_admin::AUTHOR_HEADER, author);
         }
         headers
+    }
+}
+
+impl TargetArgs {
+    /// Whom they believe over TLS.
+    pub(super) fn trust(&self) -> anyhow::Result<Trust> {
+        self.trust.trust()
     }
 }
 
