@@ -9,7 +9,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolrail_core::{Problem, Revision, Severity, rfc3339};
+use toolrail_core::{Principal, Problem, Revision, Severity, rfc3339};
 use toolrail_registry::{Done, Entry, Item, Registry, Snapshot, SourceId, UpstreamStatus, WriteError};
 
 use crate::Admin;
@@ -84,7 +84,8 @@ struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     fn new(entry: &'a Entry, snapshot: &'a Snapshot, beside: &Beside) -> Self {
-        let (use_frequency, last_used) = beside.registry.usage().use_of_entry(entry);
+        let (use_frequency, last_used) =
+            beside.registry.usage().use_of_entry(entry, beside.tenant.as_deref());
         let count = |severity| entry.problems.iter().filter(|problem| problem.severity == severity).count();
         let (kind, description) = if let Some(tool) = entry.tool() {
             (Some(tool.kind.to_string()), tool.description.as_deref().map(str::to_owned))
@@ -145,19 +146,21 @@ fn text_in(document: &Value, field: &str) -> Option<String> {
 /// What is shown beside what the entries say themselves.
 struct Beside {
     registry: Arc<Registry>,
+    /// Of which tenant whoever asks is.
+    tenant: Option<String>,
     /// The kinds there are.
     kinds: Vec<String>,
 }
 
 impl Beside {
     /// What was counted. Definitions are shown without it rather than not at all.
-    async fn of(admin: &Admin) -> Self {
+    async fn of(admin: &Admin, principal: &Principal) -> Self {
         let registry = Arc::clone(&admin.registry);
         tokio::time::timeout(PATIENCE, registry.usage().ready_uses()).await.ok();
         let kinds = registry.intake().definition_schema().pointer("/$defs/definition/properties/type/enum");
         let kinds = kinds.and_then(Value::as_array).into_iter().flatten();
         let kinds = kinds.filter_map(Value::as_str).map(str::to_owned).collect();
-        Self { registry, kinds }
+        Self { registry, tenant: principal.tenant().map(str::to_owned), kinds }
     }
 }
 
@@ -176,7 +179,7 @@ pub(crate) async fn list(
         let message = format!("allTenants=true is not for a request of one tenant, {tenant:?}");
         return Err(Failure::bad_request(message));
     }
-    let beside = Beside::of(&admin).await;
+    let beside = Beside::of(&admin, &principal).await;
     let snapshot = admin.registry.catalogue(&principal);
     let all: Box<dyn Iterator<Item = &Arc<Entry>>> =
         if query.all_tenants { Box::new(snapshot.all_entries()) } else { Box::new(snapshot.entries()) };
@@ -194,7 +197,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Failure> {
     let snapshot = admin.registry.catalogue(&principal);
     let entry = found(&snapshot, &name)?;
-    let shown = Shown::in_full(entry, &snapshot, &Beside::of(&admin).await);
+    let shown = Shown::in_full(entry, &snapshot, &Beside::of(&admin, &principal).await);
     Ok(with_version(json_answer(StatusCode::OK, &shown), entry.version))
 }
 

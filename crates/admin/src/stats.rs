@@ -22,7 +22,7 @@ struct StatsResponse {
 pub(crate) async fn stats(State(admin): State<Admin>, Requester(principal): Requester) -> Response {
     admin.registry.usage().ready_uses().await;
     let snapshot = admin.registry.catalogue(&principal);
-    let statistics = Statistics::of(&snapshot, admin.registry.usage());
+    let statistics = Statistics::of(&snapshot, principal.tenant(), admin.registry.usage());
     // What a client at `/mcp` is shown.
     let seen = admin.registry.catalogue_at(&principal, admin.registry.endpoints().main());
     let answer = StatsResponse { statistics, context: seen.context_cost(), estimate: ContextCost::ESTIMATE };

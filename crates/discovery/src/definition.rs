@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolrail_core::{METADATA, Outcome};
-use toolrail_registry::{Registry, Snapshot, Tool};
+use toolrail_registry::Tool;
 
 use crate::arguments::Arguments;
 use crate::discovery_call::{DiscoveryCall, good};
@@ -33,17 +33,17 @@ pub(crate) async fn run(asked: DiscoveryCall<'_>) -> Outcome {
     };
     arguments.finish()?;
     match asked.snapshot.find(name.trim()) {
-        Some(tool) => good(&described(&asked.registry, &asked.snapshot, tool)),
+        Some(tool) => good(&described(&asked, tool)),
         None => Err(unknown(&asked, name.trim()).await),
     }
 }
 
 /// All there is to know about a tool, under fixed names; what is not known is left out.
-pub(crate) fn described(registry: &Registry, snapshot: &Snapshot, tool: &Tool) -> Value {
+pub(crate) fn described(asked: &DiscoveryCall<'_>, tool: &Tool) -> Value {
     let listed: Map<String, Value> = serde_json::from_slice(tool.list_entry()).unwrap_or_default();
     let is_described = &*tool.kind == METADATA;
-    let server = snapshot.entry(tool.name.as_str()).and_then(|entry| entry.server());
-    let used = registry.usage().use_of(tool);
+    let server = asked.snapshot.entry(tool.name.as_str()).and_then(|entry| entry.server());
+    let used = asked.registry.usage().use_of(tool, asked.call.principal.tenant());
     let input_schema = listed.get("inputSchema").filter(|schema| !is_described || says_anything(schema));
     let members = [
         ("name", json!(tool.name)),

@@ -71,7 +71,7 @@ impl Executor for Reading {
             Content::Tool => {
                 let name = call.arguments.get("name").and_then(Value::as_str).unwrap_or_default();
                 match asked.snapshot.find(name) {
-                    Some(tool) => good(&described(&asked.registry, &asked.snapshot, tool)),
+                    Some(tool) => good(&described(&asked, tool)),
                     None => Err(unknown(&asked, name).await),
                 }
             }
@@ -96,7 +96,8 @@ impl Executor for Reading {
 }
 
 fn statistics(asked: &DiscoveryCall<'_>) -> Value {
-    let mut answer = json!(Statistics::of(&asked.snapshot, asked.registry.usage()));
+    let mut answer =
+        json!(Statistics::of(&asked.snapshot, asked.call.principal.tenant(), asked.registry.usage()));
     // What is listed is a matter of the endpoint, pinned tools for one.
     let endpoint = asked.snapshot.endpoint().unwrap_or(asked.registry.endpoints().main());
     let seen = asked.registry.catalogue_at(asked.call.principal, endpoint);

@@ -33,13 +33,14 @@ pub struct MostUsed {
 }
 
 impl Statistics {
-    /// Figures about the tools of a snapshot.
-    pub fn of(snapshot: &Snapshot, usage: &Usage) -> Self {
-        let most_used = usage.most_used(snapshot, MOST_USED).into_iter().map(|(tool, used)| MostUsed {
-            name: tool.name.to_string(),
-            description: tool.description.as_deref().unwrap_or_default().to_owned(),
-            use_count: used.count,
-        });
+    /// Figures about the tools of a snapshot, for somebody of that tenant.
+    pub fn of(snapshot: &Snapshot, tenant: Option<&str>, usage: &Usage) -> Self {
+        let most_used =
+            usage.most_used(snapshot, tenant, MOST_USED).into_iter().map(|(tool, used)| MostUsed {
+                name: tool.name.to_string(),
+                description: tool.description.as_deref().unwrap_or_default().to_owned(),
+                use_count: used.count,
+            });
         Self {
             total_tools: snapshot.tool_count(),
             total_categories: snapshot.category_count(),

@@ -87,10 +87,13 @@ impl Usage {
     }
 
     /// How often the tool of a definition was called, whether or not it compiles now.
-    pub fn use_of_entry(&self, entry: &Entry) -> (u64, Option<SystemTime>) {
+    pub fn use_of_entry(&self, entry: &Entry, tenant: Option<&str>) -> (u64, Option<SystemTime>) {
         if let Some(tool) = entry.tool() {
-            let used = self.use_of(tool);
+            let used = self.use_of(tool, tenant);
             return (used.count, used.last_used);
+        }
+        if tenant.is_some() && entry.tenant.is_none() {
+            return (0, None);
         }
         let used = self.log.board.of(&EntryKey::new(entry.tenant.clone(), &entry.name));
         (used.count, used.last_used())

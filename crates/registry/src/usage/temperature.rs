@@ -105,17 +105,23 @@ impl ToolUse {
 }
 
 impl Usage {
-    /// How a tool has been used.
-    pub fn use_of(&self, tool: &Tool) -> ToolUse {
-        self.use_at(tool, SystemTime::now())
+    /// How a tool has been used, as far as somebody of that tenant may know: what others do with a shared tool is not his to see.
+    pub fn use_of(&self, tool: &Tool, tenant: Option<&str>) -> ToolUse {
+        self.use_seen(tool, tenant, SystemTime::now())
+    }
+
+    fn use_seen(&self, tool: &Tool, tenant: Option<&str>, now: SystemTime) -> ToolUse {
+        if tenant.is_some() && tool.tenant.is_none() {
+            let (count, last_used) = described_use(tool);
+            return ToolUse::new(count, last_used, now);
+        }
+        self.use_at(tool, now)
     }
 
     /// How often, and when last: here, on every other replica, and where it was described before.
     pub fn use_count(&self, tool: &Tool) -> (u64, Option<SystemTime>) {
         let (count, last) = tool.counted_uses();
-        let described = tool.described.as_ref();
-        let (count_before, last_before) =
-            described.map_or((0, None), |described| (described.use_frequency, described.last_used));
+        let (count_before, last_before) = described_use(tool);
         (count.saturating_add(count_before), last.max(last_before))
     }
 
@@ -125,10 +131,16 @@ impl Usage {
         ToolUse::new(count, last_used, now)
     }
 
-    /// The tools of the snapshot that were used most, at most so many; of those used as much, the one used last comes first.
-    pub fn most_used<'s>(&self, snapshot: &'s Snapshot, most: usize) -> Vec<(&'s Tool, ToolUse)> {
+    /// The tools of the snapshot that were used most as far as somebody of that tenant may know, at most so many; of those used
+    /// as much, the one used last comes first.
+    pub fn most_used<'s>(
+        &self,
+        snapshot: &'s Snapshot,
+        tenant: Option<&str>,
+        most: usize,
+    ) -> Vec<(&'s Tool, ToolUse)> {
         let now = SystemTime::now();
-        let tools = snapshot.tools().iter().map(|tool| (&**tool, self.use_at(tool, now)));
+        let tools = snapshot.tools().iter().map(|tool| (&**tool, self.use_seen(tool, tenant, now)));
         let mut used: Vec<_> = tools.filter(|(_, used)| used.count > 0).collect();
         let rank = |(tool, used): &(&'s Tool, ToolUse)| {
             (std::cmp::Reverse((used.count, used.last_used)), tool.name.as_str())
@@ -137,6 +149,11 @@ impl Usage {
         used.truncate(most);
         used
     }
+}
+
+/// How a tool was used where it was described before, and when last.
+fn described_use(tool: &Tool) -> (u64, Option<SystemTime>) {
+    tool.described.as_ref().map_or((0, None), |described| (described.use_frequency, described.last_used))
 }
 
 #[cfg(test)]

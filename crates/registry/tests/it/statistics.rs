@@ -59,7 +59,8 @@ async fn statistics_tell_of_real_calls() {
     registry.refresh().await;
     call(&registry, None, "a", 10).await;
     call(&registry, None, "b", 3).await;
-    let told: Value = serde_json::to_value(Statistics::of(&registry.snapshot(), registry.usage())).unwrap();
+    let told: Value =
+        serde_json::to_value(Statistics::of(&registry.snapshot(), None, registry.usage())).unwrap();
     assert_eq!(
         told,
         json!({"total_tools": 3, "total_categories": 2, "categories": ["x", "y"], "most_used": [
@@ -68,7 +69,7 @@ async fn statistics_tell_of_real_calls() {
             {"name": "b", "description": "d", "use_count": 3}]})
     );
     let snapshot = registry.snapshot();
-    let used = |name: &str| registry.usage().use_of(snapshot.find(name).unwrap());
+    let used = |name: &str| registry.usage().use_of(snapshot.find(name).unwrap(), None);
     assert_eq!((used("a").temperature, used("b").temperature), (Temperature::Hot, Temperature::Warm));
     assert_eq!((used("d").count, used("d").temperature), (5, Temperature::Cold), "long ago");
     assert_eq!(used("d").last_used_text().as_deref(), Some("2020-01-02T03:04:05.000Z"));
@@ -91,7 +92,7 @@ async fn refused_calls_are_no_use() {
         let tried = snapshot.find("a").unwrap().call(Some(&wrong), &Principal::Anonymous, &Mute).await;
         assert!(tried.is_err());
     }
-    let used = |name: &str| registry.usage().use_of(snapshot.find(name).unwrap());
+    let used = |name: &str| registry.usage().use_of(snapshot.find(name).unwrap(), None);
     assert_eq!((used("d").count, used("d").temperature, used("d").last_used), (2, Temperature::Cold, None));
     assert_eq!((used("a").count, used("a").last_used), (0, None));
 }
@@ -109,7 +110,7 @@ async fn a_call_without_its_secret_is_no_use() {
         let refused = snapshot.find("l").unwrap().call(None, &Principal::Anonymous, &Mute).await.unwrap_err();
         assert_eq!(refused.message, "l: /echo/locked: the secret is missing");
     }
-    let used = registry.usage().use_of(snapshot.find("l").unwrap());
+    let used = registry.usage().use_of(snapshot.find("l").unwrap(), None);
     assert_eq!((used.count, used.last_used), (0, None));
 }
 
@@ -118,13 +119,25 @@ async fn a_call_without_its_secret_is_no_use() {
 async fn a_tenant_does_not_see_the_counts_of_another() {
     let Fixture { rows, registry } = fixture(&[]);
     rows.commit(&["acme", "other"].map(|tenant| of(tenant, in_category("a", "x"))));
+    rows.commit(&[put("shared", &tool("shared", "d").to_string())]);
     registry.refresh().await;
     call(&registry, Some("acme"), "a", 4).await;
+    call(&registry, Some("acme"), "shared", 7).await;
     let most_used = |tenant| {
         let snapshot = registry.catalogue(Some(tenant));
-        registry.usage().most_used(&snapshot, 5).iter().map(|(_, used)| used.count).collect::<Vec<_>>()
+        registry
+            .usage()
+            .most_used(&snapshot, Some(tenant), 5)
+            .iter()
+            .map(|(_, used)| used.count)
+            .collect::<Vec<_>>()
     };
     assert_eq!((most_used("acme"), most_used("other")), (vec![4], vec![]));
+    let snapshot = registry.catalogue(Some("other"));
+    let count = |tenant| registry.usage().use_of(snapshot.find("shared").unwrap(), tenant).count;
+    assert_eq!((count(Some("other")), count(None)), (0, 7));
+    let entry = snapshot.entry("shared").unwrap();
+    assert_eq!(registry.usage().use_of_entry(entry, Some("other")), (0, None));
 }
 
 /// The tokens of a full list are those of its tools; where the search stands before them, those that are always listed.
