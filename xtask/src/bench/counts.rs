@@ -5,17 +5,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::gateway::{Gateway, LARGE_TOOL, SMALL_TOOL};
+use super::issuer::{AUDIENCE, Issuer};
 use super::load::Connection;
 use super::process::Process;
-use super::requests::{Dialect, call_tool, get};
+use super::requests::{Dialect, call_tool, call_tool_with, get};
 use crate::packages;
 use crate::workspace::{Workspace, answer_of, cargo, run as run_command};
 
@@ -105,41 +108,121 @@ async fn count_all(toolrail: &Path) -> Result<Counts> {
     filled.process.kill().await?;
     let log = folder.path().join("valgrind.log");
     let wrapped = wrapper(folder.path(), toolrail, &log)?;
-    let questions: [(&'static str, Question); 4] = [
-        ("a small call", |address| call_tool(address, Dialect::Modern, SMALL_TOOL)),
-        ("a small call of an older client", |address| call_tool(address, Dialect::Legacy, SMALL_TOOL)),
-        ("a call that answers 64 KB", |address| call_tool(address, Dialect::Modern, LARGE_TOOL)),
-        ("a search", |address| get(address, "/mcp/search?q=weather%20in%20a%20city&limit=5")),
-    ];
+    let ways = WaysIn::make(toolrail, folder.path(), &data).await?;
     let mut counts = Counts::new();
-    for (question, request) in questions {
-        eprintln!("counting {question}");
-        let mut totals = Vec::new();
+    for question in QUESTIONS {
+        let name = question.name;
+        eprintln!("counting {name}");
+        let (mut totals, arguments) = (Vec::new(), (question.arguments)(&ways));
         for requests in [WARM, WARM + COUNTED] {
-            totals.push(count(&wrapped, &data, &log, (request, requests)).await.context(question)?);
+            let request = |address| (question.request)(address, &ways);
+            totals.push(count((&wrapped, &data, &arguments), &log, (request, requests)).await.context(name)?);
         }
-        counts.insert(question, totals[1].saturating_sub(totals[0]) / COUNTED as u64);
+        counts.insert(name, totals[1].saturating_sub(totals[0]) / COUNTED as u64);
     }
     Ok(counts)
 }
 
-type Question = fn(std::net::SocketAddr) -> Bytes;
+/// What is asked again and again, of a gateway that is started with those arguments.
+struct Question {
+    name: &'static str,
+    arguments: fn(&WaysIn) -> Vec<String>,
+    request: fn(SocketAddr, &WaysIn) -> Bytes,
+}
+
+const QUESTIONS: &[Question] = &[
+    Question {
+        name: "a small call",
+        arguments: |_| Vec::new(),
+        request: |address, _| call_tool(address, Dialect::Modern, SMALL_TOOL),
+    },
+    Question {
+        name: "a small call of an older client",
+        arguments: |_| Vec::new(),
+        request: |address, _| call_tool(address, Dialect::Legacy, SMALL_TOOL),
+    },
+    Question {
+        name: "a small call with a key",
+        arguments: |_| vec!["--secure".to_owned()],
+        request: |address, ways| ways.small_call(address, &ways.key),
+    },
+    Question {
+        name: "a small call with a key, under a rule with a condition",
+        arguments: |ways| ways.ruled.clone(),
+        request: |address, ways| ways.small_call(address, &ways.key),
+    },
+    Question {
+        name: "a small call with a token",
+        arguments: |ways| ways.issued.clone(),
+        request: |address, ways| ways.small_call(address, &ways.token),
+    },
+    Question {
+        name: "a call that answers 64 KB",
+        arguments: |_| Vec::new(),
+        request: |address, _| call_tool(address, Dialect::Modern, LARGE_TOOL),
+    },
+    Question {
+        name: "a search",
+        arguments: |_| Vec::new(),
+        request: |address, _| get(address, "/mcp/search?q=weather%20in%20a%20city&limit=5"),
+    },
+];
+
+/// What callers show where they are asked who they are, and how a gateway is told to ask.
+struct WaysIn {
+    key: String,
+    token: String,
+    /// Takes that token.
+    issued: Vec<String>,
+    /// Has a rule that looks at arguments.
+    ruled: Vec<String>,
+}
+
+impl WaysIn {
+    async fn make(toolrail: &Path, folder: &Path, data: &Path) -> Result<Self> {
+        let mut keys = tokio::process::Command::new(toolrail);
+        let made =
+            keys.args(["keys", "create", "bench", "--role", "call", "--data"]).arg(data).output().await?;
+        ensure!(made.status.success(), "no key can be made: {}", String::from_utf8_lossy(&made.stderr));
+        let key = String::from_utf8(made.stdout)?.trim().to_owned();
+        let configured = |name: &str, settings: &Value| -> Result<Vec<String>> {
+            let file = folder.join(name);
+            fs::write(&file, settings.to_string())?;
+            Ok(vec!["--config".to_owned(), file.to_string_lossy().into_owned()])
+        };
+        let Issuer { url, token } = Issuer::start().await?;
+        let grants = json!([{"claim": "sub", "value": "bench", "role": "call"}]);
+        let issuer =
+            json!({"issuer": url, "jwks": format!("{url}/keys"), "audiences": [AUDIENCE], "grants": grants});
+        let issued = configured("issuer.json", &json!({"issuers": [issuer]}))?;
+        let rule = json!({
+            "name": "short", "effect": "allow", "tools": {"names": ["bench.*"]},
+            "when": "args.city.size() < 40 && principal.name == 'bench'",
+        });
+        let rules = json!({"permissions": {"default": "deny", "rules": [rule]}});
+        Ok(Self { key, token, issued, ruled: configured("rules.json", &rules)? })
+    }
+
+    fn small_call(&self, address: SocketAddr, shown: &str) -> Bytes {
+        call_tool_with(address, Dialect::Modern, SMALL_TOOL, Some(shown))
+    }
+}
 
 /// The instructions of a whole run with that many requests.
 async fn count(
-    wrapped: &Path,
-    data: &Path,
+    (wrapped, data, arguments): (&Path, &Path, &[String]),
     log: &Path,
-    (request, requests): (Question, usize),
+    (request, requests): (impl Fn(SocketAddr) -> Bytes, usize),
 ) -> Result<u64> {
     // What the gateway does by itself meanwhile is not the call's.
     let quiet = ["--poll-ms".to_owned(), "60000".to_owned()];
-    let gateway = Gateway::start_as(wrapped, data, &quiet).await?;
+    let gateway = Gateway::start_as(wrapped, data, &[&quiet, arguments].concat()).await?;
     let mut connection = Connection::open(gateway.address).await?;
     let request = request(gateway.address);
     for _ in 0..requests {
         let answer = connection.ask(&request).await?;
         ensure!(!answer.is_empty(), "the answer is empty");
+        ensure!(!answer.starts_with(b"{\"error\""), "{}", String::from_utf8_lossy(answer));
     }
     gateway.process.end().await?;
     let text = fs::read_to_string(log).context("valgrind left no log")?;

@@ -6,6 +6,7 @@
 mod build;
 mod counts;
 mod gateway;
+mod issuer;
 mod load;
 mod process;
 mod proxy;

@@ -39,19 +39,38 @@ pub(super) fn post_json(address: SocketAddr, path: &str, body: &Value) -> Bytes 
 }
 
 pub(super) fn call_tool(address: SocketAddr, dialect: Dialect, tool: &str) -> Bytes {
-    mcp(address, dialect, "tools/call", json!({"name": tool, "arguments": {"city": "Berlin"}}))
+    call_tool_with(address, dialect, tool, None)
+}
+
+/// The same by somebody who shows a key or a token.
+pub(super) fn call_tool_with(
+    address: SocketAddr,
+    dialect: Dialect,
+    tool: &str,
+    shown: Option<&str>,
+) -> Bytes {
+    let params = json!({"name": tool, "arguments": {"city": "Berlin"}});
+    mcp(address, dialect, ("tools/call", params), shown)
 }
 
 pub(super) fn list_tools(address: SocketAddr, dialect: Dialect, cursor: Option<&str>) -> Bytes {
     let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-    mcp(address, dialect, "tools/list", params)
+    mcp(address, dialect, ("tools/list", params), None)
 }
 
-fn mcp(address: SocketAddr, dialect: Dialect, method: &str, mut params: Value) -> Bytes {
+fn mcp(
+    address: SocketAddr,
+    dialect: Dialect,
+    (method, mut params): (&str, Value),
+    shown: Option<&str>,
+) -> Bytes {
     let version = dialect.version();
     let mut headers = format!(
         "Accept: application/json, text/event-stream\r\nUser-Agent: toolrail-bench\r\nMCP-Protocol-Version: {version}\r\n"
     );
+    if let Some(shown) = shown {
+        headers.extend(["Authorization: Bearer ", shown, "\r\n"]);
+    }
     if dialect == Dialect::Modern {
         headers.extend(["Mcp-Method: ", method, "\r\n"]);
         if let Some(name) = params["name"].as_str() {
