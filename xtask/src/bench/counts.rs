@@ -144,17 +144,17 @@ const QUESTIONS: &[Question] = &[
     Question {
         name: "a small call with a key",
         arguments: |_| vec!["--secure".to_owned()],
-        request: |address, ways| ways.small_call(address, &ways.key),
+        request: |address, ways| small_call_with(address, &ways.key),
     },
     Question {
         name: "a small call with a key, under a rule with a condition",
         arguments: |ways| ways.ruled.clone(),
-        request: |address, ways| ways.small_call(address, &ways.key),
+        request: |address, ways| small_call_with(address, &ways.key),
     },
     Question {
         name: "a small call with a token",
         arguments: |ways| ways.issued.clone(),
-        request: |address, ways| ways.small_call(address, &ways.token),
+        request: |address, ways| small_call_with(address, &ways.token),
     },
     Question {
         name: "a call that answers 64 KB",
@@ -202,10 +202,10 @@ impl WaysIn {
         let rules = json!({"permissions": {"default": "deny", "rules": [rule]}});
         Ok(Self { key, token, issued, ruled: configured("rules.json", &rules)? })
     }
+}
 
-    fn small_call(&self, address: SocketAddr, shown: &str) -> Bytes {
-        call_tool_with(address, Dialect::Modern, SMALL_TOOL, Some(shown))
-    }
+fn small_call_with(address: SocketAddr, shown: &str) -> Bytes {
+    call_tool_with(address, Dialect::Modern, SMALL_TOOL, Some(shown))
 }
 
 /// The instructions of a whole run with that many requests.
