@@ -7,9 +7,10 @@ use axum::response::{IntoResponse, Response};
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
-use toolrail_core::{ErrorCode, WrongTenant};
+use toolrail_core::{ErrorCode, PeerAddress, WrongTenant};
 
 use super::Addresses;
+use super::forwarded::Proxies;
 
 /// Which hosts and origins are known.
 #[derive(Debug)]
@@ -19,6 +20,7 @@ pub struct Guard {
     bound: Vec<IpAddr>,
     hosts: Vec<String>,
     origins: Vec<String>,
+    proxies: Proxies,
 }
 
 /// Why a request was not let through.
@@ -75,7 +77,19 @@ impl Guard {
             bound: bound.all().map(|address| address.ip()).collect(),
             hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
             origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect(),
+            proxies: Proxies::default(),
         }
+    }
+
+    /// The same behind those proxies.
+    #[must_use]
+    pub fn behind(self, proxies: Proxies) -> Self {
+        Self { proxies, ..self }
+    }
+
+    /// The address of whoever sends a request with those headers by a connection from there.
+    pub(super) fn client(&self, peer: Option<PeerAddress>, headers: &HeaderMap) -> Option<PeerAddress> {
+        self.proxies.client(peer, headers)
     }
 
     /// Whether a request with those headers may pass.

@@ -6,6 +6,7 @@ mod answered;
 mod connection;
 mod cors;
 mod doorkeeper;
+mod forwarded;
 mod guard;
 mod listen;
 mod plane;
@@ -42,6 +43,7 @@ use answered::Expulsion;
 use connection::Newcomer;
 use cors::Page;
 pub use doorkeeper::{API_KEY, Credentials, Doorkeeper};
+pub use forwarded::{Network, Proxies, WrongNetwork};
 pub use guard::Guard;
 use guard::{Refusal, Shape};
 pub use listen::Socket;
@@ -374,7 +376,7 @@ impl Guarded {
     }
 
     async fn route(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
-        let peer = guest.address;
+        let peer = self.guard.client(guest.address, request.headers());
         let is_foreign = |headers: &HeaderMap| {
             headers.contains_key(HOP)
                 || (headers.contains_key(ORIGIN) && self.guard.check_change(headers).is_err())

@@ -257,6 +257,7 @@ pub(super) async fn guarded(
     let exposure = exposure::findings(settings, addresses, assembly.directory().is_some());
     let routes = assemble::routes(&mcp, assembly, metrics, exposure);
     let guard = Guard::new(addresses, &settings.allow_hosts, &settings.allow_origins);
+    let guard = guard.behind(settings.trusted_proxies.clone());
     let doorkeeper = match assembly.directory() {
         Some(directory) => {
             let tokens =

@@ -4,6 +4,8 @@ use std::fmt::Display;
 
 use toolrail_core::Principal;
 
+use toolrail_http::{Network, Proxies};
+
 use super::{address_of, is_host, is_origin};
 
 /// A number has to lie within these.
@@ -52,6 +54,16 @@ pub(crate) fn address(text: &str) -> Result<String, String> {
 pub(crate) fn host(text: &str) -> Result<String, String> {
     let wrong = || format!("{text:?} is not the name of a host; write it like gateway.example.com");
     if is_host(text) { Ok(text.to_owned()) } else { Err(wrong()) }
+}
+
+/// The address of a proxy, or of several.
+pub(super) fn network(text: &str) -> Result<Network, String> {
+    text.parse().map_err(|wrong| format!("{text:?} {wrong}"))
+}
+
+/// The proxies at those addresses.
+pub(super) fn proxies(list: &[String]) -> Proxies {
+    Proxies::new(list.iter().filter_map(|text| network(text).ok()).collect())
 }
 
 /// The origin of a web page.

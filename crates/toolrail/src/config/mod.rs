@@ -30,7 +30,7 @@ use toolrail_access::Rulebook;
 use toolrail_core::{Principal, Retention, Variables};
 use toolrail_discovery::Language;
 use toolrail_executors::{Service, Services};
-use toolrail_http::TlsSettings;
+use toolrail_http::{Proxies, TlsSettings};
 use toolrail_identity::IssuerSettings;
 use toolrail_registry::{Discovery, Endpoints, FileFault, OnBroken, RegistryLimits};
 use toolrail_store::StoreUrl;
@@ -108,6 +108,8 @@ layered! {
         pub(crate) allow_hosts: Option<Vec<String>>,
         /// Origins of web pages that may use this server, such as `https://console.example.com`.
         pub(crate) allow_origins: Option<Vec<String>>,
+        /// Addresses and networks of reverse proxies, such as `10.0.0.0/8`, which are believed for whom they ask (`X-Forwarded-For`).
+        pub(crate) trusted_proxies: Option<Vec<String>>,
         /// The most bytes in flight: requests, answers and what waits for slow clients, such as `256MB`; a quarter of the memory
         /// that there is, but no more than 512 MB, when left out.
         pub(crate) memory: Option<MemoryLimit>,
@@ -167,6 +169,7 @@ pub(crate) struct Settings {
     pub(crate) allow_agent_secrets: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
+    pub(crate) trusted_proxies: Proxies,
     pub(crate) memory: MemoryLimit,
     pub(crate) limits: RegistryLimits,
     pub(crate) history: Retention,
@@ -249,7 +252,9 @@ impl ConfigFile {
         let hosts = self.allow_hosts.iter().flatten().map(|host| bounds::host(host));
         let origins = self.allow_origins.iter().flatten().map(|origin| bounds::origin(origin));
         let addresses = self.listen.iter().chain(&self.admin_listen).map(|address| bounds::address(address));
-        let texts = tenant.into_iter().chain(hosts).chain(origins).chain(addresses);
+        let proxies = self.trusted_proxies.iter().flatten().map(|proxy| bounds::network(proxy));
+        let proxies = proxies.map(|network| network.map(|_| String::new()));
+        let texts = tenant.into_iter().chain(hosts).chain(origins).chain(addresses).chain(proxies);
         numbers.into_iter().flatten().chain(public_url).chain(texts.filter_map(Result::err)).next()
     }
 
@@ -357,6 +362,7 @@ impl ConfigFile {
             allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
+            trusted_proxies: bounds::proxies(self.trusted_proxies.as_deref().unwrap_or_default()),
             memory: self.memory.unwrap_or_else(MemoryLimit::usual),
             history: Retention { versions: self.history_versions, days: self.history_days },
             on_broken: self.on_broken.unwrap_or_default(),

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use toolrail_testkit::{Gateway, HttpClient};
 
-use crate::support::{BINARY, assert_failed, run_in};
+use crate::support::{BINARY, assert_failed, plain, run_in};
 
 async fn status(gateway: &Gateway, path: &str, headers: &[(&str, &str)]) -> Result<u16> {
     let mut request = Request::get(path);
@@ -232,4 +232,30 @@ impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+/// Whoever is not named can write any header, and stays what he is.
+#[tokio::test]
+async fn only_a_named_proxy_is_believed_for_whom_it_asks() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let config = folder.path().join("toolrail.json");
+    for (proxies, expected) in [(json!(["127.0.0.0/8"]), "203.0.113.7"), (json!(["10.0.0.1"]), "127.0.0.1")] {
+        std::fs::write(&config, json!({"trustedProxies": proxies}).to_string())?;
+        let gateway = Gateway::builder(BINARY).arg("--config").arg(&config).start().await?;
+        let definition = plain("t", "http://127.0.0.1:9/x").to_string();
+        let request = Request::post("/admin/tools")
+            .header("content-type", "application/json")
+            .header("x-forwarded-for", "6.6.6.6, 203.0.113.7")
+            .body(Full::new(Bytes::from(definition)))?;
+        let made = gateway.request(request).await?;
+        assert_eq!(made.status, 200, "{}", made.text());
+        let record = gateway.get("/admin/audit").await?.json()?;
+        assert_eq!(record["entries"][0]["address"], expected, "{record}");
+    }
+    std::fs::write(&config, json!({"trustedProxies": ["10.0.0.0/33"]}).to_string())?;
+    let config = config.to_string_lossy();
+    let refused = run_in(folder.path(), &["serve", "--config", &config]).await?;
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.contains("/trustedProxies"), "{}", refused.stderr);
+    Ok(())
 }
