@@ -35,6 +35,7 @@ mod unread;
 use std::sync::Arc;
 
 pub use access::keys::Keys;
+pub use access::permissions::Rules;
 pub use advice::{Advice, NextStep};
 pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
@@ -44,7 +45,6 @@ pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
-use toolrail_access::Permissions;
 use toolrail_core::Way;
 use toolrail_registry::Registry;
 
@@ -65,28 +65,20 @@ pub struct Admin {
     /// The keys of the store, and those who hold them; where they can be administered.
     pub(crate) keys: Option<Keys>,
     /// The rules that say what they may do.
-    pub(crate) permissions: Option<Arc<Permissions>>,
+    pub(crate) rules: Option<Rules>,
 }
 
 impl Admin {
     /// The tools of that registry; `version` is that of the program, and `writer` the way by
     /// which changes are recorded to come, unless the request says so.
     pub fn new(registry: Arc<Registry>, version: &'static str, writer: Way) -> Self {
-        Self {
-            registry,
-            version,
-            writer,
-            metrics: None,
-            refreshing: Arc::default(),
-            keys: None,
-            permissions: None,
-        }
+        Self { registry, version, writer, metrics: None, refreshing: Arc::default(), keys: None, rules: None }
     }
 
     /// The same with rules that say what those may do who hold them.
     #[must_use]
-    pub fn with_permissions(self, permissions: Option<Arc<Permissions>>) -> Self {
-        Self { permissions, ..self }
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules: Some(rules), ..self }
     }
 
     /// The same with the keys of a store.

@@ -88,6 +88,8 @@ enum Command {
     Keys(access::keys::KeysArgs),
     /// Say whether a key sees and may call a tool, and what decides that
     Explain(access::explain::ExplainArgs),
+    /// Show, set, test and take back the permission rules in the store
+    Permissions(access::permissions::PermissionsArgs),
     /// Take definitions over into the store: from files, RegistryTools, or the database of another system
     Import(import::ImportArgs),
     /// Write the definitions of the store to files
@@ -212,6 +214,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Audit(args) => audit::run(args).await,
         Command::Keys(args) => access::keys::run(args).await,
         Command::Explain(args) => access::explain::run(args).await,
+        Command::Permissions(args) => access::permissions::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,
