@@ -3,6 +3,7 @@
 mod keys;
 mod matrix;
 mod rules;
+mod stored_rules;
 mod tokens;
 
 use anyhow::Result;
