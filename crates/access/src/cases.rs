@@ -60,12 +60,16 @@ pub struct TestFailure {
 
 impl fmt::Display for TestFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pointer, expected, got, rule } = self;
-        write!(formatter, "{pointer}: {expected} was expected, and it is {} by ", got.word())?;
-        match rule {
-            Some(rule) => write!(formatter, "the rule {rule:?}"),
-            None => formatter.write_str("default"),
-        }
+        write!(formatter, "{}: {}", self.pointer, self.told())
+    }
+}
+
+impl TestFailure {
+    /// What was expected and what came of it.
+    pub(crate) fn told(&self) -> String {
+        let Self { expected, got, rule, .. } = self;
+        let by = rule.as_ref().map_or_else(|| "default".to_owned(), |rule| format!("the rule {rule:?}"));
+        format!("{expected} was expected, and it is {} by {by}", got.word())
     }
 }
 

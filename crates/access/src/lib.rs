@@ -1,6 +1,7 @@
 //! Permission rules: which tools somebody sees, and which calls are refused. Reads, checks and compiles a document of rules,
-//! decides by it, explains its decisions and runs the tests that stand in it. No input or output, and nothing of the gateway:
-//! whoever serves requests asks here.
+//! decides by it, explains its decisions and runs the tests that stand in it. Nothing of the gateway: whoever serves requests asks
+//! here. `Permissions` are the rules at work, those of a configuration and those of a store; `StoredRules` are the latter, with
+//! their versions.
 //!
 //! ```text
 //! document ─ reader, who, tools, when, rule ─▶ Rulebook ─ for_subject ─▶ Rights ─ sees, judge ─▶ Verdict
@@ -38,14 +39,19 @@ mod reader;
 mod rights;
 mod rule;
 mod rulebook;
+mod stored;
 mod tools;
+mod version_record;
 mod when;
 mod who;
 
 pub use cases::{Expectation, TestFailure};
 pub use explain::{Explanation, Match, Outcome, RuleFinding};
 pub use facts::Subject;
-pub use permissions::Permissions;
+pub use permissions::{Permissions, RuleSource};
 pub use rights::{Rights, Verdict};
 pub use rule::Effect;
 pub use rulebook::{Reading, Rulebook};
+pub use stored::{
+    MOST_RULE_VERSIONS, NewRules, RulesError, RulesPlan, RulesUnknown, RulesVersion, StoredRules, StoredState,
+};

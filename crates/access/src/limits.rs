@@ -3,6 +3,8 @@
 
 /// Rules in a document.
 pub(crate) const MOST_RULES: usize = 256;
+/// Pairs of a rule and a tool that are looked at for a warning.
+pub(crate) const MOST_FITTINGS: usize = 500_000;
 /// Tests in a document.
 pub(crate) const MOST_TESTS: usize = 1_000;
 /// Entries of a list in a rule or a test.

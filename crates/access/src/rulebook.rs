@@ -9,7 +9,7 @@ use toolrail_core::{Problem, Problems, ToolTraits};
 use crate::cases::{Case, TestFailure};
 use crate::explain::Explanation;
 use crate::facts::Subject;
-use crate::limits::{MOST_RULES, MOST_TESTS};
+use crate::limits::{MOST_FITTINGS, MOST_RULES, MOST_TESTS};
 use crate::reader::{Fields, choice};
 use crate::rights::Rights;
 use crate::rule::{Effect, Rule};
@@ -23,6 +23,8 @@ pub(crate) struct Book {
     pub(crate) default: Effect,
     pub(crate) rules: Vec<Rule>,
     cases: Vec<Case>,
+    /// What they were read from.
+    document: Value,
 }
 
 /// What came of reading a document.
@@ -38,7 +40,8 @@ const FIELDS: [&str; 3] = ["default", "rules", "tests"];
 
 impl Default for Rulebook {
     fn default() -> Self {
-        Self(Arc::new(Book { default: Effect::Allow, rules: Vec::new(), cases: Vec::new() }))
+        let (rules, cases) = (Vec::new(), Vec::new());
+        Self(Arc::new(Book { default: Effect::Allow, rules, cases, document: Value::Object(Map::new()) }))
     }
 }
 
@@ -52,6 +55,47 @@ impl Rulebook {
             rulebook: book.filter(|_| usable).map(|book| Self(Arc::new(book))),
             problems: problems.into_list(None, str::to_owned),
         }
+    }
+
+    /// Reads a document and runs its tests: the rules and what is poor about them, or everything that keeps them from being used.
+    pub fn check(document: &Value) -> Result<(Self, Vec<Problem>), Vec<Problem>> {
+        let Reading { rulebook, mut problems } = Self::read(document);
+        let Some(rulebook) = rulebook else {
+            return Err(problems);
+        };
+        let failures = rulebook.run_tests();
+        if failures.is_empty() {
+            return Ok((rulebook, problems));
+        }
+        let mut failed = Problems::default();
+        for failure in failures {
+            failed.error(failure.pointer.clone(), failure.told());
+        }
+        let mut all = failed.into_list(None, str::to_owned);
+        all.append(&mut problems);
+        Err(all)
+    }
+
+    /// What they were read from.
+    pub fn document(&self) -> &Value {
+        &self.0.document
+    }
+
+    /// Warns of rules that concern none of these tools: a name may be wrong.
+    pub fn without_tools(&self, tools: &[ToolTraits<'_>]) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        let mut left = MOST_FITTINGS;
+        for (at, rule) in self.0.rules.iter().enumerate() {
+            left = left.saturating_sub(tools.len());
+            if left > 0 && !tools.is_empty() && !tools.iter().any(|tool| rule.tools.misfit(tool).is_none()) {
+                let told = format!(
+                    "no tool that is there now is one of these, so {:?} does nothing yet; look for a slip",
+                    rule.name
+                );
+                problems.warning(format!("/rules/{at}/tools"), told);
+            }
+        }
+        problems.into_list(None, str::to_owned)
     }
 
     /// What somebody may do. Takes as long as there are rules; keep it as long as he stays who he is.
@@ -113,6 +157,7 @@ impl Book {
             default: default?,
             rules: rules.into_iter().flatten().collect(),
             cases: cases.into_iter().flatten().collect(),
+            document: document.clone(),
         })
     }
 }

@@ -22,9 +22,14 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Requester(principal): Req
     let snapshot = &seen.snapshot;
     let writes = admin.registry.write_failure();
     let journal = admin.registry.journal_failure();
+    let rules = admin.rules.as_ref().filter(|rules| rules.are_enforced).map(|rules| rules.stored.now());
+    let fault = rules.as_ref().and_then(|rules| rules.fault.as_ref());
     let (status, word) = if snapshot.sources.is_empty() {
         (StatusCode::SERVICE_UNAVAILABLE, "starting")
-    } else if seen.is_failing() || writes.is_some() || journal.is_some() {
+    } else if fault.is_some() && rules.as_ref().is_some_and(|rules| rules.is_unknown) {
+        // Another replica may have rules that still hold.
+        (StatusCode::SERVICE_UNAVAILABLE, "closed")
+    } else if fault.is_some() || seen.is_failing() || writes.is_some() || journal.is_some() {
         // Still 200: the last good snapshot serves.
         (StatusCode::OK, "degraded")
     } else {
@@ -33,6 +38,9 @@ pub(crate) async fn readyz(State(admin): State<Admin>, Requester(principal): Req
     let mut body = json!({"status": word});
     merge(&mut body, seen.summary());
     body["store"] = store(snapshot, writes.as_ref());
+    if let Some(fault) = fault {
+        body["permissions"] = json!({"ok": false, "reason": fault});
+    }
     if let Some(WriteFailure { reason, since }) = journal {
         body["lastGood"] = json!({"writable": false, "unwritableSince": since, "reason": reason});
     }

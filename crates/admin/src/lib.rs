@@ -36,6 +36,7 @@ mod unread;
 use std::sync::Arc;
 
 pub use access::keys::Keys;
+pub use access::permissions::Rules;
 pub use advice::{Advice, NextStep};
 pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
@@ -46,7 +47,6 @@ pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
-use toolrail_access::Permissions;
 use toolrail_core::Way;
 use toolrail_registry::Registry;
 
@@ -67,7 +67,7 @@ pub struct Admin {
     /// The keys of the store, and those who hold them; where they can be administered.
     pub(crate) keys: Option<Keys>,
     /// The rules that say what they may do.
-    pub(crate) permissions: Option<Arc<Permissions>>,
+    pub(crate) rules: Option<Rules>,
     /// What an operator should know of how the gateway runs, where one does.
     pub(crate) exposure: Option<Arc<Vec<Finding>>>,
 }
@@ -83,15 +83,15 @@ impl Admin {
             metrics: None,
             refreshing: Arc::default(),
             keys: None,
-            permissions: None,
+            rules: None,
             exposure: None,
         }
     }
 
     /// The same with rules that say what those may do who hold them.
     #[must_use]
-    pub fn with_permissions(self, permissions: Option<Arc<Permissions>>) -> Self {
-        Self { permissions, ..self }
+    pub fn with_rules(self, rules: Rules) -> Self {
+        Self { rules: Some(rules), ..self }
     }
 
     /// The same with what an operator should know of how the gateway runs.

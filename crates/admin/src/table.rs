@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
 use crate::access::permit::Needs;
-use crate::access::{explain, keys};
+use crate::access::{explain, keys, permissions};
 use crate::{
     Admin, audit, call, definitions, doctor, export, health, history, index, learnt, list, metrics, preview,
     refresh, register, requests, rollback, search, stats, sync,
@@ -40,6 +40,7 @@ pub(crate) fn example_of(variable: &str) -> &'static str {
 }
 
 const DEFINITION: &str = r#"{"name":"example.health","description":"Whether this gateway is well","type":"http","inputSchema":{"type":"object","properties":{}},"http":{"url":"http://127.0.0.1:8080/healthz"}}"#;
+const PERMISSIONS: &str = r#"{"rules":[{"name":"no-guests","effect":"deny","who":{"groups":["guests"]},"tools":{"names":["example.*"]}}]}"#;
 const BATCH: &str = r#"{"mode":"each","tools":[{"name":"example.ready","description":"Whether this gateway is ready","type":"http","inputSchema":{"type":"object","properties":{}},"http":{"url":"http://127.0.0.1:8080/readyz"}}]}"#;
 
 const fn route(
@@ -70,11 +71,15 @@ const READING: Needs = Needs::Role(Role::Read);
 
 const ADMINISTERING: Needs = Needs::Role(Role::Admin);
 
+/// Rules hold for all tenants. No rule keeps anybody from them: he could not mend it.
+const RULING: Needs = Needs::RoleOfNoTenant(Role::Admin);
+
 const TOOLS: &str = "tools";
 const ADMIN: &str = "admin";
 const HEALTH: &str = "health";
 const SCHEMA: &str = "schema";
 const KEYS: &str = "keys";
+const RULES: &str = "rules";
 
 /// All of them.
 #[rustfmt::skip]
@@ -108,6 +113,12 @@ pub(crate) const ROUTES: &[Route] = &[
     route(KEYS, ("POST", "/admin/keys/{key}/rotate"), "Give a key a new text; the old one stays good for a while", || post(keys::rotate)).sending(r#"{"overlap":"1h"}"#).needing(ADMINISTERING),
     route(KEYS, ("POST", "/admin/explain"), "Whether a key sees and may call a tool, and what decides that", || post(explain::explain)).sending(r#"{"tool":"example.health","as":"example-key","arguments":{}}"#).needing(ADMINISTERING),
     route(KEYS, ("DELETE", "/admin/keys/{key}"), "Revoke a key", || delete(keys::revoke)).needing(ADMINISTERING),
+    route(RULES, ("PUT", "/admin/permissions"), "Put permission rules into the store; with dryRun=true, only check them", || put(permissions::put)).change("note=a+first+rule").sending(PERMISSIONS).needing(RULING),
+    route(RULES, ("GET", "/admin/permissions"), "The permission rules in force", || get(permissions::show)).needing(RULING),
+    route(RULES, ("GET", "/admin/permissions/history"), "The versions of the rules in the store", || get(permissions::history)).needing(RULING),
+    route(RULES, ("GET", "/admin/permissions/history/{number}"), "One version of the rules in the store", || get(permissions::version)).needing(RULING),
+    route(RULES, ("POST", "/admin/permissions/rollback"), "Go back to a version of the rules in the store", || post(permissions::roll_back)).sending(r#"{"to":1}"#).needing(RULING),
+    route(RULES, ("DELETE", "/admin/permissions"), "Take all permission rules out of the store", || delete(permissions::clear)).needing(RULING),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/doctor"), "What is open, and what else an operator should know", || get(doctor::doctor)).needing(Needs::RoleOverAll(Role::Admin)),

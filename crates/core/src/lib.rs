@@ -57,7 +57,7 @@ pub use memory_account::{Account, Full, Held, Share, Standings};
 pub use name::{InvalidName, ToolName};
 pub use name_pattern::NamePattern;
 pub use plain::PlainAnswer;
-pub use principal::{Ending, Identity, Principal, Role, ToolReach, WrongTenant};
+pub use principal::{Ending, Identity, Principal, Role, Ruling, ToolReach, WrongTenant};
 pub use problem::{
     Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
 };
@@ -71,9 +71,9 @@ pub use store::{
     AUDIT_START, Action, AuditBroken, AuditCheck, AuditEntry, AuditHead, AuditStore, Author, Change, Changes,
     DefinitionStore, Expected, Forget, HistoryQuery, HistoryStore, LearntLimits, LearntQuery, MailLimits,
     News, NewsKind, OverTls, PastQuery, PeerAddress, QueryPage, Record, RecordAudit, RecordLimits,
-    RecordStore, RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row, Standing, Store,
-    StoreError, ToolKey, ToolQueries, Usage, UseStore, Uses, Version, VersionKind, audit_changes,
-    hexadecimal,
+    RecordListener, RecordStore, RecordWrite, RecordWritten, ReplicaStore, Retention, Revision, Row,
+    Standing, Store, StoreError, ToolKey, ToolQueries, Usage, UseStore, Uses, Version, VersionKind,
+    audit_changes, hexadecimal,
 };
 pub use upstream::{
     ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,

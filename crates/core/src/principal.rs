@@ -38,11 +38,11 @@ impl Principal {
         }
     }
 
-    /// Which tools are seen, where not all are.
-    pub fn reach(&self) -> Option<&Arc<ToolReach>> {
+    /// Which tools are seen at this moment, where not all are.
+    pub fn reach(&self) -> Option<Arc<ToolReach>> {
         match self {
             Self::Anonymous | Self::Member { .. } => None,
-            Self::Known(identity) => identity.reach.as_ref(),
+            Self::Known(identity) => identity.reach.as_ref().and_then(ToolReach::now),
         }
     }
 
@@ -208,17 +208,31 @@ impl Role {
 pub struct ToolReach {
     patterns: Vec<NamePattern>,
     rights: Option<Arc<dyn ToolRights>>,
+    /// Where the rules may change while somebody is here, they are asked for what holds now; nothing else counts then.
+    ruling: Option<Arc<dyn Ruling>>,
+}
+
+/// What rules that may change leave somebody.
+pub trait Ruling: std::fmt::Debug + Send + Sync {
+    /// What he sees at this moment; everything if absent. The very same as long as nothing changes.
+    fn reach(&self) -> Option<Arc<ToolReach>>;
 }
 
 /// Rights are the same only if they are the very same.
 impl PartialEq for ToolReach {
     fn eq(&self, other: &Self) -> bool {
-        let same_rights = match (&self.rights, &other.rights) {
-            (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        };
-        same_rights && self.patterns == other.patterns
+        let same_rights = are_same(self.rights.as_ref(), other.rights.as_ref());
+        same_rights
+            && are_same(self.ruling.as_ref(), other.ruling.as_ref())
+            && self.patterns == other.patterns
+    }
+}
+
+fn are_same<T: ?Sized>(one: Option<&Arc<T>>, other: Option<&Arc<T>>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        _ => false,
     }
 }
 
@@ -227,13 +241,27 @@ impl Eq for ToolReach {}
 impl ToolReach {
     /// Those of these patterns: `*` stands for any characters, `?` for one.
     pub fn new(patterns: &[String]) -> Self {
-        Self { patterns: patterns.iter().map(|pattern| NamePattern::new(pattern)).collect(), rights: None }
+        let patterns = patterns.iter().map(|pattern| NamePattern::new(pattern)).collect();
+        Self { patterns, rights: None, ruling: None }
     }
 
     /// What rules leave of that, or of everything.
     pub fn ruled(within: Option<&Self>, rights: Arc<dyn ToolRights>) -> Self {
         let patterns = within.map(|within| within.patterns.clone()).unwrap_or_default();
-        Self { patterns, rights: Some(rights) }
+        Self { patterns, rights: Some(rights), ruling: None }
+    }
+
+    /// Whatever that leaves him at the moment.
+    pub fn following(ruling: Arc<dyn Ruling>) -> Self {
+        Self { patterns: Vec::new(), rights: None, ruling: Some(ruling) }
+    }
+
+    /// What is seen at this moment; everything if absent.
+    pub fn now(self: &Arc<Self>) -> Option<Arc<Self>> {
+        match &self.ruling {
+            Some(ruling) => ruling.reach(),
+            None => Some(Arc::clone(self)),
+        }
     }
 
     /// What rules say, where there are any.
@@ -243,6 +271,9 @@ impl ToolReach {
 
     /// Whether a tool is seen.
     pub fn sees(&self, tool: &ToolTraits<'_>) -> bool {
+        if let Some(ruling) = &self.ruling {
+            return ruling.reach().is_none_or(|reach| reach.sees(tool));
+        }
         self.fits(tool.name) && self.rights.as_ref().is_none_or(|rights| rights.sees(tool))
     }
 
@@ -258,6 +289,9 @@ impl ToolReach {
     /// Whether what has no name of its own is seen because of the definition that it comes from: whoever sees all tools of a
     /// server, `hr.*`, also sees its resources.
     pub fn has_things_of(&self, definition: &str) -> bool {
+        if let Some(ruling) = &self.ruling {
+            return ruling.reach().is_none_or(|reach| reach.has_things_of(definition));
+        }
         let dotted = format!("{definition}.");
         let fits = self.fits(definition) || self.fits(&dotted);
         // Rules that hide the server, or all of its tools, hide what it has, in whatever way its tools are named.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
-use toolrail_access::Permissions;
+use toolrail_access::{Permissions, RulesUnknown};
 use toolrail_core::{Identity, Principal, Role};
 use toolrail_identity::{Directory, Rejection, TokenRejection, Tokens, is_token};
 
@@ -31,7 +31,7 @@ pub struct Credentials {
     /// The issuers whose tokens are taken, and what tells clients where to get one.
     pub tokens: Option<(Arc<Tokens>, ProtectedResource)>,
     /// The rules that say what they may do.
-    pub permissions: Option<Arc<Permissions>>,
+    pub permissions: Arc<Permissions>,
 }
 
 impl Doorkeeper {
@@ -51,9 +51,9 @@ impl Doorkeeper {
                 // Where both are shown the key decides: a proxy with a certificate may bring the keys of many.
                 let Some(key) = key_in(headers)? else {
                     let certified = for_named_tenant(certified.ok_or(Refusal::NoKey)?, headers, path)?;
-                    return Ok(credentials.ruled(certified));
+                    return credentials.ruled(certified);
                 };
-                Ok(credentials.ruled(for_named_tenant(credentials.recognise(key)?, headers, path)?))
+                credentials.ruled(for_named_tenant(credentials.recognise(key)?, headers, path)?)
             }
         }
     }
@@ -70,7 +70,7 @@ impl Doorkeeper {
         };
         let token = key_in(headers)?.ok_or(Refusal::NoKey)?;
         let principal = tokens.recognise_with(issuer, token).await.map_err(Refusal::from)?;
-        Ok(credentials.ruled(for_named_tenant(principal, headers, path)?))
+        credentials.ruled(for_named_tenant(principal, headers, path)?)
     }
 
     /// What tells clients where to get a token, if tokens are taken.
@@ -83,11 +83,8 @@ impl Doorkeeper {
 }
 
 impl Credentials {
-    fn ruled(&self, principal: Principal) -> Principal {
-        match &self.permissions {
-            Some(permissions) => permissions.apply(principal),
-            None => principal,
-        }
+    fn ruled(&self, principal: Principal) -> Result<Principal, Refusal> {
+        self.permissions.apply(principal).map_err(|RulesUnknown(why)| Refusal::RulesUnknown(why))
     }
 
     fn recognise(&self, text: &str) -> Result<Principal, Refusal> {

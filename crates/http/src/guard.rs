@@ -48,6 +48,8 @@ pub enum Refusal {
     ExpiredKey,
     /// Nobody can be let in before the keys were read.
     KeysUnread,
+    /// Nobody whom permission rules could limit can be let in before they are known; why they are not.
+    RulesUnknown(String),
     /// The token is not good.
     BadToken(String),
     /// The token is good, and gives no rights here.
@@ -252,7 +254,7 @@ impl Refusal {
             | Self::ExpiredKey
             | Self::BadToken(_) => ErrorCode::Unauthorized,
             Self::IssuerUnread(_) => ErrorCode::UpstreamUnreachable,
-            Self::KeysUnread => ErrorCode::StoreUnavailable,
+            Self::KeysUnread | Self::RulesUnknown(_) => ErrorCode::StoreUnavailable,
             Self::Tenant(_) | Self::TenantTwice => ErrorCode::InvalidRequest,
         }
     }
@@ -288,7 +290,7 @@ impl Refusal {
             }
             Self::ExpiredKey => "the key has expired; ask for a new one".to_owned(),
             Self::BadToken(why) => format!("the token is refused: {why}"),
-            Self::NothingGranted(why) => why,
+            Self::NothingGranted(why) | Self::RulesUnknown(why) => why,
             Self::IssuerUnread(_) => {
                 "the keys of the token's issuer cannot be read at the moment; try again, or tell whoever runs the gateway"
                     .to_owned()

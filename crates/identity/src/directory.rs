@@ -1,21 +1,18 @@
-//! Those who may come in, as the store has them now. A request is looked up in memory; the store is asked a few times a second
-//! whether anything is new, so that what is revoked anywhere is refused everywhere within that time.
-
-use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+//! Those who may come in, as the store has them now. A request is looked up in memory; `record_follower.rs` brings what is new a
+//! few times a second, so that what is revoked anywhere is refused everywhere within that time.
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tokio::sync::Mutex;
-use toolrail_core::{Ending, Identity, Principal, RecordWrite, Role, Store, StoreError};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use toolrail_core::{
+    Ending, Identity, Principal, Record, RecordListener, RecordWrite, Role, Store, StoreError, async_trait,
+};
 
 use crate::key::{Digest, Digester, KeyText, are_equal, digest_of, is_local};
 use crate::key_record::{KIND, KeyRecord, OPERATOR, SecretRecord, USE_KIND, now};
 use crate::keyring::{Keyring, last_use};
 
-/// How often the store is asked whether there is anything new.
-const LOOK: Duration = Duration::from_millis(250);
 /// How many seconds a use waits before it is written down, so that a busy key is written once a minute; where there are very
 /// many keys, less often.
 const USE_REST: u64 = 60;
@@ -37,11 +34,18 @@ pub enum Rejection {
 pub struct Directory {
     store: Arc<dyn Store>,
     known: ArcSwap<Known>,
-    /// The number of the newest record that was read, if any was. Held while one reads: of two at once, the one that began first
-    /// could bring back what the other has seen revoked.
-    number: Mutex<Option<i64>>,
+    /// What was taken in and does not hold yet.
+    coming: Mutex<Coming>,
     /// Whoever administers this machine.
     operator: ArcSwapOption<Operator>,
+}
+
+/// Keys that were taken in.
+#[derive(Default)]
+struct Coming {
+    keys: Keys,
+    /// Whether they are others than those that hold.
+    changed: bool,
 }
 
 /// What was read.
@@ -94,7 +98,7 @@ struct Holder {
 impl Directory {
     /// Those of that store; nobody until it was read.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, known: ArcSwap::default(), number: Mutex::new(None), operator: ArcSwapOption::empty() }
+        Self { store, known: ArcSwap::default(), coming: Mutex::default(), operator: ArcSwapOption::empty() }
     }
 
     /// Lets somebody in who can read what only whoever started this process can; the key is good as long as it runs.
@@ -142,63 +146,6 @@ impl Directory {
         self.known.load().keys.holders.is_empty()
     }
 
-    /// Reads what is new.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
-        let mut read = self.number.lock().await;
-        if read.is_some() && *read == Some(self.store.record_number().await?) {
-            return Ok(());
-        }
-        let before = self.known.load_full();
-        let digester = match &before.digester {
-            Some(digester) => digester.clone(),
-            None => Keyring::new(Arc::clone(&self.store)).digester().await?,
-        };
-        let mut keys = before.keys.clone();
-        let (mut changed, mut number) = (read.is_none(), read.unwrap_or_default());
-        loop {
-            let page = self.store.records_after(number).await?;
-            let Some(last) = page.last() else { break };
-            number = last.number;
-            for record in &page {
-                match record.kind.as_str() {
-                    KIND => {
-                        changed = true;
-                        keys.take(&record.id, KeyRecord::read(record));
-                    }
-                    USE_KIND => keys.hear_of_use(last_use(record)),
-                    _ => {}
-                }
-            }
-        }
-        if changed {
-            let by_digest = keys.holders.values().flat_map(entrances).collect();
-            self.known.store(Arc::new(Known { digester: Some(digester), keys, by_digest }));
-        }
-        *read = Some(number);
-        Ok(())
-    }
-
-    /// Keeps up with the store until the future is dropped. While it is away, those who are known stay known.
-    pub async fn follow(&self) {
-        let mut failing = false;
-        loop {
-            tokio::time::sleep(LOOK).await;
-            let looked = async {
-                self.refresh().await?;
-                self.end_expired();
-                self.note_uses().await
-            };
-            match looked.await {
-                Ok(()) => failing = false,
-                Err(error) if !failing => {
-                    failing = true;
-                    tracing::warn!(%error, "keys cannot be read; those that are known stay good");
-                }
-                Err(_) => {}
-            }
-        }
-    }
-
     /// Closes what is still open of texts that have expired.
     fn end_expired(&self) {
         let (known, now) = (self.known.load(), now());
@@ -229,6 +176,44 @@ impl Directory {
             self.store.write_record(&write).await?;
         }
         Ok(())
+    }
+}
+
+#[async_trait]
+impl RecordListener for Directory {
+    fn take(&self, records: &[Record]) {
+        let mut coming = self.coming.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            match record.kind.as_str() {
+                KIND => {
+                    coming.changed = true;
+                    coming.keys.take(&record.id, KeyRecord::read(record));
+                }
+                USE_KIND => coming.keys.hear_of_use(last_use(record)),
+                _ => {}
+            }
+        }
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        let digester = self.known.load().digester.clone();
+        let (digester, is_first) = match digester {
+            Some(digester) => (digester, false),
+            None => (Keyring::new(Arc::clone(&self.store)).digester().await?, true),
+        };
+        let mut coming = self.coming.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut coming.changed) || is_first {
+            let keys = coming.keys.clone();
+            let by_digest = keys.holders.values().flat_map(entrances).collect();
+            self.known.store(Arc::new(Known { digester: Some(digester), keys, by_digest }));
+        }
+        Ok(())
+    }
+
+    /// While the store is away, those who are known stay known.
+    async fn tend(&self) -> Result<(), StoreError> {
+        self.end_expired();
+        self.note_uses().await
     }
 }
 

@@ -6,11 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolrail_core::{Author, Principal, Role, Store};
-use toolrail_identity::{Directory, KeyError, Keyring, NewKey, Rejection};
+use toolrail_identity::{Directory, KeyError, Keyring, NewKey, RecordFollower, Rejection};
 use toolrail_store::StoreUrl;
 
 async fn store() -> Arc<dyn Store> {
     toolrail_store::open(&StoreUrl::Memory).await.unwrap()
+}
+
+/// What is new in the store is known to those.
+async fn refresh(store: &Arc<dyn Store>, directory: &Arc<Directory>) {
+    let directory = Arc::clone(directory);
+    RecordFollower::new(Arc::clone(store), vec![directory]).look().await.unwrap();
 }
 
 fn author() -> Author {
@@ -26,14 +32,15 @@ fn new_key(name: &str, role: Role) -> NewKey {
 async fn whoever_shows_a_key_is_known_on_every_gateway_until_it_is_revoked() {
     let store = store().await;
     let keyring = Keyring::new(Arc::clone(&store));
-    let (here, elsewhere) = (Directory::new(Arc::clone(&store)), Directory::new(Arc::clone(&store)));
+    let (here, elsewhere) =
+        (Arc::new(Directory::new(Arc::clone(&store))), Arc::new(Directory::new(Arc::clone(&store))));
     assert_eq!(here.recognise("tr_x").unwrap_err(), Rejection::NotReady);
     let tools = vec!["weather.*".to_owned()];
     let new = NewKey { tools, tenant: Some("acme".to_owned()), ..new_key("ci", Role::Call) };
     let (text, view) = keyring.create(new, &author()).await.unwrap();
     assert_eq!((view.name.as_str(), view.role, view.expires), ("ci", Role::Call, None));
     for directory in [&here, &elsewhere] {
-        directory.refresh().await.unwrap();
+        refresh(&store, directory).await;
         let principal = directory.recognise(text.reveal()).unwrap();
         assert_eq!((principal.name(), principal.tenant()), (Some("ci"), Some("acme")));
         let reach = principal.reach().unwrap();
@@ -44,7 +51,7 @@ async fn whoever_shows_a_key_is_known_on_every_gateway_until_it_is_revoked() {
     let held = here.recognise(text.reveal()).unwrap();
     keyring.revoke(Some("acme"), "ci", &author()).await.unwrap();
     for directory in [&here, &elsewhere] {
-        directory.refresh().await.unwrap();
+        refresh(&store, directory).await;
         assert_eq!(directory.recognise(text.reveal()).unwrap_err(), Rejection::Unknown);
     }
     // Whoever holds a connection open learns of it.
@@ -55,17 +62,17 @@ async fn whoever_shows_a_key_is_known_on_every_gateway_until_it_is_revoked() {
 async fn a_name_is_taken_once_and_can_be_used_again_by_somebody_else() {
     let store = store().await;
     let keyring = Keyring::new(Arc::clone(&store));
-    let directory = Directory::new(Arc::clone(&store));
+    let directory = Arc::new(Directory::new(Arc::clone(&store)));
     let (first, _) = keyring.create(new_key("ci", Role::Read), &author()).await.unwrap();
     let again = keyring.create(new_key("ci", Role::Admin), &author()).await.unwrap_err();
     assert!(matches!(again, KeyError::Taken(_)), "{again}");
     let of_tenant = NewKey { tenant: Some("acme".to_owned()), ..new_key("ci", Role::Read) };
     keyring.create(of_tenant, &author()).await.unwrap();
-    directory.refresh().await.unwrap();
+    refresh(&store, &directory).await;
     let before = directory.recognise(first.reveal()).unwrap();
     keyring.revoke(None, "ci", &author()).await.unwrap();
     let (second, _) = keyring.create(new_key("ci", Role::Read), &author()).await.unwrap();
-    directory.refresh().await.unwrap();
+    refresh(&store, &directory).await;
     assert_ne!(directory.recognise(second.reveal()).unwrap(), before);
     assert!(directory.recognise(first.reveal()).is_err());
 }
@@ -74,18 +81,18 @@ async fn a_name_is_taken_once_and_can_be_used_again_by_somebody_else() {
 async fn a_rotated_key_has_two_texts_for_a_while_and_is_the_same_somebody() {
     let store = store().await;
     let keyring = Keyring::new(Arc::clone(&store));
-    let directory = Directory::new(Arc::clone(&store));
+    let directory = Arc::new(Directory::new(Arc::clone(&store)));
     let (old, _) = keyring.create(new_key("ci", Role::Call), &author()).await.unwrap();
-    directory.refresh().await.unwrap();
+    refresh(&store, &directory).await;
     let before = directory.recognise(old.reveal()).unwrap();
     let (new, view) = keyring.rotate((None, "ci"), Duration::from_hours(1), &author()).await.unwrap();
     assert!(view.rotating_until.is_some());
-    directory.refresh().await.unwrap();
+    refresh(&store, &directory).await;
     assert_eq!(directory.recognise(old.reveal()).unwrap(), before);
     assert_eq!(directory.recognise(new.reveal()).unwrap(), before);
     let held = directory.recognise(new.reveal()).unwrap();
     let (newest, view) = keyring.rotate((None, "ci"), Duration::ZERO, &author()).await.unwrap();
-    directory.refresh().await.unwrap();
+    refresh(&store, &directory).await;
     // Whoever came in by the text that is good no more has to go.
     held.ended().await;
     assert!(directory.recognise(new.reveal()).is_err() && directory.recognise(newest.reveal()).is_ok());
@@ -97,11 +104,11 @@ async fn a_rotated_key_has_two_texts_for_a_while_and_is_the_same_somebody() {
 async fn a_key_that_has_expired_is_refused_in_other_words() {
     let store = store().await;
     let keyring = Keyring::new(Arc::clone(&store));
-    let directory = Directory::new(Arc::clone(&store));
+    let directory = Arc::new(Directory::new(Arc::clone(&store)));
     let new = |time| NewKey { expires_in: Some(time), ..new_key("ci", Role::Call) };
     assert!(matches!(keyring.create(new(Duration::ZERO), &author()).await, Err(KeyError::NoTime)));
     let (text, _) = keyring.create(new(Duration::from_secs(1)), &author()).await.unwrap();
-    directory.refresh().await.unwrap();
+    refresh(&store, &directory).await;
     while directory.recognise(text.reveal()).is_ok() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -162,8 +169,9 @@ async fn the_store_keeps_no_text_and_the_audit_record_every_act() {
 #[tokio::test]
 async fn the_operator_of_this_machine_comes_in_without_a_key_of_the_store() {
     let store = store().await;
-    let (directory, other) = (Directory::new(Arc::clone(&store)), Directory::new(Arc::clone(&store)));
-    directory.refresh().await.unwrap();
+    let (directory, other) =
+        (Arc::new(Directory::new(Arc::clone(&store))), Arc::new(Directory::new(Arc::clone(&store))));
+    refresh(&store, &directory).await;
     assert!(directory.is_empty());
     let text = directory.admit_operator().unwrap();
     other.admit_operator().unwrap();

@@ -6,15 +6,15 @@ use std::time::Duration;
 use axum::Router;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolrail_access::Permissions;
-use toolrail_admin::{Admin, Finding, Keys, MetricsPage};
+use toolrail_access::{Permissions, StoredRules};
+use toolrail_admin::{Admin, Finding, Keys, MetricsPage, Rules};
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
     Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Services};
-use toolrail_identity::{Directory, Keyring};
+use toolrail_identity::{Directory, Keyring, RecordFollower};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
     Compiler, FileSource, FixedSource, Learning, Registry, Resolved, Source, SourceId, StoreSource,
@@ -45,8 +45,11 @@ pub(crate) struct Assembly {
     directory: Option<Arc<Directory>>,
     /// The issuers whose tokens are taken.
     issuers: Option<Issuers>,
-    /// The rules that say what they may do.
-    permissions: Option<Arc<Permissions>>,
+    /// The rules that say what they may do, and those of the store among them.
+    permissions: Arc<Permissions>,
+    stored_rules: Arc<StoredRules>,
+    /// Brings keys and rules that are new in the store.
+    follower: Arc<RecordFollower>,
 }
 
 impl Assembly {
@@ -54,6 +57,8 @@ impl Assembly {
     pub(crate) fn ask_for_keys(&mut self) -> Arc<Directory> {
         let directory = Arc::new(Directory::new(Arc::clone(&self.store)));
         self.directory = Some(Arc::clone(&directory));
+        let (keys, rules) = (Arc::clone(&directory), Arc::clone(&self.stored_rules));
+        self.follower = Arc::new(RecordFollower::new(Arc::clone(&self.store), vec![rules, keys]));
         directory
     }
 
@@ -68,14 +73,29 @@ impl Assembly {
     }
 
     /// The rules that say what they may do.
-    pub(crate) fn permissions(&self) -> Option<&Arc<Permissions>> {
-        self.permissions.as_ref()
+    pub(crate) fn permissions(&self) -> &Arc<Permissions> {
+        &self.permissions
+    }
+
+    /// Brings keys and rules that are new in the store.
+    pub(crate) fn follower(&self) -> &Arc<RecordFollower> {
+        &self.follower
+    }
+
+    /// The rules, for those who administer them.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            stored: Arc::clone(&self.stored_rules),
+            permissions: Arc::clone(&self.permissions),
+            follower: Arc::clone(&self.follower),
+            are_enforced: self.directory.is_some(),
+        }
     }
 
     /// The keys of the store.
     pub(crate) fn keys(&self) -> Keys {
         let keyring = Arc::new(Keyring::new(Arc::clone(&self.store)));
-        Keys { keyring, directory: self.directory.clone() }
+        Keys { keyring, follower: Arc::clone(&self.follower) }
     }
 
     /// Writes what is still to be written and leaves the data folder tidy.
@@ -110,7 +130,11 @@ pub(crate) async fn assemble_again(
     let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
     let again = put_together(settings, Opened { store, spare, missing: None }, built_in).await?;
     let issuers = Issuers::again(before.issuers.as_ref(), settings);
-    Ok(Assembly { directory: before.directory.clone(), issuers, ..again })
+    // Whoever follows the store goes on.
+    let stored_rules = Arc::clone(&before.stored_rules);
+    let permissions = Arc::new(Permissions::new(settings.permissions.clone(), &stored_rules));
+    let (directory, follower) = (before.directory.clone(), Arc::clone(&before.follower));
+    Ok(Assembly { directory, issuers, permissions, stored_rules, follower, ..again })
 }
 
 /// The same for one command on a store, which must be there.
@@ -173,8 +197,18 @@ async fn put_together(
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
     let issuers = Issuers::of(settings);
-    let permissions = settings.permissions.clone().map(|rules| Arc::new(Permissions::new(rules)));
-    Ok(Assembly { registry, history: settings.history, store, spare, directory: None, issuers, permissions })
+    let stored_rules = Arc::new(StoredRules::new(Arc::clone(&store)));
+    Ok(Assembly {
+        registry,
+        history: settings.history,
+        spare,
+        directory: None,
+        issuers,
+        permissions: Arc::new(Permissions::new(settings.permissions.clone(), &stored_rules)),
+        follower: Arc::new(RecordFollower::new(Arc::clone(&store), vec![Arc::clone(&stored_rules) as _])),
+        stored_rules,
+        store,
+    })
 }
 
 /// The tools of the registry for native ones that call others. They are inside the registry, so they must not hold it.
@@ -275,13 +309,13 @@ pub(crate) fn routes(
 ) -> Router {
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::AdminApi);
-    let admin = admin.with_metrics(page).with_keys(assembly.keys());
-    let admin = admin.with_permissions(assembly.permissions.clone()).with_exposure(exposure);
+    let admin = admin.with_metrics(page).with_keys(assembly.keys()).with_rules(assembly.rules());
+    let admin = admin.with_exposure(exposure);
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
 /// The REST face of a registry for the command line.
 pub(crate) fn rest_routes(assembly: &Assembly) -> Router {
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::Cli);
-    toolrail_admin::routes(admin.with_keys(assembly.keys()).with_permissions(assembly.permissions.clone()))
+    toolrail_admin::routes(admin.with_keys(assembly.keys()).with_rules(assembly.rules()))
 }

@@ -6,7 +6,7 @@ use axum::response::Response;
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolrail_access::{Explanation, Outcome, Rulebook, Subject};
+use toolrail_access::{Explanation, Outcome, Permissions, RuleSource, Subject};
 use toolrail_core::{Principal, Role, ToolReach, ToolTraits};
 use toolrail_identity::KeyView;
 
@@ -31,7 +31,7 @@ struct Decided {
     outcome: Outcome,
     by: &'static str,
     message: String,
-    rules: Option<Explanation>,
+    rules: Option<Vec<(RuleSource, Explanation)>>,
 }
 
 pub(crate) async fn explain(
@@ -49,20 +49,20 @@ pub(crate) async fn explain(
     };
     let snapshot = admin.registry.catalogue(&viewer);
     let found = snapshot.entry(&tool).filter(|entry| entry.enabled).and_then(|entry| entry.tool());
-    let rulebook = admin.permissions.as_ref().map(|permissions| permissions.rulebook());
+    let rules = super::permissions::rules_of(&admin).await?;
     let decided = match found {
         None => hidden(
             "catalogue",
             format!("there is no tool {tool:?} that can be called, for anybody of that tenant"),
         ),
-        Some(tool) => decide(&tool.traits(), &key, rulebook, arguments.as_ref()),
+        Some(tool) => decide(&tool.traits(), &key, &rules.permissions, arguments.as_ref()),
     };
     let Decided { outcome, by, message, rules } = decided;
     Ok(json_answer(
         StatusCode::OK,
         &json!({
             "ok": true, "tool": tool, "as": key.name, "outcome": outcome, "decidedBy": by, "message": message,
-            "rules": rules.map(|rules| rules.rules),
+            "rules": rules.as_deref().map(findings),
         }),
     ))
 }
@@ -70,7 +70,7 @@ pub(crate) async fn explain(
 fn decide(
     tool: &ToolTraits<'_>,
     key: &KeyView,
-    rulebook: Option<&Rulebook>,
+    permissions: &Permissions,
     arguments: Option<&Map<String, Value>>,
 ) -> Decided {
     if key.expired {
@@ -86,17 +86,23 @@ fn decide(
         groups: key.groups.clone(),
         scopes: key.scopes.clone(),
     };
-    let rules = rulebook.map(|rulebook| rulebook.explain(&subject, tool, arguments));
-    if let Some(rules) = rules
-        .filter(|rules| matches!(rules.outcome, Outcome::Hidden | Outcome::Refused) || key.role >= Role::Call)
-    {
-        let message = match (&rules.rule, &rules.reason) {
-            (Some(rule), Some(reason)) => format!("the rule {rule:?} decides: {reason}"),
-            (Some(rule), None) => format!("the rule {rule:?} decides"),
-            (None, _) => "no rule decides, so the default does".to_owned(),
+    let rules = permissions.explain(&subject, tool, arguments);
+    // Both have to allow, and what one hides is hidden.
+    let strictest = rules.iter().max_by_key(|(_, said)| strictness(said));
+    if let Some((source, said)) = strictest.filter(|(_, said)| {
+        matches!(said.outcome, Outcome::Hidden | Outcome::Refused) || key.role >= Role::Call
+    }) {
+        let place = match source {
+            RuleSource::Configuration => "",
+            RuleSource::Store => " of the store",
         };
-        let by = if rules.rule.is_some() { "rule" } else { "default" };
-        return Decided { outcome: rules.outcome, by, message, rules: Some(rules) };
+        let message = match (&said.rule, &said.reason) {
+            (Some(rule), Some(reason)) => format!("the rule {rule:?}{place} decides: {reason}"),
+            (Some(rule), None) => format!("the rule {rule:?}{place} decides"),
+            (None, _) => format!("no rule{place} decides, so the default does"),
+        };
+        let by = if said.rule.is_some() { "rule" } else { "default" };
+        return Decided { outcome: said.outcome, by, message, rules: Some(rules) };
     }
     let outcome = match (arguments, key.role >= Role::Call) {
         (None, _) => Outcome::Seen,
@@ -105,6 +111,28 @@ fn decide(
     };
     let message = format!("the role {} decides; there are no rules in the way", key.role.word());
     Decided { outcome, by: "role", message, rules: None }
+}
+
+/// How much a document of rules keeps from somebody; of two that keep nothing, a rule says more than a default.
+fn strictness(said: &Explanation) -> (u8, bool) {
+    let kept = match said.outcome {
+        Outcome::Hidden => 2,
+        Outcome::Refused => 1,
+        Outcome::Allowed | Outcome::Seen => 0,
+    };
+    (kept, said.rule.is_some())
+}
+
+/// Every rule, and where it stands.
+fn findings(rules: &[(RuleSource, Explanation)]) -> Vec<Value> {
+    let of_one = |(source, said): &(RuleSource, Explanation)| {
+        let with_source = |mut finding: Value| {
+            finding["source"] = json!(source);
+            finding
+        };
+        said.rules.iter().map(|finding| with_source(json!(finding))).collect::<Vec<_>>()
+    };
+    rules.iter().flat_map(of_one).collect()
 }
 
 fn hidden(by: &'static str, message: String) -> Decided {

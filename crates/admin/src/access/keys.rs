@@ -10,7 +10,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 use toolrail_core::{ErrorCode, Role, span_of};
-use toolrail_identity::{Directory, KeyError, KeyText, KeyView, Keyring, NewKey};
+use toolrail_identity::{KeyError, KeyText, KeyView, Keyring, NewKey, RecordFollower};
 
 use crate::Admin;
 use crate::body;
@@ -26,8 +26,8 @@ const OVERLAP: Duration = Duration::from_hours(24);
 pub struct Keys {
     /// Makes and revokes them.
     pub keyring: Arc<Keyring>,
-    /// Lets their holders in, where they are asked for; it hears of changes at once.
-    pub directory: Option<Arc<Directory>>,
+    /// Brings changes to those who let their holders in; at once to those here.
+    pub follower: Arc<RecordFollower>,
 }
 
 #[derive(Deserialize)]
@@ -128,9 +128,7 @@ pub(crate) async fn revoke(
 impl Keys {
     /// Here, a change holds from now on; on other replicas within a second.
     async fn hear(&self) {
-        if let Some(directory) = &self.directory
-            && let Err(error) = directory.refresh().await
-        {
+        if let Err(error) = self.follower.look().await {
             tracing::warn!(%error, "keys were changed, but could not be read back yet");
         }
     }

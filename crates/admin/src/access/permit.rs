@@ -16,8 +16,10 @@ pub(crate) enum Needs {
     Nothing,
     /// Whoever has that role.
     Role(Role),
-    /// Whoever has that role and is of no tenant: it tells of all of them.
+    /// Whoever has that role and is of no tenant, and sees all tools: it tells of all of them.
     RoleOverAll(Role),
+    /// Whoever has that role and is of no tenant, whatever rules keep from him.
+    RoleOfNoTenant(Role),
 }
 
 /// What is served, for those who may ask for it.
@@ -42,16 +44,23 @@ async fn pass(needs: Needs, request: Request, next: Next) -> Response {
 }
 
 fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
-    let (role, over_all) = match needs {
+    let has_tenant = principal.tenant().is_some() && matches!(principal, Principal::Known(_));
+    let (role, refusal) = match needs {
         Needs::Nothing => return Ok(()),
-        Needs::Role(role) => (role, false),
-        Needs::RoleOverAll(role) => (role, true),
+        Needs::Role(role) => (role, None),
+        Needs::RoleOverAll(role) => {
+            let message =
+                "this tells of all tenants and tools, and the key is of some; use one that sees all";
+            (role, (has_tenant || principal.reach().is_some()).then_some(message))
+        }
+        Needs::RoleOfNoTenant(role) => {
+            let message = "this is for all tenants, and the key is of one; use one of none";
+            (role, has_tenant.then_some(message))
+        }
     };
     principal.must(role)?;
-    let is_limited = principal.tenant().is_some() || principal.reach().is_some();
-    if over_all && is_limited && matches!(principal, Principal::Known(_)) {
-        let message = "this tells of all tenants and tools, and the key is of some; use one that sees all";
-        return Err(Failure::new(ErrorCode::Forbidden, message));
+    match refusal {
+        Some(message) => Err(Failure::new(ErrorCode::Forbidden, message)),
+        None => Ok(()),
     }
-    Ok(())
 }

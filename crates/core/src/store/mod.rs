@@ -20,7 +20,9 @@ pub use learnt::{
     Forget, LearntLimits, LearntQuery, PastQuery, QueryPage, ToolQueries, Usage, UseStore, Uses,
 };
 pub use messages::{MailLimits, News, NewsKind, ReplicaStore};
-pub use records::{Record, RecordAudit, RecordLimits, RecordStore, RecordWrite, RecordWritten};
+pub use records::{
+    Record, RecordAudit, RecordLimits, RecordListener, RecordStore, RecordWrite, RecordWritten,
+};
 pub use row::{
     Action, Author, Change, Changes, DefinitionStore, Expected, OverTls, PeerAddress, Row, ToolKey,
 };

@@ -96,3 +96,18 @@ pub trait RecordStore: Send + Sync {
     /// Writes a record, and what the audit record says of it, in one step. Changes no definition, hence no revision.
     async fn write_record(&self, write: &RecordWrite) -> Result<RecordWritten, StoreError>;
 }
+
+/// Whoever holds in memory what some records say, and hears of those that are new.
+#[async_trait]
+pub trait RecordListener: Send + Sync {
+    /// Takes in records, in the order of their numbers: all that are new, or a part of them. It may get some twice.
+    fn take(&self, records: &[Record]);
+
+    /// All that are new were taken in, and hold from now on.
+    async fn settle(&self) -> Result<(), StoreError>;
+
+    /// Does what is to be done a few times a second.
+    async fn tend(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

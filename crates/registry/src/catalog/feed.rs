@@ -76,6 +76,11 @@ impl Feed {
         }
     }
 
+    /// Tells that somebody may see more or less from now on, though no definition changed: each looks for himself.
+    pub fn rights_changed(&self) {
+        self.lists_changed(true, true, true);
+    }
+
     /// Tells that the content of a resource changed that has no definition, or is everybody's.
     pub fn resource_changed(&self, uri: &str) {
         self.tell(Updated { uri: uri.into(), of: None, conversation: None });

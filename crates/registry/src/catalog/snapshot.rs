@@ -81,20 +81,21 @@ pub(crate) struct Published {
 impl Snapshot {
     /// What somebody without a tenant sees.
     pub(crate) fn shared(published: Arc<Published>) -> Self {
-        Self::view(published, None, None, Viewer::from(None))
+        Self::view(published, None, None, &Viewer::from(None))
     }
 
     fn view(
         published: Arc<Published>,
         own: Option<Own>,
         endpoint: Option<Arc<Endpoint>>,
-        viewer: Viewer<'_>,
+        viewer: &Viewer<'_>,
     ) -> Self {
         let tenant = own.as_ref().map(|(tenant, _)| &**tenant);
         let is_seen =
             |status: &&UpstreamStatus| status.tenant.is_none() || status.tenant.as_deref() == tenant;
-        let is_reached =
-            |status: &&UpstreamStatus| viewer.reach.is_none_or(|reach| reach.has_things_of(&status.name));
+        let is_reached = |status: &&UpstreamStatus| {
+            viewer.reach.as_ref().is_none_or(|reach| reach.has_things_of(&status.name))
+        };
         let of_one = tenant.is_some() || viewer.reach.is_some();
         Self {
             revision: published.revision,
@@ -111,7 +112,7 @@ impl Snapshot {
             published,
             own,
             endpoint,
-            reach: viewer.reach.cloned(),
+            reach: viewer.reach.clone(),
             may_change: viewer.may_change,
         }
     }
@@ -119,12 +120,12 @@ impl Snapshot {
     /// What somebody sees who does not see what everybody does.
     pub(crate) fn seen_by(&self, viewer: Viewer<'_>) -> Option<Arc<Self>> {
         let viewer = self.as_known_here(viewer);
-        (!viewer.is_anybody()).then(|| self.view_of(None, viewer))
+        (!viewer.is_anybody()).then(|| self.view_of(None, &viewer))
     }
 
     /// What somebody sees at that endpoint.
     pub(crate) fn at(&self, viewer: Viewer<'_>, endpoint: &Arc<Endpoint>) -> Arc<Self> {
-        self.view_of(Some(endpoint), self.as_known_here(viewer))
+        self.view_of(Some(endpoint), &self.as_known_here(viewer))
     }
 
     /// Whoever is of a tenant that has nothing of its own sees what those without one do.
@@ -133,7 +134,7 @@ impl Snapshot {
         Viewer { tenant: viewer.tenant.filter(has_some), ..viewer }
     }
 
-    fn view_of(&self, endpoint: Option<&Arc<Endpoint>>, viewer: Viewer<'_>) -> Arc<Self> {
+    fn view_of(&self, endpoint: Option<&Arc<Endpoint>>, viewer: &Viewer<'_>) -> Arc<Self> {
         self.views.find(endpoint, viewer).unwrap_or_else(|| {
             let own = viewer.tenant.and_then(|tenant| self.own_of(tenant));
             let view = Self::view(Arc::clone(&self.published), own, endpoint.cloned(), viewer);

@@ -12,12 +12,12 @@ use super::endpoint::Endpoint;
 const MOST_VIEWS: usize = 256;
 
 /// Who looks.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Viewer<'a> {
     /// Of which tenant; of none if absent.
     pub(crate) tenant: Option<&'a str>,
     /// Which tools it sees, where not all.
-    pub(crate) reach: Option<&'a Arc<ToolReach>>,
+    pub(crate) reach: Option<Arc<ToolReach>>,
     /// Whether it may change definitions, hence sees the tools that do.
     pub(crate) may_change: bool,
 }
@@ -60,13 +60,13 @@ impl<V> Default for Views<V> {
 
 impl<V> Views<V> {
     /// The view of somebody at that endpoint, or everywhere, if it is kept.
-    pub(crate) fn find(&self, endpoint: Option<&Arc<Endpoint>>, viewer: Viewer<'_>) -> Option<Arc<V>> {
+    pub(crate) fn find(&self, endpoint: Option<&Arc<Endpoint>>, viewer: &Viewer<'_>) -> Option<Arc<V>> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         kept.get(&place(endpoint, viewer))?.get(viewer.tenant.unwrap_or_default()).cloned()
     }
 
     /// Keeps a view, unless somebody else was faster; the one that is kept comes back.
-    pub(crate) fn keep(&self, endpoint: Option<&Arc<Endpoint>>, viewer: Viewer<'_>, view: V) -> Arc<V> {
+    pub(crate) fn keep(&self, endpoint: Option<&Arc<Endpoint>>, viewer: &Viewer<'_>, view: V) -> Arc<V> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if kept.values().map(HashMap::len).sum::<usize>() >= MOST_VIEWS {
             make_room(&mut kept);
@@ -95,7 +95,7 @@ fn make_room<V>(kept: &mut ByPlace<V>) {
     }
 }
 
-fn place(endpoint: Option<&Arc<Endpoint>>, viewer: Viewer<'_>) -> Place {
-    let reach = viewer.reach.map_or(0, |reach| Arc::as_ptr(reach).addr());
+fn place(endpoint: Option<&Arc<Endpoint>>, viewer: &Viewer<'_>) -> Place {
+    let reach = viewer.reach.as_ref().map_or(0, |reach| Arc::as_ptr(reach).addr());
     (endpoint.map_or(0, |endpoint| Arc::as_ptr(endpoint).addr()), (reach, viewer.may_change))
 }

@@ -60,7 +60,7 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
     let mut read = Vec::new();
     for path in paths {
         if !path.is_dir() {
-            read.push(read_one(path, named(path)));
+            read.push(read_file(path));
             continue;
         }
         let mut inside = DefinitionFiles::under(path)
@@ -78,6 +78,11 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
         }));
     }
     Ok(read)
+}
+
+/// Reads one file, or standard input.
+pub(super) fn read_file(path: &Path) -> ReadFile {
+    read_one(path, named(path))
 }
 
 /// The text of a file that the user named: it may be a pipe too, such as `-` or what a shell makes of `<(…)`.

@@ -204,12 +204,20 @@ fn listing_mode() -> impl TypedValueParser<Value = ListingMode> {
 /// forgets what need not be kept of their history.
 pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
     let (registry, history) = (Arc::clone(&assembly.registry), assembly.history);
-    let directory = assembly.directory().cloned();
-    let keep_keys = async move {
-        match directory {
-            Some(directory) => directory.follow().await,
+    let follower = assembly.directory().map(|_| Arc::clone(assembly.follower()));
+    let keep_records = async move {
+        match follower {
+            Some(follower) => follower.follow().await,
             None => std::future::pending().await,
         }
+    };
+    let (mut changes, told) = (assembly.rules().stored.changes(), Arc::clone(&assembly.registry));
+    let tell_rules = async move {
+        while changes.changed().await.is_ok() {
+            told.feed().rights_changed();
+        }
+        // Nothing changes them any more.
+        std::future::pending::<()>().await;
     };
     let tokens = assembly.issuers().map(|issuers| Arc::clone(&issuers.tokens));
     let keep_issuers = async move {
@@ -223,7 +231,8 @@ pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
             () = registry.follow() => {}
             () = keep_issuers => {}
             () = registry.changes().keep_history(history) => {}
-            () = keep_keys => {}
+            () = keep_records => {}
+            () = tell_rules => {}
         }
     }))
 }

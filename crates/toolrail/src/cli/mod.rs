@@ -91,6 +91,8 @@ enum Command {
     Explain(access::explain::ExplainArgs),
     /// Say what of a gateway is open to whom, or why a client cannot sign in
     Doctor(doctor::DoctorArgs),
+    /// Show, set, test and take back the permission rules in the store
+    Permissions(access::permissions::PermissionsArgs),
     /// Take definitions over into the store: from files, RegistryTools, or the database of another system
     Import(import::ImportArgs),
     /// Write the definitions of the store to files
@@ -216,6 +218,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Keys(args) => access::keys::run(args).await,
         Command::Explain(args) => access::explain::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
+        Command::Permissions(args) => access::permissions::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Export(args) => export::run(args).await,
         Command::Sync(args) => sync::run(args).await,

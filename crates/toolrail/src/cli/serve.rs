@@ -262,7 +262,7 @@ pub(super) async fn guarded(
         Some(directory) => {
             let tokens =
                 assembly.issuers().map(|issuers| (Arc::clone(&issuers.tokens), issuers.resource.clone()));
-            let permissions = assembly.permissions().cloned();
+            let permissions = Arc::clone(assembly.permissions());
             Doorkeeper::Asking(Credentials { keys: Arc::clone(directory), tokens, permissions })
         }
         None => Doorkeeper::Open(Tenants::new(settings.tenant.clone())),

@@ -107,6 +107,8 @@ pub(super) struct RestRequest<'a> {
     pub(super) via: Way,
     /// How long the whole of its answer may take.
     pub(super) within: Duration,
+    /// The version that must be there.
+    pub(super) expected: Option<i64>,
 }
 
 /// An answer of the REST face.
@@ -117,16 +119,24 @@ pub(super) struct Reply {
 
 impl<'a> RestRequest<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
-        Self { method: Method::GET, path, body: None, answer, via: VIA, within: USUAL_TIME }
+        Self { method: Method::GET, path, body: None, answer, via: VIA, within: USUAL_TIME, expected: None }
     }
 
     pub(super) fn post(path: &'a str, body: &'a Value, answer: &'static str) -> Self {
-        Self { method: Method::POST, path, body: Some(body), answer, via: VIA, within: USUAL_TIME }
+        Self {
+            method: Method::POST,
+            path,
+            body: Some(body),
+            answer,
+            via: VIA,
+            within: USUAL_TIME,
+            expected: None,
+        }
     }
 
     /// The same without a body.
     pub(super) fn plain(method: Method, path: &'a str, answer: &'static str) -> Self {
-        Self { method, path, body: None, answer, via: VIA, within: USUAL_TIME }
+        Self { method, path, body: None, answer, via: VIA, within: USUAL_TIME, expected: None }
     }
 
     /// The same, recorded as coming by another way.
@@ -139,8 +149,18 @@ impl<'a> RestRequest<'a> {
         Self { within, ..self }
     }
 
+    /// The same, refused unless that is the version that is there.
+    pub(super) fn expecting(self, expected: Option<i64>) -> Self {
+        Self { expected, ..self }
+    }
+
     fn headers(&self) -> HeaderMap {
         let mut headers = HeaderMap::new();
+        if let Some(tag) =
+            self.expected.and_then(|version| HeaderValue::from_str(&format!("\"{version}\"")).ok())
+        {
+            headers.insert(header::IF_MATCH, tag);
+        }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(toolrail_admin::VIA_HEADER, HeaderValue::from_static(self.via.word()));
         if let Some(author) = user::name() {

@@ -99,7 +99,8 @@ impl Tool {
         raw: Option<&RawValue>,
         arguments: &Value,
     ) -> Result<(), CallError> {
-        let rights = principal.reach().and_then(|reach| reach.rights());
+        let reach = principal.reach();
+        let rights = reach.as_ref().and_then(|reach| reach.rights());
         let Some(rights) = rights.filter(|_| *self.kind != *DISCOVERY) else {
             return Ok(());
         };

@@ -2,3 +2,4 @@
 
 pub(super) mod explain;
 pub(super) mod keys;
+pub(super) mod permissions;

@@ -25,14 +25,16 @@ impl Entrance {
         let directory = assembly.ask_for_keys();
         let local = directory.admit_operator()?;
         let mut first = None;
-        match directory.refresh().await {
+        match assembly.follower().look().await {
             Ok(()) if directory.is_empty() => {
                 first = make_first(assembly).await?;
-                directory.refresh().await?;
+                assembly.follower().look().await?;
             }
             Ok(()) => {}
             // A gateway starts without its store; nobody comes in with a key before that is back.
-            Err(error) => tracing::warn!(%error, "keys cannot be read yet, so nobody is let in"),
+            Err(error) => {
+                tracing::warn!(%error, "keys and permission rules cannot be read yet, so nobody is let in");
+            }
         }
         Ok(Self { local, first })
     }

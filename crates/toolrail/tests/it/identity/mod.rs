@@ -4,6 +4,7 @@ mod doctor;
 mod keys;
 mod matrix;
 mod rules;
+mod stored_rules;
 mod tokens;
 
 use anyhow::Result;
