@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
 use crate::access::permit::Needs;
-use crate::access::{explain, keys};
+use crate::access::{approvals, explain, keys};
 use crate::{
     Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
     register, requests, rollback, search, stats, sync,
@@ -24,6 +24,8 @@ pub(crate) struct Route {
     pub(crate) query: &'static str,
     /// A body that works; `{version}` stands for the first version of the example.
     pub(crate) body: Option<&'static str>,
+    /// Whether the example works by itself, in a script.
+    pub(crate) is_scripted: bool,
     /// Who may ask for it.
     pub(crate) needs: Needs,
     /// Carries it out.
@@ -35,6 +37,7 @@ pub(crate) fn example_of(variable: &str) -> &'static str {
     match variable {
         "name" => "example.health",
         "key" => "example-key",
+        "approval" => "ap_0123456789abcdef0123",
         _ => "1",
     }
 }
@@ -48,7 +51,8 @@ const fn route(
     about: &'static str,
     handler: fn() -> MethodRouter<Admin>,
 ) -> Route {
-    Route { heading, method, path, about, query: "", body: None, needs: Needs::Role(Role::Write), handler }
+    let needs = Needs::Role(Role::Write);
+    Route { heading, method, path, about, query: "", body: None, is_scripted: true, needs, handler }
 }
 
 impl Route {
@@ -60,6 +64,11 @@ impl Route {
         Self { needs, ..self }
     }
 
+    /// The same, whose example needs something that is not there in a script: a person.
+    const fn unscripted(self) -> Self {
+        Self { is_scripted: false, ..self }
+    }
+
     const fn sending(self, body: &'static str) -> Self {
         Self { body: Some(body), ..self }
     }
@@ -68,6 +77,9 @@ impl Route {
 /// Calling a tool needs more, which the tool itself sees to.
 const READING: Needs = Needs::Role(Role::Read);
 
+/// Who decides what, the desk knows.
+const DECIDING: Needs = Needs::Role(Role::Call);
+
 const ADMINISTERING: Needs = Needs::Role(Role::Admin);
 
 const TOOLS: &str = "tools";
@@ -75,6 +87,7 @@ const ADMIN: &str = "admin";
 const HEALTH: &str = "health";
 const SCHEMA: &str = "schema";
 const KEYS: &str = "keys";
+const APPROVALS: &str = "approvals";
 
 /// All of them.
 #[rustfmt::skip]
@@ -108,6 +121,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route(KEYS, ("POST", "/admin/keys/{key}/rotate"), "Give a key a new text; the old one stays good for a while", || post(keys::rotate)).sending(r#"{"overlap":"1h"}"#).needing(ADMINISTERING),
     route(KEYS, ("POST", "/admin/explain"), "Whether a key sees and may call a tool, and what decides that", || post(explain::explain)).sending(r#"{"tool":"example.health","as":"example-key","arguments":{}}"#).needing(ADMINISTERING),
     route(KEYS, ("DELETE", "/admin/keys/{key}"), "Revoke a key", || delete(keys::revoke)).needing(ADMINISTERING),
+    route(APPROVALS, ("GET", "/admin/approvals"), "The calls that a person must approve of", || get(approvals::list)).needing(DECIDING),
+    route(APPROVALS, ("GET", "/admin/approvals/{approval}"), "Show one, with the request that it would send", || get(approvals::show)).needing(DECIDING).unscripted(),
+    route(APPROVALS, ("POST", "/admin/approvals/{approval}"), "Approve of it, or deny it", || post(approvals::decide)).sending(r#"{"decision":"approve","reason":"as agreed"}"#).needing(DECIDING).unscripted(),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/export"), "All definitions of the store", || get(export::export)),

@@ -1,5 +1,6 @@
-//! Who may use which route, the keys by which that is known, and why somebody may what.
+//! Who may use which route, the keys by which that is known, why somebody may what, and what a person has yet to approve of.
 
+pub(crate) mod approvals;
 pub(crate) mod explain;
 pub(crate) mod keys;
 pub(crate) mod permit;

@@ -19,6 +19,7 @@ use super::checking::{CallEnd, CheckRefusal, LARGE, check, elsewhere};
 use super::described::Described;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
+use crate::approvals::{Go, NeededApproval, masked, shown};
 use crate::calls::{Lesson, UseCount};
 use crate::gauges::MeasuredCall;
 
@@ -63,6 +64,8 @@ pub struct Tool {
     pub(crate) executor: ToolExecutor,
     /// The most time that a call may take, checking its arguments and its result included (`policy.timeoutMs`).
     pub(crate) limit: Option<Duration>,
+    /// That a person must approve of each call, if one must.
+    pub(crate) approval: Option<Box<NeededApproval>>,
     /// Calls that are not in the store yet.
     pub(crate) uses: UseCount,
 }
@@ -139,6 +142,17 @@ impl Tool {
     /// Carries out one call.
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         principal.must(self.needed_role())?;
+        let approved;
+        let caller: &dyn Caller = match &self.approval {
+            None => caller,
+            Some(needed) => match Box::pin(self.approve(needed, raw, (principal, caller))).await? {
+                Go::On(on) => {
+                    approved = on;
+                    &approved
+                }
+                Go::Back(input) => return Ok(ToolResult::good(Payload::InputRequired(input))),
+            },
+        };
         let mut measured = MeasuredCall::begin(&self.kind);
         let outcome = match self.limit {
             None => self.carry_out(raw, (principal, caller), CallEnd(None)).await,
@@ -146,6 +160,64 @@ impl Tool {
         };
         measured.end(&outcome);
         outcome
+    }
+
+    /// Has a person approve of a call that could be carried out. Whatever time that takes counts in no limit of the call.
+    async fn approve<'c>(
+        &self,
+        needed: &NeededApproval,
+        raw: Option<&RawValue>,
+        (principal, caller): (&Principal, &'c dyn Caller),
+    ) -> Result<Go<'c>, CallError> {
+        self.ready().await?;
+        let end = CallEnd(self.limit.and_then(|limit| Instant::now().checked_add(limit)));
+        let (arguments, _room) = self.arguments(raw, end).await?;
+        self.check_rights(principal, raw, &arguments).await?;
+        let arguments = match (&self.arguments, raw) {
+            (Arguments::PassedOn, Some(raw)) => {
+                // Whoever carries the call out may take the other one of two.
+                if let Some(repeated) = repeated_key(raw.get().as_bytes()) {
+                    return Err(invalid(format!("{} {}", repeated.pointer, repeated.message)));
+                }
+                parsed(raw).await?
+            }
+            _ => arguments,
+        };
+        let arguments = object_of(&arguments);
+        let shown = self.shown(arguments, raw, principal)?;
+        needed.pass(self.name.as_str(), (arguments, shown), (principal, caller)).await
+    }
+
+    /// What people see of a call: the request that it would send, without arguments that look secret.
+    fn shown(
+        &self,
+        arguments: &Map<String, Value>,
+        raw: Option<&RawValue>,
+        principal: &Principal,
+    ) -> Result<Value, CallError> {
+        let executor = self.executor.get()?;
+        let tool = self.name.as_str();
+        let preview = |arguments: &Map<String, Value>, raw: Option<&RawValue>| {
+            executor.preview(&Call { tool, arguments, raw, principal, caller: &Mute })
+        };
+        let whole = preview(arguments, raw).map_err(|error| self.naming(error))?;
+        let entry: Value = serde_json::from_slice(&self.entry).unwrap_or_default();
+        let Some(masked) = masked(arguments, &entry["inputSchema"]) else {
+            return Ok(shown(&whole, arguments));
+        };
+        let raw = serde_json::value::to_raw_value(&masked).ok();
+        // What takes only the secret itself cannot be shown without it.
+        let without = preview(&masked, raw.as_deref()).unwrap_or_else(|_| Preview {
+            request: Value::Null,
+            values: Vec::new(),
+            notes: vec!["the request cannot be shown without arguments that look secret".to_owned()],
+        });
+        Ok(shown(&without, &masked))
+    }
+
+    /// The digest of the definition that its calls are approved for, if a person must approve of them.
+    pub fn approved_version(&self) -> Option<&str> {
+        self.approval.as_ref().map(|needed| &*needed.version)
     }
 
     /// The policy that wraps the executor has the same limit, but knows nothing of what comes before it.

@@ -1,4 +1,5 @@
 //! Commands about who may do what.
 
+pub(super) mod approvals;
 pub(super) mod explain;
 pub(super) mod keys;
