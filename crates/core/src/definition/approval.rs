@@ -12,6 +12,8 @@ const PLACE: &str = "/approval";
 const USUAL_SECONDS: u64 = 5 * 60;
 /// The longest that one may be waited for.
 const MOST_SECONDS: u64 = 24 * 60 * 60;
+/// The longest that a call may be kept waiting by `waitSecs`.
+const MOST_WAIT: u64 = 60 * 60;
 /// The most patterns of people, and the most characters of one.
 const MOST_PATTERNS: usize = 32;
 const LONGEST_PATTERN: usize = 128;
@@ -23,6 +25,8 @@ const LONGEST_MESSAGE: usize = 500;
 pub struct Approval {
     /// How long a decision is waited for, and how long it is good once it was made.
     pub within: Duration,
+    /// How long a call is kept waiting for it before its client is told to call again, if the definition says so.
+    pub wait: Option<Duration>,
     /// Patterns of the names and groups of those who decide; if there are none, the client's own user may, too.
     pub by: Vec<String>,
     /// What they are told beside the request.
@@ -39,6 +43,10 @@ pub(super) fn form() -> Value {
             "timeoutSecs": {
                 "type": "integer", "minimum": 1, "maximum": MOST_SECONDS,
                 "description": "How many seconds a decision is waited for; 300 when left out."
+            },
+            "waitSecs": {
+                "type": "integer", "minimum": 0, "maximum": MOST_WAIT,
+                "description": "How many seconds a call is kept waiting for the decision before it is answered with APPROVAL_PENDING; when left out, as long as that may take for clients that hear of progress, and 55 for others."
             },
             "by": {
                 "type": "array", "items": {"type": "string"},
@@ -68,11 +76,12 @@ pub(super) fn approval_of(written: &Value, problems: &mut Problems) -> Option<Ap
 }
 
 fn usual() -> Approval {
-    Approval { within: Duration::from_secs(USUAL_SECONDS), by: Vec::new(), message: None }
+    Approval { within: Duration::from_secs(USUAL_SECONDS), wait: None, by: Vec::new(), message: None }
 }
 
 fn of_object(written: &Value, problems: &mut Problems) -> Option<Approval> {
     let seconds = written.get("timeoutSecs").and_then(Value::as_u64).unwrap_or(USUAL_SECONDS);
+    let wait = written.get("waitSecs").and_then(Value::as_u64);
     let message = written.get("message").and_then(Value::as_str);
     if message.is_some_and(|message| message.chars().nth(LONGEST_MESSAGE).is_some()) {
         let wrong = format!("is longer than {LONGEST_MESSAGE} characters; shorten it");
@@ -84,6 +93,7 @@ fn of_object(written: &Value, problems: &mut Problems) -> Option<Approval> {
     let is_required = written.get("required").and_then(Value::as_bool).unwrap_or(true);
     is_required.then(|| Approval {
         within: Duration::from_secs(seconds.clamp(1, MOST_SECONDS)),
+        wait: wait.map(|seconds| Duration::from_secs(seconds.min(MOST_WAIT))),
         by,
         message: message.map(str::to_owned),
     })

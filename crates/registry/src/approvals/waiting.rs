@@ -33,10 +33,11 @@ impl ApprovalDesk {
     /// Waits until the call may be made; says what progress was told meanwhile.
     pub(super) async fn decision(&self, call: &ToApprove<'_>) -> Result<f64, CallError> {
         let place = self.places.try_acquire().ok();
-        let patience = match (&place, call.caller.is_patient()) {
+        let patience = match (&place, call.rule.wait) {
             (None, _) => Duration::ZERO,
-            (Some(_), true) => call.rule.within,
-            (Some(_), false) => PATIENCE,
+            (Some(_), Some(wait)) => wait,
+            (Some(_), None) if call.caller.is_patient() => call.rule.within,
+            (Some(_), None) => PATIENCE,
         };
         let give_up = Instant::now() + patience;
         let mut changes = self.changed.subscribe();
