@@ -67,8 +67,10 @@ impl<'g> Legacy<'g> {
             "clientInfo": {"name": "t", "version": "0"}}});
         let mut connection = RawConnection::open(gateway.url()).await.unwrap();
         connection.post("/mcp", &[ACCEPT], initialize.to_string().as_bytes()).await.unwrap();
-        let answer = connection.answer().await.unwrap();
-        Self { gateway, session: answer.header("mcp-session-id").unwrap().to_owned() }
+        let head = String::from_utf8(connection.until(b"\r\n\r\n").await.unwrap()).unwrap();
+        let mut headers = head.lines().filter_map(|line| line.split_once(": "));
+        let session = headers.find(|(name, _)| name.eq_ignore_ascii_case("mcp-session-id")).unwrap().1;
+        Self { gateway, session: session.to_owned() }
     }
 
     async fn post(&self, message: &Value) -> RawConnection {
