@@ -15,7 +15,8 @@ const META: &str = "io.modelcontextprotocol/";
 
 /// A gateway with a tool that pays, and whom it pays.
 async fn started(approval: Value) -> (Gateway, Upstream) {
-    let (gateway, upstream) = (gateway().discovery().start().await.unwrap(), Upstream::start().await.unwrap());
+    let (gateway, upstream) =
+        (gateway().discovery().start().await.unwrap(), Upstream::start().await.unwrap());
     let definition = json!({
         "name": "pay",
         "description": "Sends money",
