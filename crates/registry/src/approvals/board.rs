@@ -9,7 +9,7 @@ use super::record::{ApprovalRecord, KIND};
 
 /// The approvals there are.
 #[derive(Default)]
-pub(super) struct Board {
+pub(super) struct ApprovalBoard {
     /// The number of the newest record that was read, if any was.
     number: Option<i64>,
     papers: HashMap<String, Paper>,
@@ -25,7 +25,7 @@ pub(super) struct Paper {
     pub(super) record: ApprovalRecord,
 }
 
-impl Board {
+impl ApprovalBoard {
     /// Reads what is new, and says whether anything is. Dropped on its way, it has read less.
     pub(super) async fn refresh(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
         if self.number.is_some() && self.number == Some(store.record_number().await?) {

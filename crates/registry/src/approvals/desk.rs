@@ -11,7 +11,7 @@ use toolrail_core::{
     author_name, hexadecimal,
 };
 
-use super::board::{Board, Paper};
+use super::board::{ApprovalBoard, Paper};
 use super::digest::digest_of;
 use super::form::FormAnswer;
 use super::needed::ToApprove;
@@ -35,7 +35,7 @@ const GATEWAY: &str = "gateway";
 /// Where calls wait for a person.
 pub struct ApprovalDesk {
     store: OnceLock<Arc<dyn Store>>,
-    board: Mutex<Board>,
+    board: Mutex<ApprovalBoard>,
     /// Stirred when anything on the board has changed.
     pub(super) changed: watch::Sender<()>,
     /// Whoever has this looks into the store for all who wait.
@@ -69,7 +69,7 @@ impl ApprovalDesk {
     }
 
     /// What lies here, as it was last read.
-    pub(super) async fn board(&self) -> MutexGuard<'_, Board> {
+    pub(super) async fn board(&self) -> MutexGuard<'_, ApprovalBoard> {
         self.board.lock().await
     }
 

@@ -19,7 +19,7 @@ use super::checking::{CallEnd, CheckRefusal, LARGE, check, elsewhere};
 use super::described::Described;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
-use crate::approvals::{Go, NeededApproval, masked, shown};
+use crate::approvals::{Go, NeededApproval};
 use crate::calls::{Lesson, UseCount};
 use crate::gauges::MeasuredCall;
 
@@ -96,7 +96,7 @@ impl Tool {
     }
 
     /// Refuses a call that rules do not let this one make. What the gateway has by itself goes by roles.
-    async fn check_rights(
+    pub(super) async fn check_rights(
         &self,
         principal: &Principal,
         raw: Option<&RawValue>,
@@ -162,59 +162,6 @@ impl Tool {
         outcome
     }
 
-    /// Has a person approve of a call that could be carried out. Whatever time that takes counts in no limit of the call.
-    async fn approve<'c>(
-        &self,
-        needed: &NeededApproval,
-        raw: Option<&RawValue>,
-        (principal, caller): (&Principal, &'c dyn Caller),
-    ) -> Result<Go<'c>, CallError> {
-        self.ready().await?;
-        let end = CallEnd(self.limit.and_then(|limit| Instant::now().checked_add(limit)));
-        let (arguments, _room) = self.arguments(raw, end).await?;
-        self.check_rights(principal, raw, &arguments).await?;
-        let arguments = match (&self.arguments, raw) {
-            (Arguments::PassedOn, Some(raw)) => {
-                // Whoever carries the call out may take the other one of two.
-                if let Some(repeated) = repeated_key(raw.get().as_bytes()) {
-                    return Err(invalid(format!("{} {}", repeated.pointer, repeated.message)));
-                }
-                parsed(raw).await?
-            }
-            _ => arguments,
-        };
-        let arguments = object_of(&arguments);
-        let shown = self.shown(arguments, raw, principal)?;
-        needed.pass(self.name.as_str(), (arguments, shown), (principal, caller)).await
-    }
-
-    /// What people see of a call: the request that it would send, without arguments that look secret.
-    fn shown(
-        &self,
-        arguments: &Map<String, Value>,
-        raw: Option<&RawValue>,
-        principal: &Principal,
-    ) -> Result<Value, CallError> {
-        let executor = self.executor.get()?;
-        let tool = self.name.as_str();
-        let preview = |arguments: &Map<String, Value>, raw: Option<&RawValue>| {
-            executor.preview(&Call { tool, arguments, raw, principal, caller: &Mute })
-        };
-        let whole = preview(arguments, raw).map_err(|error| self.naming(error))?;
-        let entry: Value = serde_json::from_slice(&self.entry).unwrap_or_default();
-        let Some(masked) = masked(arguments, &entry["inputSchema"]) else {
-            return Ok(shown(&whole, arguments));
-        };
-        let raw = serde_json::value::to_raw_value(&masked).ok();
-        // What takes only the secret itself cannot be shown without it.
-        let without = preview(&masked, raw.as_deref()).unwrap_or_else(|_| Preview {
-            request: Value::Null,
-            values: Vec::new(),
-            notes: vec!["the request cannot be shown without arguments that look secret".to_owned()],
-        });
-        Ok(shown(&without, &masked))
-    }
-
     /// The digest of the definition that its calls are approved for, if a person must approve of them.
     pub fn approved_version(&self) -> Option<&str> {
         self.approval.as_ref().map(|needed| &*needed.version)
@@ -241,7 +188,7 @@ impl Tool {
 
     /// Has the schemas compiled. That counts in no call's time: given up with the first call, it would begin anew with
     /// each.
-    async fn ready(&self) -> Result<(), CallError> {
+    pub(super) async fn ready(&self) -> Result<(), CallError> {
         if let Arguments::Checked(input) = &self.arguments {
             input.get().await?;
         }
@@ -284,7 +231,7 @@ impl Tool {
 
     /// The error with the name of the tool, where it is about a field of the definition: its reader may not know which tool
     /// was called, and an operator must find the field.
-    fn naming(&self, error: CallError) -> CallError {
+    pub(super) fn naming(&self, error: CallError) -> CallError {
         error.naming(self.name.as_str())
     }
 
@@ -301,7 +248,7 @@ impl Tool {
     }
 
     /// The arguments, and the room that they take up.
-    async fn arguments(
+    pub(super) async fn arguments(
         &self,
         raw: Option<&RawValue>,
         end: CallEnd,
@@ -418,7 +365,7 @@ fn room_for(text: &[u8]) -> Result<Option<Held>, CallError> {
 }
 
 /// The arguments as a tree.
-async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
+pub(super) async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
     let tree = if raw.get().len() <= LARGE {
         serde_json::from_str(raw.get())
     } else {
@@ -428,7 +375,7 @@ async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
     tree.map_err(|error: serde_json::Error| invalid(format!("the arguments cannot be read: {error}")))
 }
 
-fn invalid(message: String) -> CallError {
+pub(super) fn invalid(message: String) -> CallError {
     CallError::new(ErrorCode::InvalidArguments, message)
 }
 
@@ -436,7 +383,7 @@ fn no_object() -> CallError {
     invalid("the arguments must be a JSON object".to_owned())
 }
 
-fn object_of(arguments: &Value) -> &Map<String, Value> {
+pub(super) fn object_of(arguments: &Value) -> &Map<String, Value> {
     static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     arguments.as_object().unwrap_or(&EMPTY)
 }
