@@ -112,11 +112,11 @@ fn body_of(route: &Route, base: &str) -> Option<String> {
     route.body.map(|body| body.replace(VERSION, example_of("version")).replace(USUAL, base))
 }
 
-/// Every request as a shell script for the gateway at `base`. Its tools have names that nobody else has, it takes the version
+/// Every request that works without a person, as a shell script for the gateway at `base`. Its tools have names that nobody else has, it takes the version
 /// from an answer, and it removes what it registered, however it ends.
 pub fn curl_script(base: &str) -> String {
     let mut script = format!("{SCRIPT_ABOUT}BASE=${{BASE:-{base}}}\n{SCRIPT_BEGIN}");
-    for route in ROUTES {
+    for route in ROUTES.iter().filter(|route| route.is_scripted) {
         let mut path = route.path.replace(VERSION, "$VERSION");
         for name in variables_of(route.path) {
             path = path.replace(&format!("{{{name}}}"), example_of(name));

@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
 use crate::access::permit::Needs;
-use crate::access::{explain, keys, permissions};
+use crate::access::{approvals, explain, keys, permissions};
 use crate::{
     Admin, audit, call, definitions, doctor, export, health, history, index, learnt, list, metrics, preview,
     refresh, register, requests, rollback, search, stats, sync,
@@ -24,6 +24,8 @@ pub(crate) struct Route {
     pub(crate) query: &'static str,
     /// A body that works; `{version}` stands for the first version of the example.
     pub(crate) body: Option<&'static str>,
+    /// Whether the example works by itself, in a script.
+    pub(crate) is_scripted: bool,
     /// Who may ask for it.
     pub(crate) needs: Needs,
     /// Carries it out.
@@ -35,6 +37,7 @@ pub(crate) fn example_of(variable: &str) -> &'static str {
     match variable {
         "name" => "example.health",
         "key" => "example-key",
+        "approval" => "ap_0123456789abcdef0123",
         _ => "1",
     }
 }
@@ -49,7 +52,8 @@ const fn route(
     about: &'static str,
     handler: fn() -> MethodRouter<Admin>,
 ) -> Route {
-    Route { heading, method, path, about, query: "", body: None, needs: Needs::Role(Role::Write), handler }
+    let needs = Needs::Role(Role::Write);
+    Route { heading, method, path, about, query: "", body: None, is_scripted: true, needs, handler }
 }
 
 impl Route {
@@ -61,6 +65,11 @@ impl Route {
         Self { needs, ..self }
     }
 
+    /// The same, whose example needs something that is not there in a script: a person.
+    const fn unscripted(self) -> Self {
+        Self { is_scripted: false, ..self }
+    }
+
     const fn sending(self, body: &'static str) -> Self {
         Self { body: Some(body), ..self }
     }
@@ -68,6 +77,9 @@ impl Route {
 
 /// Calling a tool needs more, which the tool itself sees to.
 const READING: Needs = Needs::Role(Role::Read);
+
+/// Who decides what, the desk knows.
+const DECIDING: Needs = Needs::Role(Role::Call);
 
 const ADMINISTERING: Needs = Needs::Role(Role::Admin);
 
@@ -80,6 +92,7 @@ const HEALTH: &str = "health";
 const SCHEMA: &str = "schema";
 const KEYS: &str = "keys";
 const RULES: &str = "rules";
+const APPROVALS: &str = "approvals";
 
 /// All of them.
 #[rustfmt::skip]
@@ -119,6 +132,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route(RULES, ("GET", "/admin/permissions/history/{number}"), "One version of the rules in the store", || get(permissions::version)).needing(RULING),
     route(RULES, ("POST", "/admin/permissions/rollback"), "Go back to a version of the rules in the store", || post(permissions::roll_back)).sending(r#"{"to":1}"#).needing(RULING),
     route(RULES, ("DELETE", "/admin/permissions"), "Take all permission rules out of the store", || delete(permissions::clear)).needing(RULING),
+    route(APPROVALS, ("GET", "/admin/approvals"), "The calls that a person must approve of", || get(approvals::list)).needing(DECIDING),
+    route(APPROVALS, ("GET", "/admin/approvals/{approval}"), "Show one, with the request that it would send", || get(approvals::show)).needing(DECIDING).unscripted(),
+    route(APPROVALS, ("POST", "/admin/approvals/{approval}"), "Approve of it, or deny it", || post(approvals::decide)).sending(r#"{"decision":"approve","reason":"as agreed"}"#).needing(DECIDING).unscripted(),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/doctor"), "What is open, and what else an operator should know", || get(doctor::doctor)).needing(Needs::RoleOverAll(Role::Admin)),

@@ -171,6 +171,12 @@ pub trait Caller: Send + Sync {
     /// Tells how far the request has got; nothing happens if the client did not ask for that.
     fn progress(&self, _progress: &Progress) {}
 
+    /// Whether it waits for the result however long that takes: because it hears of progress, or asks now and then for what
+    /// has become of a task.
+    fn is_patient(&self) -> bool {
+        self.wants_progress()
+    }
+
     /// The least grave log messages it wants; none at all if nothing.
     fn log_level(&self) -> Option<LogLevel> {
         None

@@ -23,6 +23,10 @@ pub enum ErrorCode {
     Unauthorized,
     /// The caller may not do this.
     Forbidden,
+    /// A person has yet to approve of the call.
+    ApprovalPending,
+    /// A person did not approve of the call.
+    ApprovalDenied,
     /// More bytes than the limit allows.
     TooLarge,
     /// The definition's `type` is not one of the kinds.
@@ -53,7 +57,7 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// Every code.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::NotFound,
         Self::InvalidArguments,
         Self::InvalidRequest,
@@ -61,6 +65,8 @@ impl ErrorCode {
         Self::Conflict,
         Self::Unauthorized,
         Self::Forbidden,
+        Self::ApprovalPending,
+        Self::ApprovalDenied,
         Self::TooLarge,
         Self::UnsupportedType,
         Self::Timeout,
@@ -94,6 +100,8 @@ impl ErrorCode {
             Self::Conflict => "CONFLICT",
             Self::Unauthorized => "UNAUTHORIZED",
             Self::Forbidden => "FORBIDDEN",
+            Self::ApprovalPending => "APPROVAL_PENDING",
+            Self::ApprovalDenied => "APPROVAL_DENIED",
             Self::TooLarge => "TOO_LARGE",
             Self::UnsupportedType => "UNSUPPORTED_TYPE",
             Self::Timeout => "TIMEOUT",
@@ -116,9 +124,9 @@ impl ErrorCode {
             Self::NotFound => 404,
             Self::InvalidArguments | Self::InvalidRequest => 400,
             Self::InvalidDefinition | Self::UnsupportedType => 422,
-            Self::Conflict => 409,
+            Self::Conflict | Self::ApprovalPending => 409,
             Self::Unauthorized => 401,
-            Self::Forbidden => 403,
+            Self::Forbidden | Self::ApprovalDenied => 403,
             Self::TooLarge => 413,
             Self::Timeout | Self::OutcomeUnknown => 504,
             Self::UpstreamUnreachable | Self::UpstreamStatus | Self::UpstreamInvalid | Self::ToolFailed => {

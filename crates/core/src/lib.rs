@@ -39,8 +39,8 @@ pub use caller::{
 pub use change_origin::{Way, author_name};
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
-    Annotations, ApiKeyPlace, Auth, Definition, DefinitionForm, Document, OAuth2, Policy, RegisteredBy,
-    ResponseMapping,
+    Annotations, ApiKeyPlace, Approval, Auth, Definition, DefinitionForm, Document, OAuth2, Policy,
+    RegisteredBy, ResponseMapping,
 };
 pub use difference::{Difference, differences};
 pub use embedder::{EmbedError, Embedder, Embedding, Reach};

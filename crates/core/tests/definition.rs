@@ -245,7 +245,7 @@ fn a_row_with_policies_of_the_documents_is_served_with_a_warning() {
                 "rateLimit": {"limit": 5, "periodMs": 1000, "burst": 10}},
             "auth_spec": {"type": "oauth2", "config": {"tokenUrl": "http://t", "clientId": "c",
                 "clientSecret": "{{secrets.S}}", "scopes": ["a", "b"], "audience": "x", "grant": "client_credentials"}},
-            "policy": {"timeoutMs": 50, "concurrency": 4, "quota": {"limit": 9}, "cache": {"ttlMs": 5}, "approval": true}}),
+            "policy": {"timeoutMs": 50, "concurrency": 4, "quota": {"limit": 9}, "cache": {"ttlMs": 5}}}),
         json!({"name": "a", "http": {"url": "http://x",
                 "retry": {"maxAttempts": 3, "waitDuration": "500ms"},
                 "circuitBreaker": {"failureRateThreshold": 50, "slidingWindowSize": 10, "waitDurationInOpenState": "PT10S"},
@@ -260,7 +260,6 @@ fn a_row_with_policies_of_the_documents_is_served_with_a_warning() {
             "/policy/concurrency",
             "/policy/quota",
             "/policy/cache",
-            "/policy/approval",
             "/auth_spec",
         ],
         &[
@@ -282,6 +281,52 @@ fn a_row_with_policies_of_the_documents_is_served_with_a_warning() {
             assert!(problem.message.contains("not applied yet"), "{problem}");
         }
     }
+}
+
+#[test]
+fn an_approval_is_a_word_or_says_more() {
+    let of = |document: Value| definition(document).approval;
+    let with = |approval: Value| of(json!({"name": "a", "http": {"url": "http://x"}, "approval": approval}));
+    let usual = with(json!("required")).unwrap();
+    assert_eq!((usual.within.as_secs(), usual.by.len(), &usual.message), (300, 0, &None));
+    assert_eq!(with(json!(true)).as_ref(), Some(&usual));
+    assert_eq!(with(json!({})).as_ref(), Some(&usual));
+    let in_policy = json!({"name": "a", "http": {"url": "http://x"}, "policy": {"approval": "required"}});
+    assert_eq!(of(in_policy).as_ref(), Some(&usual));
+    for none in [json!("none"), json!(false), json!(null), json!({"required": false, "by": ["x"]})] {
+        assert_eq!(with(none), None);
+    }
+    let more = with(json!({"timeoutSecs": 60, "by": ["finance-*"], "message": "Sends money"})).unwrap();
+    assert_eq!((more.within.as_secs(), more.message.as_deref()), (60, Some("Sends money")));
+    assert_eq!(more.by, ["finance-*"]);
+}
+
+#[test]
+fn faults_of_an_approval_are_told() {
+    let check = |approval: Value, expected: &[(&str, &str)]| {
+        check_faults(json!({"name": "a", "http": {"url": "http://x"}, "approval": approval}), expected);
+    };
+    check(json!("manager"), &[("/approval", "not one of required, none")]);
+    check(json!(5), &[("/approval", "must be of type string or boolean or object")]);
+    check(
+        json!({"timeoutSec": 5, "by": [], "message": "x".repeat(501)}),
+        &[
+            ("/approval/timeoutSec", "did you mean \"timeoutSecs\"?"),
+            ("/approval/message", "longer than 500"),
+            ("/approval/by", "names nobody"),
+        ],
+    );
+    check(json!({"timeoutSecs": 0}), &[("/approval/timeoutSecs", "less than the minimum")]);
+    check(json!({"timeoutSecs": 86_401}), &[("/approval/timeoutSecs", "greater than the maximum")]);
+    check(json!({"by": ["", 5]}), &[("/approval/by/1", "must be of type"), ("/approval/by/0", "1 to 128")]);
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "approval": true, "policy": {"approval": "never"}}),
+        &[("/policy/approval", "keep one of them")],
+    );
+    check_faults(
+        json!({"name": "a", "http": {"url": "http://x"}, "policy": {"approval": "never"}}),
+        &[("/policy/approval", "not one of")],
+    );
 }
 
 #[test]

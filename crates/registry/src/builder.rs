@@ -131,6 +131,8 @@ impl RegistryBuilder {
         let Self { compiler, store, sources, mut intake, endpoints, built_ins, default_method, meaning } =
             self;
         let (log, poll) = (Arc::clone(&compiler.uses), intake.limits.poll);
+        let approvals = Arc::clone(&compiler.approvals);
+        approvals.connect(store.clone());
         let catalog = Arc::new(Catalog::new(endpoints, built_ins));
         let meaning = Arc::new(meaning);
         let changing = Arc::clone(&meaning);
@@ -149,6 +151,7 @@ impl RegistryBuilder {
             ),
             finder: Finder::new(Arc::clone(&catalog), Arc::clone(&usage), default_method, meaning),
             replicas: Replicas::new(store.clone()),
+            approvals,
             catalog,
             intake,
             usage,

@@ -17,11 +17,13 @@
 //!        catalog/   Catalog             snapshots, lists, tools and their calls
 //!                                ▼
 //!        calls/                         what calls leave behind at tools
+//!        approvals/  ApprovalDesk       calls that a person must approve of
 //! ```
 //!
 //! `change/` and `usage/` also note in `store/` how their writes went. `entry_key.rs`, `source_id.rs`, `gauges.rs` and `join.rs`
 //! see no folder.
 
+mod approvals;
 mod builder;
 mod calls;
 mod catalog;
@@ -36,6 +38,7 @@ mod source_id;
 mod store;
 mod usage;
 
+pub use approvals::{ApprovalDesk, ApprovalRecord, ApprovalState, ApprovalView, Decision};
 pub use builder::RegistryBuilder;
 pub use catalog::{
     CALL_TOOL, Catalog, Category, Choice, DISCOVERY, DISCOVERY_TOOLS, Described, Discovery, Endpoint,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use toolrail_core::Store;
 
+use crate::approvals::ApprovalDesk;
 use crate::catalog::{Catalog, Endpoint, Endpoints, Feed, Snapshot, Viewer};
 use crate::change::Changes;
 use crate::find::Finder;
@@ -21,6 +22,7 @@ pub struct Registry {
     pub(crate) usage: Arc<Usage>,
     pub(crate) finder: Finder,
     pub(crate) replicas: Replicas,
+    pub(crate) approvals: Arc<ApprovalDesk>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) writes: Arc<WriteHealth>,
     /// How often use counts are written, and a store that takes no writes is tried.
@@ -56,6 +58,11 @@ impl Registry {
     /// The other gateways on the same store.
     pub fn replicas(&self) -> &Replicas {
         &self.replicas
+    }
+
+    /// The calls that a person must approve of.
+    pub fn approvals(&self) -> &ApprovalDesk {
+        &self.approvals
     }
 
     /// What is there now for somebody without a tenant.
@@ -107,6 +114,7 @@ impl Registry {
             Box::pin(self.usage.keep_learnt()),
             Box::pin(self.writes.follow(&*self.store, self.poll)),
             Box::pin(self.finder.follow_meanings()),
+            Box::pin(self.approvals.follow()),
         ];
         join_all(following).await;
     }

@@ -65,6 +65,10 @@ impl Nested<'_> {
 
 #[async_trait]
 impl Caller for Nested<'_> {
+    fn is_patient(&self) -> bool {
+        self.caller().is_patient()
+    }
+
     fn log_level(&self) -> Option<LogLevel> {
         self.caller().log_level()
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, Stdio, wait_until};
+use toolrail_testkit::{Canned, Gateway, RawConnection, Stdio, Upstream, wait_until};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_my-tools");
 
@@ -90,5 +90,51 @@ async fn a_user_is_asked_while_the_call_is_under_way() -> Result<()> {
     client.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": answer})).await?;
     let ordered = client.receive().await?;
     assert_eq!(ordered["result"]["content"][0]["text"], "2 × tea", "{ordered}");
+    Ok(())
+}
+
+/// A call of a client of 2026-07-28 that can ask its user, with what he answered so far.
+async fn call_again(gateway: &Gateway, more: Value) -> Result<Value> {
+    let mut params = json!({"name": "add_all", "arguments": {"numbers": [1, 2]}, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}});
+    for (key, value) in more.as_object().into_iter().flatten() {
+        params[key] = value.clone();
+    }
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let mut connection = RawConnection::open(gateway.url()).await?;
+    let accept = ("accept", "application/json, text/event-stream");
+    let version = ("mcp-protocol-version", "2026-07-28");
+    let headers = [accept, version, ("mcp-method", "tools/call"), ("mcp-name", "add_all")];
+    connection.post("/mcp", &headers, request.to_string().as_bytes()).await?;
+    let answer: Value = serde_json::from_slice(&connection.answer().await?.body)?;
+    answer.get("result").cloned().with_context(|| answer.to_string())
+}
+
+#[tokio::test]
+async fn a_person_approves_of_each_call_that_a_tool_makes() -> Result<()> {
+    let (gateway, upstream) = (Gateway::builder(BINARY).start().await?, Upstream::start().await?);
+    upstream.answer("/add", Canned::json(200, &json!(5)));
+    let definition = json!({
+        "name": "add", "description": "Adds elsewhere", "approval": "required",
+        "inputSchema": {"type": "object", "properties": {
+            "a": {"type": "number", "description": "One"}, "b": {"type": "number", "description": "Another"}},
+            "required": ["a", "b"]},
+        "http": {"url": upstream.url("/add"), "query": {"a": "{{args.a}}", "b": "{{args.b}}"}}
+    });
+    let made = gateway.post_json("/admin/tools", &definition).await?;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let mut asked = call_again(&gateway, json!({})).await?;
+    for expected in ["a=0.0&b=1.0", "a=5.0&b=2.0"] {
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        let questions = asked["inputRequests"].as_object().context("questions")?;
+        let (key, question) = questions.iter().next().context("a question")?;
+        let text = question["params"]["message"].as_str().context("a text")?;
+        assert!(questions.len() == 1 && text.contains(expected), "{text}");
+        let answers = json!({key: {"action": "accept", "content": {"approve": true}}});
+        let again = json!({"inputResponses": answers, "requestState": asked["requestState"]});
+        asked = call_again(&gateway, again).await?;
+    }
+    assert_eq!(asked["content"][0]["text"], "5", "{asked}");
     Ok(())
 }

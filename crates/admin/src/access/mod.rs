@@ -1,5 +1,7 @@
-//! Who may use which route, the keys by which that is known, the rules in the store, and why somebody may what.
+//! Who may use which route, the keys by which that is known, the rules in the store, why somebody may what, and what a person has
+//! yet to approve of.
 
+pub(crate) mod approvals;
 pub(crate) mod explain;
 pub(crate) mod keys;
 pub(crate) mod permissions;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::approval::{self, approval_of};
 use super::document::Document;
 use super::parts::{auth_of, mapping_of};
 use super::split_form::{self, Spelling};
@@ -275,6 +276,7 @@ impl DefinitionForm {
             auth,
             response_mapping: response_mapping.unwrap_or_default(),
             policy: Policy { timeout_ms: document.policy.and_then(|policy| policy.timeout_ms) },
+            approval: document.approval.as_ref().and_then(|written| approval_of(written, problems)),
             enabled: document.enabled.unwrap_or(true),
             registered_by: document.registered_by,
         };
@@ -356,6 +358,7 @@ fn definition_schema(kinds: &[Arc<dyn AnyKind>]) -> Value {
             kind.insert("type".into(), "string".into());
             kind.insert("enum".into(), json!(names));
         }
+        properties.insert("approval".into(), approval::form());
         for kind in kinds {
             properties.insert(kind.name().into(), kind.schema());
         }

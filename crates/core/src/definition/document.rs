@@ -53,6 +53,9 @@ pub struct Document {
     /// Limits around each call.
     #[serde(default)]
     pub policy: Option<PolicyDocument>,
+    /// Whether a person must approve of each call.
+    #[serde(default)]
+    pub approval: Option<Value>,
     /// Whether the tool may be called; true when left out.
     #[serde(default)]
     pub enabled: Option<bool>,

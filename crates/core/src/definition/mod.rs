@@ -1,6 +1,7 @@
 //! A definition: what the user wrote about one tool, checked and in one form. `document` is what may be written,
 //! `split_form` the other spellings that mean the same, `check` the search for faults, `published` the schema for editors.
 
+mod approval;
 mod check;
 mod document;
 mod parts;
@@ -10,6 +11,7 @@ mod unapplied;
 
 use serde_json::Value;
 
+pub use approval::Approval;
 pub use check::DefinitionForm;
 pub use document::{Annotations, ApiKeyPlace, Document, RegisteredBy};
 
@@ -48,6 +50,8 @@ pub struct Definition {
     pub response_mapping: ResponseMapping,
     /// What wraps its executor.
     pub policy: Policy,
+    /// That a person must approve of each call, if one must.
+    pub approval: Option<Approval>,
     /// Whether it may be called.
     pub enabled: bool,
     /// Who registered it, if not an operator.

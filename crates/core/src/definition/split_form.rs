@@ -1,5 +1,6 @@
 //! The other spellings of a definition that mean the same: the split columns of the full table (`http_spec` with
-//! `queryTpl` and `bodyTpl`, `auth_spec`, `response_mapping`, `transport`) and snake case for our own names.
+//! `queryTpl` and `bodyTpl`, `auth_spec`, `response_mapping`, `transport`), `approval` among the policies, and snake case for our
+//! own names.
 
 use serde_json::{Map, Value};
 
@@ -85,7 +86,26 @@ pub(super) fn unite(document: &mut Map<String, Value>) -> Spelling {
     if let Some(Value::Object(auth)) = document.get_mut("auth") {
         lift_config(auth, &mut spelling);
     }
+    lift_approval(document, &mut spelling);
     spelling
+}
+
+/// `policy: {approval: …}` means the same as `approval: …`.
+fn lift_approval(document: &mut Map<String, Value>, spelling: &mut Spelling) {
+    const FIELD: &str = "approval";
+    let Some(Value::Object(policy)) = document.get_mut("policy") else {
+        return;
+    };
+    let Some(approval) = policy.shift_remove(FIELD) else {
+        return;
+    };
+    let theirs = format!("/policy/{FIELD}");
+    if document.contains_key(FIELD) {
+        spelling.twice.push((theirs, FIELD.to_owned()));
+        return;
+    }
+    spelling.renamed.push((format!("/{FIELD}"), theirs));
+    document.insert(FIELD.to_owned(), approval);
 }
 
 /// `{type, config: {…}}` means the same as `{type, …}`.

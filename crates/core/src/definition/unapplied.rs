@@ -8,8 +8,7 @@ use crate::difference::step;
 use crate::{AnyKind, Problems};
 
 /// The fields of `policy` that nothing applies yet.
-const OF_POLICY: &[&str] =
-    &["retry", "circuitBreaker", "rateLimit", "concurrency", "quota", "cache", "approval"];
+const OF_POLICY: &[&str] = &["retry", "circuitBreaker", "rateLimit", "concurrency", "quota", "cache"];
 
 /// Where such fields may stand.
 pub(super) fn places(kinds: &[std::sync::Arc<dyn AnyKind>]) -> Vec<(String, &'static [&'static str])> {
@@ -90,7 +89,6 @@ fn form_of(field: &str) -> Value {
         ]),
         "concurrency" => json!({"type": ["integer", "object"], "minimum": 1}),
         "cache" => json!({"type": ["boolean", "integer", "object"]}),
-        "approval" => json!({"type": ["boolean", "string", "object"]}),
         _ => json!({"type": ["integer", "object"]}),
     }
 }

@@ -168,6 +168,10 @@ impl Caller for TaskCaller {
         }
     }
 
+    fn is_patient(&self) -> bool {
+        true
+    }
+
     fn capabilities(&self) -> &Value {
         &self.brought.capabilities
     }

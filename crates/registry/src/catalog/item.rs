@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolrail_core::Upstream;
+use toolrail_core::{Approval, Upstream};
 
 use super::offered::{Prompt, Resource};
 use super::tools::Tool;
@@ -26,6 +26,8 @@ pub enum Item {
         document: Arc<str>,
         /// The server.
         upstream: Arc<dyn Upstream>,
+        /// That a person must approve of each call of its tools, if one must.
+        approval: Option<Approval>,
     },
 }
 

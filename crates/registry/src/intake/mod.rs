@@ -93,7 +93,8 @@ impl Intake {
         let layers = sources.iter().map(|source| Layer::new(source.id())).collect();
         let offers = Arc::new(OffersBell::default());
         let listener = upstreams::listener(&offers, catalog.feed());
-        let mut upstreams = Upstreams::new(listener, Arc::clone(&compiler.uses));
+        let mut upstreams =
+            Upstreams::new(listener, Arc::clone(&compiler.uses), Arc::clone(&compiler.approvals));
         let natives = std::mem::take(&mut settings.natives);
         if !natives.is_empty() {
             let native = |(name, upstream)| native(name, upstream, &compiler);
@@ -142,5 +143,8 @@ fn native(name: String, upstream: Arc<dyn Upstream>, compiler: &Compiler) -> Off
         kind: "native".into(),
         source: SourceId::Native,
         upstream,
+        approval: None,
+        approvals: Arc::clone(&compiler.approvals),
+        document: "".into(),
     }
 }

@@ -44,8 +44,10 @@ impl Overlay {
         others.sort_by_key(|(_, entry)| entry.source);
         for (key, entry) in others {
             match entry.live() {
-                Some(Item::Upstream { kind, upstream, .. }) => {
-                    offerers.push(upstreams.offerer(key, entry, (Arc::clone(kind), Arc::clone(upstream))));
+                Some(Item::Upstream { kind, document, upstream, approval }) => {
+                    let offerer = upstreams.offerer(key, entry, (Arc::clone(kind), Arc::clone(upstream)));
+                    let (approval, document) = (approval.clone(), Arc::clone(document));
+                    offerers.push(Offerer { approval, document, ..offerer });
                 }
                 _ => laying.add_definition(key, entry),
             }

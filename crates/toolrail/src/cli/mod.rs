@@ -85,6 +85,8 @@ enum Command {
     Rollback(rollback::RollbackArgs),
     /// Show who changed what, or find out whether that record was tampered with
     Audit(audit::AuditArgs),
+    /// List, show and decide the calls that a person must approve of
+    Approvals(access::approvals::ApprovalsArgs),
     /// Make, list, rotate and revoke the keys that clients show
     Keys(access::keys::KeysArgs),
     /// Say whether a key sees and may call a tool, and what decides that
@@ -215,6 +217,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(args) => diff::run(args).await,
         Command::Rollback(args) => rollback::run(args).await,
         Command::Audit(args) => audit::run(args).await,
+        Command::Approvals(args) => access::approvals::run(args).await,
         Command::Keys(args) => access::keys::run(args).await,
         Command::Explain(args) => access::explain::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,

@@ -1,6 +1,7 @@
 //! One compiled tool (`tool.rs`), and what a call through it needs: arguments and results checked by their schemas, the
 //! executor compiled on the first call.
 
+mod approving;
 mod checking;
 mod described;
 pub(crate) mod header_params;

@@ -19,6 +19,7 @@ use super::checking::{CallEnd, CheckRefusal, LARGE, check, elsewhere};
 use super::described::Described;
 use super::lazy_executor::ToolExecutor;
 use super::validator::{LazyValidator, Ready};
+use crate::approvals::{Go, NeededApproval};
 use crate::calls::{Lesson, UseCount};
 use crate::gauges::MeasuredCall;
 
@@ -63,6 +64,8 @@ pub struct Tool {
     pub(crate) executor: ToolExecutor,
     /// The most time that a call may take, checking its arguments and its result included (`policy.timeoutMs`).
     pub(crate) limit: Option<Duration>,
+    /// That a person must approve of each call, if one must.
+    pub(crate) approval: Option<Box<NeededApproval>>,
     /// Calls that are not in the store yet.
     pub(crate) uses: UseCount,
 }
@@ -93,7 +96,7 @@ impl Tool {
     }
 
     /// Refuses a call that rules do not let this one make. What the gateway has by itself goes by roles.
-    async fn check_rights(
+    pub(super) async fn check_rights(
         &self,
         principal: &Principal,
         raw: Option<&RawValue>,
@@ -140,6 +143,17 @@ impl Tool {
     /// Carries out one call.
     pub async fn call(&self, raw: Option<&RawValue>, principal: &Principal, caller: &dyn Caller) -> Outcome {
         principal.must(self.needed_role())?;
+        let approved;
+        let caller: &dyn Caller = match &self.approval {
+            None => caller,
+            Some(needed) => match Box::pin(self.approve(needed, raw, (principal, caller))).await? {
+                Go::On(on) => {
+                    approved = on;
+                    &approved
+                }
+                Go::Back(input) => return Ok(ToolResult::good(Payload::InputRequired(input))),
+            },
+        };
         let mut measured = MeasuredCall::begin(&self.kind);
         let outcome = match self.limit {
             None => self.carry_out(raw, (principal, caller), CallEnd(None)).await,
@@ -147,6 +161,11 @@ impl Tool {
         };
         measured.end(&outcome);
         outcome
+    }
+
+    /// The digest of the definition that its calls are approved for, if a person must approve of them.
+    pub fn approved_version(&self) -> Option<&str> {
+        self.approval.as_ref().map(|needed| &*needed.version)
     }
 
     /// The policy that wraps the executor has the same limit, but knows nothing of what comes before it.
@@ -170,7 +189,7 @@ impl Tool {
 
     /// Has the schemas compiled. That counts in no call's time: given up with the first call, it would begin anew with
     /// each.
-    async fn ready(&self) -> Result<(), CallError> {
+    pub(super) async fn ready(&self) -> Result<(), CallError> {
         if let Arguments::Checked(input) = &self.arguments {
             input.get().await?;
         }
@@ -213,7 +232,7 @@ impl Tool {
 
     /// The error with the name of the tool, where it is about a field of the definition: its reader may not know which tool
     /// was called, and an operator must find the field.
-    fn naming(&self, error: CallError) -> CallError {
+    pub(super) fn naming(&self, error: CallError) -> CallError {
         error.naming(self.name.as_str())
     }
 
@@ -230,7 +249,7 @@ impl Tool {
     }
 
     /// The arguments, and the room that they take up.
-    async fn arguments(
+    pub(super) async fn arguments(
         &self,
         raw: Option<&RawValue>,
         end: CallEnd,
@@ -347,7 +366,7 @@ fn room_for(text: &[u8]) -> Result<Option<Held>, CallError> {
 }
 
 /// The arguments as a tree.
-async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
+pub(super) async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
     let tree = if raw.get().len() <= LARGE {
         serde_json::from_str(raw.get())
     } else {
@@ -357,7 +376,7 @@ async fn parsed(raw: &RawValue) -> Result<Value, CallError> {
     tree.map_err(|error: serde_json::Error| invalid(format!("the arguments cannot be read: {error}")))
 }
 
-fn invalid(message: String) -> CallError {
+pub(super) fn invalid(message: String) -> CallError {
     CallError::new(ErrorCode::InvalidArguments, message)
 }
 
@@ -365,7 +384,7 @@ fn no_object() -> CallError {
     invalid("the arguments must be a JSON object".to_owned())
 }
 
-fn object_of(arguments: &Value) -> &Map<String, Value> {
+pub(super) fn object_of(arguments: &Value) -> &Map<String, Value> {
     static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     arguments.as_object().unwrap_or(&EMPTY)
 }

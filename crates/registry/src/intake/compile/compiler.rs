@@ -13,6 +13,7 @@ use toolrail_core::{
 };
 
 use super::{lint, schema_lint};
+use crate::approvals::{ApprovalDesk, NeededApproval};
 use crate::calls::{UseCount, UseLog};
 use crate::catalog::{
     Arguments, Described, Item, LazyExecutor, LazyValidator, MakeExecutor, Prompt, Resource, Running, Tool,
@@ -41,12 +42,14 @@ pub struct Compiler {
     permitted: Vec<Permission>,
     /// Hears which tools are called.
     pub(crate) uses: Arc<UseLog>,
+    /// Where calls wait that a person must approve of.
+    pub(crate) approvals: Arc<ApprovalDesk>,
 }
 
 impl Compiler {
     /// A compiler for definitions of that form; `wrap` adds the policies.
     pub fn new(form: DefinitionForm, wrap: Wrap) -> Self {
-        Self { form, wrap, permitted: Vec::new(), uses: Arc::default() }
+        Self { form, wrap, permitted: Vec::new(), uses: Arc::default(), approvals: Arc::default() }
     }
 
     /// The same, with this permitted to every definition.
@@ -89,7 +92,9 @@ impl Compiler {
             None | Some(Made::Tool(_)) => {
                 let executor = LazyExecutor::new(Arc::<Self>::clone(self), Arc::clone(text));
                 let uses = UseCount::new(Arc::clone(&self.uses));
+                let needed = self.approval_of(&definition, text);
                 let tool = tool_of(definition, compiled.as_ref(), (executor, uses), problems)?;
+                let tool = Tool { approval: needed, ..tool };
                 return Some(Item::Tool(Arc::new(tool)));
             }
             Some(Made::Prompt(offered)) => Item::Prompt(Arc::new(Prompt::new(offered))),
@@ -103,10 +108,16 @@ impl Compiler {
                 kind: definition.kind.as_str().into(),
                 document: Arc::clone(text),
                 upstream: Arc::clone(upstream),
+                approval: definition.approval.clone(),
             },
         };
         refuse_tool_fields(&definition, &item, problems);
         Some(item)
+    }
+
+    fn approval_of(&self, definition: &Definition, text: &str) -> Option<Box<NeededApproval>> {
+        let rule = definition.approval.clone()?;
+        Some(Box::new(NeededApproval::new(rule, (text, None), Arc::clone(&self.approvals))))
     }
 
     /// Notes what the definition needs and may not have, because of where it came from.
@@ -176,7 +187,9 @@ fn refuse_tool_fields(definition: &Definition, item: &Item, problems: &mut Probl
         ("tags", !definition.tags.is_empty()),
         ("deferLoading", definition.defer_loading.is_some()),
     ];
-    for (field, _) in given.into_iter().filter(|(_, there)| *there) {
+    // That of a server holds for all of its tools.
+    let approval = definition.approval.is_some() && !matches!(item, Item::Upstream { .. });
+    for (field, _) in given.into_iter().chain([("approval", approval)]).filter(|(_, there)| *there) {
         let message =
             format!("has no effect here: {:?} makes {}, not a tool; remove it", definition.kind, item.word());
         problems.error(format!("/{field}"), message);
@@ -195,6 +208,9 @@ fn tool_of(
     }
     lint::warn_of_hidden_built_in(&definition, problems);
     lint::warn_of_alias(&definition, problems);
+    if definition.kind == METADATA && definition.approval.is_some() {
+        problems.error("/approval", "has no effect on a tool that is only described; remove it");
+    }
     let arguments = compiled.map(|compiled| compiled.arguments.as_slice()).unwrap_or_default();
     lint::check_arguments(&definition, arguments, problems);
     if let Some(compiled) = compiled.filter(|compiled| !compiled.uses_other_arguments) {
@@ -234,6 +250,7 @@ fn tool_of(
         uses,
         executor: ToolExecutor::Lazy(executor),
         limit: definition.policy.timeout_ms.map(Duration::from_millis),
+        approval: None,
         tenant: None,
         tasks: TaskSupport::Never,
         hints: definition.annotations.as_ref().map(Into::into).unwrap_or_default(),

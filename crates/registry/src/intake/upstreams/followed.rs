@@ -8,6 +8,7 @@ use toolrail_core::{Changed, Offer, Problem, Severity, Upstream, UpstreamState};
 
 use super::offered_tool;
 use super::offerer::Offerer;
+use crate::approvals::ApprovalDesk;
 use crate::calls::UseLog;
 use crate::catalog::{Entry, Prompt, Resource, UpstreamStatus};
 use crate::entry_key::EntryKey;
@@ -37,12 +38,13 @@ pub(crate) struct Upstreams {
     followed: Vec<Followed>,
     listener: Listener,
     uses: Arc<UseLog>,
+    approvals: Arc<ApprovalDesk>,
 }
 
 impl Upstreams {
-    /// None yet; `listener` hears of the changes of all of them, `uses` of calls.
-    pub(crate) fn new(listener: Listener, uses: Arc<UseLog>) -> Self {
-        Self { natives: Vec::new(), followed: Vec::new(), listener, uses }
+    /// None yet; `listener` hears of the changes of all of them, `uses` of calls, which may have to wait at that desk.
+    pub(crate) fn new(listener: Listener, uses: Arc<UseLog>, approvals: Arc<ApprovalDesk>) -> Self {
+        Self { natives: Vec::new(), followed: Vec::new(), listener, uses, approvals }
     }
 
     /// The upstream that a definition has become: its kind and itself.
@@ -53,8 +55,18 @@ impl Upstreams {
         (kind, upstream): (Arc<str>, Arc<dyn Upstream>),
     ) -> Offerer {
         let (name, origin) = (entry.name.clone(), entry.origin.clone());
-        let uses = Arc::clone(&self.uses);
-        Offerer { key: key.clone(), name, kind, source: SourceId::Upstream, origin, upstream, uses }
+        Offerer {
+            key: key.clone(),
+            name,
+            kind,
+            source: SourceId::Upstream,
+            origin,
+            upstream,
+            uses: Arc::clone(&self.uses),
+            approval: None,
+            approvals: Arc::clone(&self.approvals),
+            document: Arc::clone(&entry.document),
+        }
     }
 
     /// Follows those from now on, and no others.

@@ -31,6 +31,7 @@ pub(crate) fn entry_of(offered: &OfferedTool, by: &Offerer, before: Option<&Arc<
     let mut problems = Problems::default();
     let owner = Owner { kind: &by.kind, tenant: by.key.tenant.as_ref(), uses: &by.uses };
     let tool = tool_of(offered, &owner, &document, &mut problems).filter(|_| !problems.any_error());
+    let tool = tool.map(|tool| Tool { approval: by.needed_approval(&document), ..tool });
     let name = offered.name.to_string();
     let mut problems = problems.into_list(Some(&name), str::to_owned);
     for problem in &mut problems {
@@ -110,6 +111,7 @@ pub(crate) fn tool_of(
         has_output_schema: output_schema.is_some(),
         executor: ToolExecutor::Ready(Arc::clone(&offered.executor)),
         limit: None,
+        approval: None,
         uses: UseCount::new(Arc::clone(by.uses)),
         tenant: by.tenant.cloned(),
         tasks: offered.tasks,

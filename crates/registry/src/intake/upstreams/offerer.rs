@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use toolrail_core::{Problem, Severity, Upstream};
+use toolrail_core::{Approval, Problem, Severity, Upstream};
 
+use crate::approvals::{ApprovalDesk, NeededApproval};
 use crate::calls::UseLog;
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
@@ -24,9 +25,21 @@ pub(crate) struct Offerer {
     pub(crate) upstream: Arc<dyn Upstream>,
     /// Hears which of its tools are called.
     pub(crate) uses: Arc<UseLog>,
+    /// That a person must approve of each call, if one must, and where calls wait for that.
+    pub(crate) approval: Option<Approval>,
+    pub(crate) approvals: Arc<ApprovalDesk>,
+    /// Its definition as JSON text; natives have none.
+    pub(crate) document: Arc<str>,
 }
 
 impl Offerer {
+    /// That calls of the tool with that entry need approval, if they do.
+    pub(crate) fn needed_approval(&self, entry: &str) -> Option<Box<NeededApproval>> {
+        let rule = self.approval.clone()?;
+        let definition = (&*self.document, Some(entry));
+        Some(Box::new(NeededApproval::new(rule, definition, Arc::clone(&self.approvals))))
+    }
+
     pub(crate) fn problem(&self, severity: Severity, message: String) -> Problem {
         Problem {
             severity,

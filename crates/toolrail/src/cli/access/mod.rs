@@ -1,5 +1,6 @@
 //! Commands about who may do what.
 
+pub(super) mod approvals;
 pub(super) mod explain;
 pub(super) mod keys;
 pub(super) mod permissions;

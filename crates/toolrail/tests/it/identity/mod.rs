@@ -1,5 +1,6 @@
 //! Who may do what: keys, tokens, rules, and what whoever shows one sees and may do, by every way in.
 
+mod approvals;
 mod doctor;
 mod keys;
 mod matrix;

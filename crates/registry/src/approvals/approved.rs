@@ -1,0 +1,165 @@
+//! The client of a call that was approved, as whoever carries it out sees it: what was asked for the approval is none of his
+//! business, and is remembered beside what he wants to remember.
+
+use std::net::IpAddr;
+
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolrail_core::{
+    CallError, Caller, InputRequired, Kept, LogLevel, Progress, Questions, Resumed, Unanswered, async_trait,
+};
+
+/// Under which the approval stands in what is remembered, and what others remember.
+const APPROVAL: &str = "toolrail.approval";
+const INNER: &str = "inner";
+
+/// What is remembered of a call whose user was asked.
+pub(super) fn asked(call: &str) -> Value {
+    json!({APPROVAL: {"call": call, "given": false}})
+}
+
+/// Whether what is remembered says that this very call was approved.
+pub(super) fn is_given(remembered: Option<&Value>, call: &str) -> bool {
+    let approval = remembered.and_then(|remembered| remembered.get(APPROVAL));
+    approval.is_some_and(|approval| approval["given"] == true && approval["call"] == call)
+}
+
+/// The client of an approved call.
+pub(crate) struct ApprovedCaller<'c> {
+    caller: &'c dyn Caller,
+    /// Which call was approved.
+    call: String,
+    /// What whoever carries it out has remembered.
+    remembered: Option<Value>,
+    /// The client's answers without the one to our question.
+    responses: Option<Box<RawValue>>,
+    /// What progress was told while the call waited.
+    waited: f64,
+}
+
+impl<'c> ApprovedCaller<'c> {
+    /// The client of the call with that digest; `key` is that of the question it was asked.
+    pub(super) fn new(
+        caller: &'c dyn Caller,
+        (call, key): (&str, &str),
+        remembered: Option<Value>,
+        waited: f64,
+    ) -> Self {
+        let remembered = match remembered {
+            Some(mut ours) if ours.get(APPROVAL).is_some() => ours.get_mut(INNER).map(Value::take),
+            theirs => theirs,
+        };
+        let responses = caller.resumed().and_then(|resumed| without(resumed.responses?, key));
+        Self { caller, call: call.to_owned(), remembered, responses, waited }
+    }
+
+    fn remember(&self, value: Option<&Value>) -> Value {
+        let mut both = json!({APPROVAL: {"call": self.call, "given": true}});
+        if let Some(value) = value {
+            both[INNER] = value.clone();
+        }
+        both
+    }
+}
+
+/// The answers but for ours; nothing if there are no others.
+fn without(responses: &RawValue, key: &str) -> Option<Box<RawValue>> {
+    let Ok(mut answers) = serde_json::from_str::<Map<String, Value>>(responses.get()) else {
+        return Some(responses.to_owned());
+    };
+    answers.shift_remove(key);
+    if answers.is_empty() { None } else { to_raw_value(&answers).ok() }
+}
+
+#[async_trait]
+impl Caller for ApprovedCaller<'_> {
+    fn wants_progress(&self) -> bool {
+        self.caller.wants_progress()
+    }
+
+    /// Progress grows from one report to the next, also over the end of the waiting.
+    fn progress(&self, progress: &Progress) {
+        self.caller.progress(&Progress { progress: progress.progress + self.waited, ..progress.clone() });
+    }
+
+    fn is_patient(&self) -> bool {
+        self.caller.is_patient()
+    }
+
+    fn log_level(&self) -> Option<LogLevel> {
+        self.caller.log_level()
+    }
+
+    fn log(&self, level: LogLevel, logger: Option<&str>, data: &Value) {
+        self.caller.log(level, logger, data);
+    }
+
+    fn capabilities(&self) -> &Value {
+        self.caller.capabilities()
+    }
+
+    fn client_info(&self) -> Option<&Value> {
+        self.caller.client_info()
+    }
+
+    fn meta(&self) -> Option<&RawValue> {
+        self.caller.meta()
+    }
+
+    fn resumed(&self) -> Option<Resumed<'_>> {
+        self.caller.resumed().map(|_| Resumed { responses: self.responses.as_deref() })
+    }
+
+    async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
+        let remember = Some(self.remember(questions.remember.as_ref()));
+        self.caller.ask(&Questions { by_key: questions.by_key.clone(), remember }).await
+    }
+
+    fn remembered(&self) -> Result<Option<Value>, CallError> {
+        Ok(self.remembered.clone())
+    }
+
+    fn pass_on(
+        &self,
+        questions: Map<String, Value>,
+        remember: Option<Value>,
+    ) -> Result<InputRequired, CallError> {
+        self.caller.pass_on(questions, Some(self.remember(remember.as_ref())))
+    }
+
+    fn task(&self) -> Option<&RawValue> {
+        self.caller.task()
+    }
+
+    fn task_id(&self, id: String) -> Result<String, CallError> {
+        self.caller.task_id(id)
+    }
+
+    fn chain(&self) -> &[String] {
+        self.caller.chain()
+    }
+
+    fn conversation(&self) -> Option<&str> {
+        self.caller.conversation()
+    }
+
+    fn keep(&self, name: &str, make: &mut dyn FnMut() -> Kept) -> bool {
+        self.caller.keep(name, make)
+    }
+
+    fn group(&self) -> Option<&str> {
+        self.caller.group()
+    }
+
+    fn may_change(&self) -> bool {
+        self.caller.may_change()
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.caller.address()
+    }
+
+    fn hang_up(&self) {
+        self.caller.hang_up();
+    }
+}

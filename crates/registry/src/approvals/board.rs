@@ -1,0 +1,83 @@
+//! The approvals of the store as this process knows them, without what is shown of the calls. Kept up to date by reading only
+//! what is new, like the keys of clients.
+
+use std::collections::HashMap;
+
+use toolrail_core::{Record, Store, StoreError};
+
+use super::record::{ApprovalRecord, KIND};
+
+/// The approvals there are.
+#[derive(Default)]
+pub(super) struct ApprovalBoard {
+    /// The number of the newest record that was read, if any was.
+    number: Option<i64>,
+    papers: HashMap<String, Paper>,
+}
+
+/// One of them, as it stands in the store.
+#[derive(Clone)]
+pub(super) struct Paper {
+    /// What it is kept under.
+    pub(super) slot: String,
+    /// The number of its last write.
+    pub(super) number: i64,
+    pub(super) record: ApprovalRecord,
+}
+
+impl ApprovalBoard {
+    /// Reads what is new, and says whether anything is. Dropped on its way, it has read less.
+    pub(super) async fn refresh(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
+        if self.number.is_some() && self.number == Some(store.record_number().await?) {
+            return Ok(false);
+        }
+        let mut changed = false;
+        loop {
+            let page = store.records_after(self.number.unwrap_or_default()).await?;
+            let Some(last) = page.last() else {
+                self.number.get_or_insert_default();
+                return Ok(changed);
+            };
+            self.number = Some(last.number);
+            for record in page.iter().filter(|record| record.kind == KIND) {
+                changed = true;
+                self.take(record);
+            }
+        }
+    }
+
+    fn take(&mut self, record: &Record) {
+        match ApprovalRecord::read(record) {
+            Some(read) => {
+                let slot = record.id.clone();
+                let read = ApprovalRecord { shown: None, ..read };
+                self.papers.insert(slot.clone(), Paper { slot, number: record.number, record: read });
+            }
+            None => {
+                self.papers.remove(&record.id);
+            }
+        }
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Paper> {
+        self.papers.values()
+    }
+
+    /// The one people call that.
+    pub(super) fn named(&self, id: &str) -> Option<&Paper> {
+        self.all().find(|paper| paper.record.id == id)
+    }
+
+    /// That of the very call somebody makes.
+    pub(super) fn of_call(&self, asker: &str, call: &str) -> Option<&Paper> {
+        self.all().find(|paper| paper.record.asker == asker && paper.record.call == call)
+    }
+
+    pub(super) fn has(&self, slot: &str) -> bool {
+        self.papers.contains_key(slot)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.papers.len()
+    }
+}
