@@ -109,7 +109,7 @@ pub(crate) async fn assemble_again(
 ) -> anyhow::Result<Assembly> {
     let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
     let again = put_together(settings, Opened { store, spare, missing: None }, built_in).await?;
-    let issuers = Issuers::again(before.issuers.as_ref(), settings);
+    let issuers = Issuers::again(before.issuers.as_ref(), again.issuers.clone());
     Ok(Assembly { directory: before.directory.clone(), issuers, ..again })
 }
 
@@ -136,6 +136,7 @@ async fn put_together(
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
     let runtime = runtime(settings, secrets)?;
+    let secrets = Arc::clone(&runtime.secrets);
     let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
@@ -172,7 +173,7 @@ async fn put_together(
     }
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
-    let issuers = Issuers::of(settings);
+    let issuers = Issuers::of(settings, &store, &secrets);
     let permissions = settings.permissions.clone().map(|rules| Arc::new(Permissions::new(rules)));
     Ok(Assembly { registry, history: settings.history, store, spare, directory: None, issuers, permissions })
 }
@@ -228,7 +229,7 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
     let bindings = settings.secrets.iter();
     let bindings = bindings.filter_map(|secret| Some((secret.name.clone(), secret.binding.clone()?)));
     let secrets = Secrets::from_environment(given.chain(config::environment()), &listed);
-    let secrets = secrets.bound(of_program.into_iter().chain(bindings));
+    let secrets = secrets.bound(of_program.into_iter().chain(sign_in_secret(settings)).chain(bindings));
     let runtime = Runtime {
         client: Arc::new(Client::of_gateway(ClientLimits::default())),
         secrets: Arc::new(secrets),
@@ -237,6 +238,12 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
     };
     check_services(&runtime)?;
     Ok(runtime)
+}
+
+/// The secret that proves to the identity provider who we are goes nowhere with definitions, unless the configuration says where.
+fn sign_in_secret(settings: &Settings) -> Option<(String, Binding)> {
+    let name = settings.broker.as_ref()?.secret_name()?;
+    Some((name.to_owned(), Binding { hosts: Vec::new(), programs: false }))
 }
 
 /// A service with a fault would break every definition that uses it.
