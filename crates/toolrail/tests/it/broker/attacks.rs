@@ -58,39 +58,36 @@ async fn nobody_is_asked_about_a_request_that_is_not_right() -> Result<()> {
     let stage = Stage::new().await?;
     let gateway = stage.gateway().start().await?;
     let client = register(&gateway, &[REDIRECT, "https://app.example.com/cb"]).await?;
-    let cases: &[(&[(&str, &str)], &str, bool)] = &[
-        (&[("client_id", "")], "client_id is missing", false),
-        (&[("client_id", "trc_AAAA")], "not one that this gateway gave", false),
-        (&[("client_id", "http://app.example.com/x.json")], "not one that this gateway gave", false),
-        (&[("redirect_uri", "")], "redirect_uri is missing", false),
-        (
-            &[("redirect_uri", "https://evil.example/cb")],
-            "not one that the application has registered",
-            false,
-        ),
-        (&[("redirect_uri", "https://app.example.com/cb/../evil")], "not one that the application", false),
-        (&[("redirect_uri", "https://app.example.com/cb?x")], "not one that the application", false),
-        (&[("redirect_uri", "https://app.example.com:8443/cb")], "not one that the application", false),
-        (&[("redirect_uri", "javascript:alert(1)")], "redirect_uri has", false),
-        (&[("redirect_uri", "http://localhost:7777/callback")], "not one that the application", false),
-        (&[("response_type", "token")], "response_type must be code", true),
-        (&[("code_challenge", "")], "PKCE is needed", true),
-        (&[("code_challenge_method", "")], "PKCE is needed", true),
-        (&[("code_challenge_method", "plain")], "PKCE is needed", true),
-        (&[("code_challenge", "short")], "PKCE is needed", true),
-        (&[("resource", "https://other.example.com/mcp")], "resource must be", true),
-        (&[("resource", "https://tools.example.com.evil.example")], "resource must be", true),
-        (&[("resource", "https://tools.example.com/../x")], "resource must be", true),
-        (&[("request_uri", "https://evil.example/r")], "request_uri is not supported", true),
-        (&[("response_mode", "fragment")], "response_mode must be query", true),
+    let cases = [
+        ("client_id", "", "client_id is missing", false),
+        ("client_id", "trc_AAAA", "not one that this gateway gave", false),
+        ("client_id", "http://app.example.com/x.json", "not one that this gateway gave", false),
+        ("redirect_uri", "", "redirect_uri is missing", false),
+        ("redirect_uri", "https://evil.example/cb", "not one that the application has registered", false),
+        ("redirect_uri", "https://app.example.com/cb/../evil", "not one that the application", false),
+        ("redirect_uri", "https://app.example.com/cb?x", "not one that the application", false),
+        ("redirect_uri", "https://app.example.com:8443/cb", "not one that the application", false),
+        ("redirect_uri", "javascript:alert(1)", "redirect_uri has", false),
+        ("redirect_uri", "http://localhost:7777/callback", "not one that the application", false),
+        ("response_type", "token", "response_type must be code", true),
+        ("code_challenge", "", "PKCE is needed", true),
+        ("code_challenge_method", "", "PKCE is needed", true),
+        ("code_challenge_method", "plain", "PKCE is needed", true),
+        ("code_challenge", "short", "PKCE is needed", true),
+        ("resource", "https://other.example.com/mcp", "resource must be", true),
+        ("resource", "https://tools.example.com.evil.example", "resource must be", true),
+        ("resource", "https://tools.example.com/../x", "resource must be", true),
+        ("request_uri", "https://evil.example/r", "request_uri is not supported", true),
+        ("response_mode", "fragment", "response_mode must be query", true),
     ];
-    for (more, part, has_way_back) in cases {
-        let page = Browser::default().get(&gateway, &authorize(&client, more)).await?;
+    for (name, value, part, has_way_back) in cases {
+        let more = [(name, value)];
+        let page = Browser::default().get(&gateway, &authorize(&client, &more)).await?;
         let text = page.text();
         // Nobody is sent anywhere for a request that others made up.
         assert_eq!((page.status, page.header("location")), (400, None), "{more:?} {text}");
         assert!(text.contains(part), "{more:?} {text}");
-        assert_eq!(text.contains("href="), *has_way_back, "{more:?} {text}");
+        assert_eq!(text.contains("href="), has_way_back, "{more:?} {text}");
         assert!(!text.contains("evil.example/cb"), "{text}");
     }
     let twice = format!("{}&redirect_uri=https%3A%2F%2Fevil.example", authorize(&client, &[]));

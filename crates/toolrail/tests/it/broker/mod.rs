@@ -2,6 +2,8 @@
 //! try to get in on it.
 
 mod attacks;
+mod clients;
+mod official;
 mod provider;
 mod sign_in;
 
