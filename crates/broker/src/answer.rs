@@ -59,7 +59,7 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        tracing::warn!(%error, "the store cannot be used for signing in");
+        tracing::debug!(%error, "the store cannot be used for signing in");
         Self::unavailable("the store of this gateway cannot be used at the moment; try again")
     }
 }

@@ -45,6 +45,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use toolrail_core::Store;
 use toolrail_identity::{ClaimNames, FetchDocument, Grant, Withdrawal};
+use url::Url;
 
 use answer::{Failure, private_json, public_json};
 use client::Application;
@@ -114,7 +115,8 @@ impl Broker {
         scopes.dedup();
         let sessions = Sessions::new(Arc::clone(&store), url.clone(), settings.token_seconds());
         Self {
-            origin: origin.to_ascii_lowercase(),
+            origin: Url::parse(&url)
+                .map_or_else(|_| origin.to_owned(), |url| url.origin().ascii_serialization()),
             prefix: prefix.to_owned(),
             is_secure: url.starts_with("https://"),
             scopes,

@@ -15,6 +15,8 @@ use crate::settings::BrokerSettings;
 
 /// How long a description is taken without looking again.
 const FRESH: Duration = Duration::from_mins(15);
+/// How long it is left alone after a look that failed.
+const REST: Duration = Duration::from_secs(2);
 /// The most characters of what a provider says that are repeated.
 const LONGEST_TOLD: usize = 300;
 /// The longest refresh token that is kept.
@@ -50,10 +52,17 @@ pub(crate) struct IdentityProvider {
     client: String,
     scopes: String,
     asks: &'static [(&'static str, &'static str)],
-    described: Mutex<Option<(Instant, Arc<Description>)>>,
+    described: Mutex<Known>,
     id_tokens: IdTokens,
     documents: Arc<dyn FetchDocument>,
     outbound: Arc<dyn Outbound>,
+}
+
+/// What is known of what the provider says of itself, and how the last look failed.
+#[derive(Clone, Default)]
+struct Known {
+    said: Option<(Instant, Arc<Description>)>,
+    failed: Option<(Instant, Failure)>,
 }
 
 /// What the provider says of itself.
@@ -204,24 +213,21 @@ impl IdentityProvider {
     /// What the provider says of itself, looked up when it is first needed: a gateway starts without it.
     async fn description(&self) -> Result<Arc<Description>, Failure> {
         let known = self.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((at, description)) = &known
-            && at.elapsed() < FRESH
-        {
-            return Ok(Arc::clone(description));
+        if let Some(answer) = known.answer() {
+            return answer;
         }
-        match self.look().await {
-            Ok(description) => {
-                let description = Arc::new(description);
-                let known = (Instant::now(), Arc::clone(&description));
-                *self.described.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
-                Ok(description)
+        let now = Instant::now();
+        let known = match self.look().await {
+            Ok(description) => Known { said: Some((now, Arc::new(description))), failed: None },
+            Err(why) => {
+                tracing::warn!(issuer = %self.issuer, %why, "the identity provider cannot be asked");
+                let told =
+                    format!("the identity provider {} cannot be used at the moment: {why}", self.issuer);
+                Known { failed: Some((now, Failure::unavailable(told))), ..known }
             }
-            // What it said before is most likely still true.
-            Err(why) => known.map(|(_, description)| description).ok_or_else(|| {
-                tracing::warn!(issuer = %self.issuer, %why, "the identity provider cannot be asked, so nobody can sign in");
-                Failure::unavailable(format!("the identity provider {} cannot be used at the moment: {why}", self.issuer))
-            }),
-        }
+        };
+        *self.described.lock().unwrap_or_else(PoisonError::into_inner) = known.clone();
+        known.answer().unwrap_or_else(|| Err(Failure::internal("the identity provider says nothing")))
     }
 
     async fn look(&self) -> Result<Description, String> {
@@ -244,6 +250,17 @@ impl IdentityProvider {
             says_issuer: document["authorization_response_iss_parameter_supported"] == true,
             proof: if takes_form { Proof::Form } else { Proof::Header },
         })
+    }
+}
+
+impl Known {
+    /// What can be said without a look. Where one has just failed, what was said before is most likely still true.
+    fn answer(&self) -> Option<Result<Arc<Description>, Failure>> {
+        let said = self.said.as_ref();
+        if let Some((_, failure)) = self.failed.as_ref().filter(|(at, _)| at.elapsed() < REST) {
+            return Some(said.map(|(_, said)| Arc::clone(said)).ok_or_else(|| failure.clone()));
+        }
+        said.filter(|(at, _)| at.elapsed() < FRESH).map(|(_, said)| Ok(Arc::clone(said)))
     }
 }
 
