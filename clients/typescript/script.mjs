@@ -37,6 +37,13 @@ export async function open(options, settings = {}, prepare = () => {}) {
     return client;
 }
 
+// A client yet to be connected, its transport over HTTP, and what tells that somebody has to sign in first.
+export function clientOf(options) {
+    const { Client, StreamableHTTPClientTransport: Transport } = options.client === 'v1' ? loadV1() : loadV2();
+    const client = new Client({ name: 'toolrail-client-test', version: '1.0.0' }, {});
+    return { client, Transport, isUnauthorized: error => /unauthorized/i.test(`${error?.name} ${error?.constructor?.name} ${error?.message}`) };
+}
+
 // The outcome of a call, with nothing left out.
 export async function call(client, name, args, options) {
     const answer = await client.callTool({ name, arguments: args }, ...(options ?? []));

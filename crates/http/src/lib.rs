@@ -268,6 +268,16 @@ pub struct Guarded {
     pub mcp: Arc<Server>,
     /// Everything else.
     pub routes: Router,
+    /// Where people sign in, if they do so here.
+    pub sign_in: Option<SignIn>,
+}
+
+/// Where people sign in: open to those who cannot show yet who they are.
+pub struct SignIn {
+    /// Whether that path is part of it.
+    pub is_here: fn(&str) -> bool,
+    /// What is there.
+    pub routes: Router,
 }
 
 type AnyBody = Either<toolrail_mcp::Body, Body>;
@@ -328,6 +338,10 @@ impl Guarded {
         {
             description.extensions_mut().insert(Bare);
             return description.map(Either::Right);
+        }
+        if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| (sign_in.is_here)(request.uri().path()))
+        {
+            return Box::pin(sign_in.answer(request, guest)).await;
         }
         let known =
             match self.doorkeeper.principal(request.headers(), request.uri().path(), guest.certified()) {
@@ -400,6 +414,18 @@ impl Guarded {
             request.extensions_mut().insert(OverTls);
         }
         let Ok(response) = self.routes.clone().call(request).await;
+        response.map(Either::Right)
+    }
+}
+
+impl SignIn {
+    async fn answer(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
+        if let Some(peer) = guest.address {
+            request.extensions_mut().insert(peer);
+        }
+        let share = guest.share_of(&Principal::Anonymous);
+        let Ok(mut response) = share.scope(self.routes.clone().call(request)).await;
+        response.extensions_mut().insert(Bare);
         response.map(Either::Right)
     }
 }

@@ -18,5 +18,6 @@ pub use key_record::{KeyView, WrongName};
 pub use keyring::{KeyError, Keyring, NewKey};
 pub use record_follower::RecordFollower;
 pub use tokens::{
-    Algorithm, ClaimNames, FetchDocument, Grant, IssuerSettings, TokenRejection, Tokens, is_token,
+    Algorithm, ClaimNames, FetchDocument, Grant, IdTokens, IssuerSettings, TokenRejection, Tokens,
+    Withdrawal, claims_for_rules, granted_to, is_safe_url, is_token,
 };

@@ -19,7 +19,7 @@ pub use gateway::{Gateway, GatewayBuilder};
 pub use http_client::{HttpClient, Reply};
 pub use raw::{RawAnswer, RawConnection};
 pub use stdio::Stdio;
-pub use tls::{Authority, Issued, TlsAnswer, TlsClient};
+pub use tls::{Authority, Issued, TlsAnswer, TlsClient, TlsSite};
 pub use upstream::{Canned, Received, Upstream};
 pub use wait::wait_until;
 pub use websocket::WebSocket;

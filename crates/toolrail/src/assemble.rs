@@ -129,7 +129,7 @@ pub(crate) async fn assemble_again(
 ) -> anyhow::Result<Assembly> {
     let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
     let again = put_together(settings, Opened { store, spare, missing: None }, built_in).await?;
-    let issuers = Issuers::again(before.issuers.as_ref(), settings);
+    let issuers = Issuers::again(before.issuers.as_ref(), again.issuers.clone());
     // Whoever follows the store goes on.
     let stored_rules = Arc::clone(&before.stored_rules);
     let permissions = Arc::new(Permissions::new(settings.permissions.clone(), &stored_rules));
@@ -160,6 +160,7 @@ async fn put_together(
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
     let runtime = runtime(settings, secrets)?;
+    let secrets = Arc::clone(&runtime.secrets);
     let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
@@ -196,7 +197,7 @@ async fn put_together(
     }
     Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
-    let issuers = Issuers::of(settings);
+    let issuers = Issuers::of(settings, &store, &secrets);
     let stored_rules = Arc::new(StoredRules::new(Arc::clone(&store)));
     Ok(Assembly {
         registry,
@@ -262,7 +263,7 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
     let bindings = settings.secrets.iter();
     let bindings = bindings.filter_map(|secret| Some((secret.name.clone(), secret.binding.clone()?)));
     let secrets = Secrets::from_environment(given.chain(config::environment()), &listed);
-    let secrets = secrets.bound(of_program.into_iter().chain(bindings));
+    let secrets = secrets.bound(of_program.into_iter().chain(sign_in_secret(settings)).chain(bindings));
     let runtime = Runtime {
         client: Arc::new(Client::of_gateway(ClientLimits::default())),
         secrets: Arc::new(secrets),
@@ -271,6 +272,12 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
     };
     check_services(&runtime)?;
     Ok(runtime)
+}
+
+/// The secret that proves to the identity provider who we are goes nowhere with definitions, unless the configuration says where.
+fn sign_in_secret(settings: &Settings) -> Option<(String, Binding)> {
+    let name = settings.broker.as_ref()?.secret_name()?;
+    Some((name.to_owned(), Binding { hosts: Vec::new(), programs: false }))
 }
 
 /// A service with a fault would break every definition that uses it.

@@ -48,6 +48,7 @@ const PLACES: &[Place] = &[
         level: 4,
         sees: Sees::Only(&[CORE, "toolrail-access", "toolrail-registry", "toolrail-identity"]),
     },
+    Place { name: "toolrail-broker", level: 4, sees: Sees::Only(&[CORE, "toolrail-identity"]) },
     Place {
         name: "toolrail-http",
         level: 5,

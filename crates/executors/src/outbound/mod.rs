@@ -7,6 +7,7 @@ mod connect;
 mod failure;
 mod link_local;
 mod pool;
+mod public;
 mod redirect;
 mod sensitive;
 mod streamed;
@@ -59,6 +60,8 @@ pub struct Client {
     pool: Pool,
     /// Whether requests say that they come from a gateway.
     marks: bool,
+    /// Whether it goes to public addresses only.
+    only_public: bool,
 }
 
 /// A request on its way out.
@@ -218,6 +221,11 @@ impl Client {
         Self { marks: true, ..Self::new(limits) }
     }
 
+    /// The same for addresses that anybody may have named: it goes to none that only this machine, or its network, can reach.
+    pub fn to_public_addresses(limits: ClientLimits) -> Self {
+        Self { only_public: true, ..Self::new(limits) }
+    }
+
     /// Sends a request and reads the answer. Dropping the future aborts the exchange.
     pub async fn send(&self, request: Outgoing) -> Result<Incoming, OutboundError> {
         let Outgoing { method, uri, headers, body, secret_body, limits, sensitive, bound } = request;
@@ -253,7 +261,7 @@ impl Client {
     }
 
     fn with_connector(limits: ClientLimits, connector: OutboundConnector) -> Self {
-        Self { pool: Pool::new(limits, connector), marks: false }
+        Self { pool: Pool::new(limits, connector), marks: false, only_public: false }
     }
 
     fn request(&self, hop: &Hop) -> Request<Full<Bytes>> {
@@ -302,9 +310,12 @@ impl Client {
         hop: &Hop,
         within: Duration,
     ) -> Result<(Link, Response<Streaming>), OutboundError> {
+        if self.only_public {
+            public::check_name(&hop.uri, within).await?;
+        }
         let connected = self.pool.link(&hop.uri, within).await;
         let mut link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
-        redirect::check_peer(hop, &link)?;
+        self.check_peer(hop, &link)?;
         let mut answer = link.send(self.request(hop)).await;
         if let Err(error) = &answer
             && link.is_used
@@ -312,13 +323,22 @@ impl Client {
         {
             let connected = self.pool.fresh(&hop.uri, within).await;
             link = connected.map_err(|error| failure::unconnected(&hop.uri, &error))?;
-            redirect::check_peer(hop, &link)?;
+            self.check_peer(hop, &link)?;
             answer = link.send(self.request(hop)).await;
         }
         match answer {
             Ok(response) => Ok((link, response)),
             Err(error) => Err(failure::unanswered(&hop.uri, &error)),
         }
+    }
+
+    /// Refuses a connection to where the request must not go, before anything is sent.
+    fn check_peer(&self, hop: &Hop, link: &Link) -> Result<(), OutboundError> {
+        if self.only_public {
+            // The name may have meant something else a moment ago.
+            public::check_peer(&hop.uri, link.peer)?;
+        }
+        redirect::check_peer(hop, link)
     }
 
     /// Reads the body, keeps the connection if it can be used again, and masks whatever the upstream echoed.

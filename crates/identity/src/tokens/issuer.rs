@@ -89,7 +89,7 @@ impl IssuerSettings {
 const SAFE: &str = "is not an https:// address; http:// is taken for loopback addresses only";
 
 /// Whether nobody on the way can change what is fetched from there.
-fn is_safe(url: &str) -> bool {
+pub fn is_safe(url: &str) -> bool {
     if url.contains(['@', ' ', '\\']) {
         return false;
     }

@@ -1,9 +1,11 @@
 //! Tokens of other issuers (OpenID Connect, OAuth 2.1): which are taken, and who their holders are.
 //!
-//! `jwt` reads a token, `jwks` has the keys that check its signature, `issuer` what else must be true, `grant` what its holder may do.
+//! `jwt` reads a token, `jwks` has the keys that check its signature, `issuer` what else must be true, `grant` what its holder may do;
+//! `id_token` is for tokens that somebody signs in with.
 //! A token that was found good is known again by its hash until it expires or its issuer withdraws the key that signed it.
 
 mod grant;
+mod id_token;
 mod issuer;
 mod jwks;
 mod jwt;
@@ -21,7 +23,8 @@ use issuer::Issuer;
 use jwt::Unverified;
 
 pub use grant::{ClaimNames, Grant};
-pub use issuer::{FetchDocument, IssuerSettings};
+pub use id_token::{IdTokens, claims_for_rules, granted_to};
+pub use issuer::{FetchDocument, IssuerSettings, is_safe as is_safe_url};
 pub use jwt::{Algorithm, is_token};
 
 /// The most tokens that are known again.
@@ -47,10 +50,22 @@ pub struct Tokens {
     issuers: Vec<Arc<Issuer>>,
     documents: Arc<dyn FetchDocument>,
     known: Arc<KnownTokens>,
+    withdrawal: Option<Arc<dyn Withdrawal>>,
+}
+
+/// Takes tokens back before they expire.
+pub trait Withdrawal: Send + Sync {
+    /// The issuer whose tokens these are.
+    fn issuer(&self) -> &str;
+
+    /// Whether those of that session (`sid`) are good no more.
+    fn is_over(&self, session: &str) -> bool;
 }
 
 struct KnownToken {
     issuer: usize,
+    /// The session that it is of, if that can be over before the token is.
+    session: Option<String>,
     until: u64,
     identity: Arc<Identity>,
 }
@@ -64,7 +79,13 @@ impl Tokens {
     ) -> Self {
         let issuers =
             issuers.into_iter().map(|settings| Arc::new(Issuer::new(settings, public_url))).collect();
-        Self { issuers, documents, known: Arc::default() }
+        Self { issuers, documents, known: Arc::default(), withdrawal: None }
+    }
+
+    /// The same, where an issuer takes tokens back.
+    #[must_use]
+    pub fn with_withdrawal(self, withdrawal: Option<Arc<dyn Withdrawal>>) -> Self {
+        Self { withdrawal, ..self }
     }
 
     /// The issuers, as their tokens name them.
@@ -110,10 +131,25 @@ impl Tokens {
         if !keys.signed(&token) {
             return Err(TokenRejection::Bad("its signature is not that of its issuer".to_owned()));
         }
+        let session = self.session_of(&token, claimed)?;
         let settings = &issuer.settings;
         let identity = identity_of(claimed, &token.claims, (&settings.claims, &settings.grants));
         let identity = Arc::new(identity.map_err(refusal)?);
-        Ok(Principal::Known(self.known.remember(hash, KnownToken { issuer: number, until, identity })))
+        let known = KnownToken { issuer: number, session, until, identity };
+        Ok(Principal::Known(self.known.remember(hash, known)))
+    }
+
+    /// The session that a token is of, if its issuer can end it; refuses one whose session is over.
+    fn session_of(&self, token: &Unverified, issuer: &str) -> Result<Option<String>, TokenRejection> {
+        let Some(withdrawal) = self.withdrawal.as_ref().filter(|withdrawal| withdrawal.issuer() == issuer)
+        else {
+            return Ok(None);
+        };
+        let session = token.text("sid").unwrap_or_default();
+        if withdrawal.is_over(session) {
+            return Err(TokenRejection::Bad("it was taken back; sign in again".to_owned()));
+        }
+        Ok(Some(session.to_owned()))
     }
 
     /// The same, where the keys of an issuer may have to be looked at first.
@@ -149,7 +185,11 @@ impl Tokens {
             }
             tokio::time::sleep(LOOK).await;
             let now = now();
-            self.known.forget(|token| token.until <= now);
+            let is_withdrawn = |token: &KnownToken| {
+                let withdrawal = self.withdrawal.as_ref().zip(token.session.as_deref());
+                withdrawal.is_some_and(|(withdrawal, session)| withdrawal.is_over(session))
+            };
+            self.known.forget(|token| token.until <= now || is_withdrawn(token));
         }
     }
 

@@ -2,6 +2,8 @@
 
 mod authority;
 mod client;
+mod site;
 
 pub use authority::{Authority, Issued};
 pub use client::{TlsAnswer, TlsClient};
+pub use site::TlsSite;

@@ -219,10 +219,10 @@ pub(super) fn follow(assembly: &Assembly) -> AbortOnDropHandle<()> {
         // Nothing changes them any more.
         std::future::pending::<()>().await;
     };
-    let tokens = assembly.issuers().map(|issuers| Arc::clone(&issuers.tokens));
+    let issuers = assembly.issuers().cloned();
     let keep_issuers = async move {
-        match tokens {
-            Some(tokens) => tokens.follow().await,
+        match issuers {
+            Some(issuers) => issuers.follow().await,
             None => std::future::pending().await,
         }
     };

@@ -16,7 +16,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use toolrail_executors::outbound::Trust;
 use toolrail_http::{
-    Addresses, Credentials, Doorkeeper, Guard, Guarded, Listener, Plane, Served, Socket, Tenants, Until,
+    Addresses, Credentials, Doorkeeper, Guard, Guarded, Listener, Plane, Served, SignIn, Socket, Tenants,
+    Until,
 };
 
 use self::banner::Banner;
@@ -256,8 +257,10 @@ pub(super) async fn guarded(
     mcp.look_at_lists();
     let exposure = exposure::findings(settings, addresses, assembly.directory().is_some());
     let routes = assemble::routes(&mcp, assembly, metrics, exposure);
-    let guard = Guard::new(addresses, &settings.allow_hosts, &settings.allow_origins);
-    let guard = guard.behind(settings.trusted_proxies.clone());
+    let broker = assembly.issuers().and_then(|issuers| issuers.broker.clone());
+    let guard = guard(settings, addresses, broker.is_some());
+    let sign_in = broker
+        .map(|broker| SignIn { is_here: toolrail_broker::is_open, routes: toolrail_broker::routes(broker) });
     let doorkeeper = match assembly.directory() {
         Some(directory) => {
             let tokens =
@@ -267,7 +270,19 @@ pub(super) async fn guarded(
         }
         None => Doorkeeper::Open(Tenants::new(settings.tenant.clone())),
     };
-    Ok(Arc::new(Guarded { guard, doorkeeper, mcp, routes }))
+    Ok(Arc::new(Guarded { guard, doorkeeper, mcp, routes, sign_in }))
+}
+
+/// Which requests are let through. Where people sign in, those of our own page are, whatever name a proxy passes on.
+fn guard(settings: &Settings, addresses: &Addresses, has_sign_in: bool) -> Guard {
+    let (mut hosts, mut origins) = (settings.allow_hosts.clone(), settings.allow_origins.clone());
+    let own = settings.public_url.as_deref().filter(|_| has_sign_in).and_then(|url| url.split_once("://"));
+    if let Some((scheme, rest)) = own {
+        let authority = rest.split('/').next().unwrap_or(rest);
+        hosts.push(authority.to_owned());
+        origins.push(format!("{scheme}://{authority}"));
+    }
+    Guard::new(addresses, &hosts, &origins).behind(settings.trusted_proxies.clone())
 }
 
 async fn serve(

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::keys::keys_of;
 use super::wording::{fault, in_plain_words, step, unknown_key};
-use super::{ConfigFile, endpoints, issuers, permissions, search, secrets, semantic, services, tls};
+use super::{ConfigFile, broker, endpoints, issuers, permissions, search, secrets, semantic, services, tls};
 
 /// Everything that is wrong with the file.
 pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
@@ -17,6 +17,7 @@ pub(super) fn of_file(members: &Map<String, Value>) -> Vec<String> {
             ("groups", value) => endpoints::group_faults(value),
             ("services", Value::Object(services)) => services::faults(services),
             ("permissions", document) => permissions::faults(document),
+            ("broker", Value::Object(_)) => broker::faults(value, members.get("publicUrl")),
             ("issuers", Value::Array(list)) => issuers::faults(list, members.contains_key("publicUrl")),
             ("secrets", Value::Object(bindings)) => secrets::faults(bindings),
             ("search", Value::Object(members)) => of_search(members),

@@ -32,6 +32,13 @@ pub(super) fn faults(list: &[Value], has_public_url: bool) -> Vec<String> {
 /// Takes the keys away that nothing is called, so that they do not hide what else is wrong, and tells each with its place.
 fn without_unknown_keys(place: &str, issuer: &mut Value) -> Vec<String> {
     let mut faults = unknown(keys_of::<IssuerSettings>(), place, issuer);
+    faults.extend(without_unknown_rules(place, issuer));
+    faults
+}
+
+/// The same for what says who somebody is and what he may do.
+pub(super) fn without_unknown_rules(place: &str, issuer: &mut Value) -> Vec<String> {
+    let mut faults = Vec::new();
     if let Some(claims) = issuer.get_mut("claims") {
         faults.extend(unknown(keys_of::<ClaimNames>(), &format!("{place}/claims"), claims));
     }
@@ -42,7 +49,7 @@ fn without_unknown_keys(place: &str, issuer: &mut Value) -> Vec<String> {
     faults
 }
 
-fn unknown(known: &'static [&'static str], place: &str, value: &mut Value) -> Vec<String> {
+pub(super) fn unknown(known: &'static [&'static str], place: &str, value: &mut Value) -> Vec<String> {
     let Some(members) = value.as_object_mut() else {
         return Vec::new();
     };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
+use toolrail_broker::BrokerSettings;
 use toolrail_discovery::Language;
 use toolrail_registry::{Discovery, ListingMode, OnBroken, SearchMethod};
 use toolrail_store::StoreUrl;
@@ -35,7 +36,17 @@ macro_rules! whole {
     ($($name:ty),*) => { $(impl Layer for $name {})* };
 }
 whole!(bool, u32, u64, usize, String, PathBuf, Value);
-whole!(Discovery, Language, ListingMode, MemoryLimit, OnBroken, SearchMethod, SemanticFile, StoreUrl);
+whole!(
+    Box<BrokerSettings>,
+    Discovery,
+    Language,
+    ListingMode,
+    MemoryLimit,
+    OnBroken,
+    SearchMethod,
+    SemanticFile,
+    StoreUrl
+);
 
 /// A struct each of whose members is a layer of its own.
 macro_rules! layered {

@@ -2,6 +2,7 @@
 //! once, with its place.
 
 pub(crate) mod bounds;
+mod broker;
 mod endpoints;
 mod faults;
 mod issuers;
@@ -27,6 +28,7 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_access::Rulebook;
+use toolrail_broker::BrokerSettings;
 use toolrail_core::{Principal, Retention, Variables};
 use toolrail_discovery::Language;
 use toolrail_executors::{Service, Services};
@@ -74,6 +76,9 @@ layered! {
         /// Issuers whose tokens are taken beside keys (OpenID Connect, OAuth 2.1); none when left out. With any, nobody comes in
         /// without a key or a token, also on this machine.
         pub(crate) issuers: Option<Vec<IssuerSettings>>,
+        /// Has people sign in here with the accounts of an identity provider that knows no MCP clients; needs `publicUrl`. None when
+        /// left out. With one, nobody comes in without a key or a token, also on this machine.
+        pub(crate) broker: Option<Box<BrokerSettings>>,
         /// Rules that say who sees and calls what, where keys are asked for; everybody what his role lets him when left out.
         pub(crate) permissions: Option<Value>,
         /// The data folder, relative to this file; `./data` when left out. It holds the store unless `store` names another.
@@ -156,6 +161,7 @@ pub(crate) struct Settings {
     pub(crate) secure: bool,
     pub(crate) public_url: Option<String>,
     pub(crate) issuers: Vec<IssuerSettings>,
+    pub(crate) broker: Option<Box<BrokerSettings>>,
     pub(crate) permissions: Option<Rulebook>,
     pub(crate) data: PathBuf,
     pub(crate) store: Option<StoreUrl>,
@@ -261,7 +267,7 @@ impl ConfigFile {
     /// Whether it wants to know who everybody is, on this machine too: rules, issuers and certificates of clients mean
     /// nothing otherwise.
     fn asks_who(&self) -> bool {
-        let has_issuers = self.issuers.as_ref().is_some_and(|list| !list.is_empty());
+        let has_issuers = self.broker.is_some() || self.issuers.as_ref().is_some_and(|list| !list.is_empty());
         let knows_clients = |tls: &TlsFile| tls.clients.as_ref().is_some_and(|list| !list.is_empty());
         let has_clients = [&self.tls, &self.admin_tls].into_iter().flatten().any(knows_clients);
         self.secure.unwrap_or_default() || has_issuers || has_clients || self.permissions.is_some()
@@ -287,13 +293,15 @@ impl ConfigFile {
             changed.then_some(name)
         }
         // Whoever came in unasked would stay, so asking begins with a start.
-        let [mut issuers, mut permissions] = [None; 2];
+        let [mut issuers, mut broker, mut permissions] = [None; 3];
         if !before.asks_who() && self.asks_who() {
             issuers = stay("issuers", &mut self.issuers, &before.issuers);
+            broker = stay("broker", &mut self.broker, &before.broker);
             permissions = stay("permissions", &mut self.permissions, &before.permissions);
         }
         [
             issuers,
+            broker,
             permissions,
             stay("listen", &mut self.listen, &before.listen),
             stay("adminListen", &mut self.admin_listen, &before.admin_listen),
@@ -345,6 +353,7 @@ impl ConfigFile {
             secure,
             public_url: self.public_url,
             issuers: self.issuers.unwrap_or_default(),
+            broker: self.broker,
             permissions: self.permissions.as_ref().map(permissions::settle).transpose()?,
             data: self.data.unwrap_or_else(|| "data".into()),
             store: self.store,

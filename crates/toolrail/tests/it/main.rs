@@ -5,6 +5,7 @@
 
 mod admin;
 mod bounds;
+mod broker;
 mod cli;
 mod documents;
 mod identity;

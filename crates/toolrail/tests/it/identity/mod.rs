@@ -16,7 +16,7 @@ use serde_json::Value;
 use toolrail_testkit::{Gateway, Reply};
 
 /// A request that shows a key, or none.
-async fn ask(
+pub(crate) async fn ask(
     gateway: &Gateway,
     key: Option<&str>,
     (method, path): (Method, &str),
@@ -31,7 +31,7 @@ async fn ask(
 }
 
 /// The key that the first start printed.
-async fn first_key(gateway: &Gateway) -> Result<String> {
+pub(crate) async fn first_key(gateway: &Gateway) -> Result<String> {
     let banner = gateway.banner().await?;
     let words = banner.split_whitespace().find(|word| word.starts_with("tr_") && word.len() == 67);
     Ok(words.ok_or_else(|| anyhow::anyhow!("no key in {banner}"))?.to_owned())

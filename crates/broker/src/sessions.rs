@@ -1,0 +1,274 @@
+//! Those who are signed in, in the store: every step is one write that expects what was read before, so that of two replicas that
+//! are shown the same text at the same moment, one is refused. Follows the store, to know on every replica whose session is over.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+use toolrail_core::{
+    Author, Record, RecordAudit, RecordWrite, RecordWritten, Store, StoreError, hexadecimal,
+};
+use toolrail_identity::Withdrawal;
+
+use crate::answer::Failure;
+use crate::keys::{Keys, Purpose, hash_of};
+use crate::session::{Session, Shown};
+
+/// The kind of these records in the store.
+const KIND: &str = "oauth_session";
+/// By what way sign-ins stand in the audit record.
+const VIA: &str = "sign-in";
+/// How often the store is asked whether there is anything new.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often what is over is removed, and how much at once.
+const SWEEP: Duration = Duration::from_secs(30);
+const AT_ONCE: usize = 200;
+/// The most sessions of one person; a further one ends the oldest.
+const MOST_OF_ONE: usize = 100;
+
+/// The sessions of a store.
+pub(crate) struct Sessions {
+    store: Arc<dyn Store>,
+    /// Who issues their tokens: this gateway.
+    issuer: String,
+    /// How long a token may be good after its session is over.
+    token_seconds: u64,
+    /// Until when it matters that a session is over.
+    over: RwLock<HashMap<String, u64>>,
+    live: Mutex<HashMap<String, Live>>,
+}
+
+/// What is remembered of a session that is not over.
+struct Live {
+    /// The hash of whose it is.
+    subject: String,
+    ends: u64,
+    number: i64,
+}
+
+/// A session as it was read.
+pub(crate) struct Found {
+    pub(crate) session: Session,
+    number: i64,
+}
+
+impl Sessions {
+    pub(crate) fn new(store: Arc<dyn Store>, issuer: String, token_seconds: u64) -> Self {
+        Self { store, issuer, token_seconds, over: RwLock::default(), live: Mutex::default() }
+    }
+
+    /// Begins one; gives its code.
+    pub(crate) async fn begin(
+        &self,
+        keys: &Keys,
+        session: &Session,
+        address: Option<String>,
+    ) -> Result<String, Failure> {
+        self.end_oldest_of(&session.subject).await?;
+        let id = hexadecimal(&keys.random::<16>()?);
+        let changes = json!({"client": session.asked.name, "redirect": session.asked.redirect});
+        let audited = Some(audit(session, "session.begin", changes.to_string(), address));
+        match self.write(keys, &id, (Some(session), 0), audited).await? {
+            RecordWritten::Done(_) => Ok(Shown::code(&id, keys)),
+            RecordWritten::Otherwise => Err(Failure::internal("two sessions got the same id")),
+            RecordWritten::NoRoom => {
+                Err(Failure::unavailable("too many people are signed in; tell whoever runs the gateway"))
+            }
+        }
+    }
+
+    /// The session that a text stands for, if it is not over. A text that was shown before ends it.
+    pub(crate) async fn find(&self, keys: &Keys, shown: &Shown) -> Result<Found, Failure> {
+        let record = self.store.record(KIND, &shown.id).await?;
+        let found = record.and_then(|record| read(keys, &record)).ok_or_else(gone)?;
+        if shown.generation != found.session.generation {
+            self.end(&shown.id, &found.session, "session.replayed").await?;
+            return Err(gone());
+        }
+        if found.session.ends() <= now() {
+            return Err(gone());
+        }
+        Ok(found)
+    }
+
+    /// The session of that id, whatever was shown.
+    pub(crate) async fn look_up(&self, keys: &Keys, id: &str) -> Result<Option<Session>, Failure> {
+        let record = self.store.record(KIND, id).await?;
+        Ok(record.and_then(|record| read(keys, &record)).map(|found| found.session))
+    }
+
+    /// Goes on to the next refresh token. If somebody else did so meanwhile, the text was shown twice.
+    pub(crate) async fn advance(
+        &self,
+        keys: &Keys,
+        id: &str,
+        (mut session, number): (Session, i64),
+    ) -> Result<(Session, String), Failure> {
+        session.generation += 1;
+        match self.write(keys, id, (Some(&session), number), None).await? {
+            RecordWritten::Done(_) => {
+                let refresh = Shown::refresh(id, session.generation, keys);
+                Ok((session, refresh))
+            }
+            RecordWritten::Otherwise | RecordWritten::NoRoom => {
+                self.end(id, &session, "session.replayed").await?;
+                Err(gone())
+            }
+        }
+    }
+
+    /// Ends one, with all its tokens.
+    pub(crate) async fn end(&self, id: &str, session: &Session, action: &str) -> Result<(), Failure> {
+        if action == "session.replayed" {
+            tracing::warn!(name = %session.name, client = %session.asked.name, "a code or refresh token was shown that was used before, so its session is ended");
+        }
+        let audited = audit(session, action, json!({"client": session.asked.name}).to_string(), None);
+        self.store.write_record(&removal(id, None, Some(audited))).await?;
+        // Here at once; elsewhere when the store is looked at.
+        self.is_gone(id);
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        keys: &Keys,
+        id: &str,
+        (session, number): (Option<&Session>, i64),
+        audited: Option<RecordAudit>,
+    ) -> Result<RecordWritten, Failure> {
+        let body = session.map(|session| keys.seal(Purpose::Session, session)).transpose()?;
+        let write =
+            RecordWrite { kind: KIND.to_owned(), id: id.to_owned(), body, expected: Some(number), audited };
+        Ok(self.store.write_record(&write).await?)
+    }
+
+    /// Makes room for another session of somebody.
+    async fn end_oldest_of(&self, subject: &str) -> Result<(), Failure> {
+        let subject = hash_of(subject);
+        let oldest = {
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            let own: Vec<_> = live.iter().filter(|(_, live)| live.subject == subject).collect();
+            let oldest = own.iter().min_by_key(|(_, live)| live.ends).map(|(id, _)| (*id).clone());
+            oldest.filter(|_| own.len() >= MOST_OF_ONE)
+        };
+        if let Some(id) = oldest {
+            self.store.write_record(&removal(&id, None, None)).await?;
+            self.is_gone(&id);
+        }
+        Ok(())
+    }
+
+    /// Keeps up with the store, and removes what is over, until the future is dropped.
+    pub(crate) async fn follow(&self, keys: &Keys) {
+        let (mut number, mut failing, mut swept) = (0, false, tokio::time::Instant::now());
+        loop {
+            let looked = async {
+                self.read_new(keys, &mut number).await?;
+                if swept.elapsed() >= SWEEP {
+                    swept = tokio::time::Instant::now();
+                    self.sweep().await?;
+                }
+                Ok::<(), StoreError>(())
+            };
+            match looked.await {
+                Ok(()) => failing = false,
+                Err(error) if !failing => {
+                    failing = true;
+                    tracing::warn!(%error, "sessions cannot be read; those that are known stay good");
+                }
+                Err(_) => {}
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn read_new(&self, keys: &Keys, number: &mut i64) -> Result<(), StoreError> {
+        if *number != 0 && *number == self.store.record_number().await? {
+            return Ok(());
+        }
+        loop {
+            let page = self.store.records_after(*number).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            *number = last.number;
+            for record in page.iter().filter(|record| record.kind == KIND) {
+                match read(keys, record) {
+                    Some(found) => self.is_there(&record.id, &found),
+                    None => self.is_gone(&record.id),
+                }
+            }
+        }
+    }
+
+    fn is_there(&self, id: &str, Found { session, number }: &Found) {
+        let live = Live { subject: hash_of(&session.subject), ends: session.ends(), number: *number };
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), live);
+    }
+
+    fn is_gone(&self, id: &str) {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        // After that its tokens have expired, clocks that are apart allowed for.
+        let until = now() + self.token_seconds + 700;
+        self.over.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), until);
+    }
+
+    async fn sweep(&self) -> Result<(), StoreError> {
+        let now = now();
+        self.over.write().unwrap_or_else(PoisonError::into_inner).retain(|_, until| *until > now);
+        let ended: Vec<(String, i64)> = {
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = live.iter().filter(|(_, live)| live.ends <= now);
+            ended.take(AT_ONCE).map(|(id, live)| (id.clone(), live.number)).collect()
+        };
+        for (id, number) in ended {
+            // Another replica may have been quicker.
+            self.store.write_record(&removal(&id, Some(number), None)).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Found {
+    /// The session, and what a write of it must find.
+    pub(crate) fn take(self) -> (Session, i64) {
+        (self.session, self.number)
+    }
+}
+
+impl Withdrawal for Sessions {
+    fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    fn is_over(&self, session: &str) -> bool {
+        session.is_empty() || self.over.read().unwrap_or_else(PoisonError::into_inner).contains_key(session)
+    }
+}
+
+fn read(keys: &Keys, record: &Record) -> Option<Found> {
+    let session = keys.open_long(Purpose::Session, record.body.as_deref()?)?;
+    Some(Found { session, number: record.number })
+}
+
+fn removal(id: &str, expected: Option<i64>, audited: Option<RecordAudit>) -> RecordWrite {
+    RecordWrite { kind: KIND.to_owned(), id: id.to_owned(), body: None, expected, audited }
+}
+
+fn audit(session: &Session, action: &str, changes: String, address: Option<String>) -> RecordAudit {
+    RecordAudit {
+        author: Author { who: session.name.clone(), address, via: VIA.to_owned() },
+        action: action.to_owned(),
+        tenant: session.tenant.clone(),
+        name: session.name.clone(),
+        changes,
+    }
+}
+
+fn gone() -> Failure {
+    Failure::refused("invalid_grant", "it was used before, has expired or was taken back; sign in again")
+}
+
+/// Seconds since 1970.
+pub(crate) fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}

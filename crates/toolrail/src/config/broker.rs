@@ -1,0 +1,55 @@
+//! With whose accounts people sign in here, where their identity provider knows no MCP clients.
+
+use serde_json::Value;
+use toolrail_broker::BrokerSettings;
+
+use super::issuers::{unknown, without_unknown_rules};
+use super::keys::keys_of;
+use super::wording::{fault, in_plain_words};
+
+const PLACE: &str = "/broker";
+
+/// What is wrong with the broker of a gateway that is reached under that address.
+pub(super) fn faults(value: &Value, public_url: Option<&Value>) -> Vec<String> {
+    let mut value = value.clone();
+    let mut faults = unknown(keys_of::<BrokerSettings>(), PLACE, &mut value);
+    faults.extend(without_unknown_rules(PLACE, &mut value));
+    match serde_json::from_value::<BrokerSettings>(value) {
+        // A value may be the secret itself, in the wrong place.
+        Err(error) => faults.push(fault(PLACE, &in_plain_words(&error.to_string()))),
+        Ok(settings) => {
+            let wrong = settings.faults(public_url.and_then(Value::as_str));
+            faults.extend(wrong.iter().map(|(pointer, told)| fault(&format!("{PLACE}{pointer}"), told)));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_fault_of_the_broker_is_told_at_once_with_its_place() {
+        let broker = json!({
+            "provider": "keycloak", "realms": "x", "clientId": "c", "clientSecret": "hunter2", "claims": {"nmae": "x"},
+            "grants": [{"role": "call", "scope": ["a"]}]
+        });
+        let told = faults(&broker, None);
+        let begins = [
+            "/broker/realms:",
+            "/broker/claims/nmae:",
+            "/broker/grants/0/scope:",
+            "/broker:",
+            "/broker/url:",
+            "/broker/realm:",
+            "/broker/clientSecret:",
+        ];
+        assert_eq!(told.len(), begins.len(), "{told:?}");
+        for (told, begin) in told.iter().zip(begins) {
+            assert!(told.starts_with(begin) && !told.contains("hunter2"), "{told}");
+        }
+    }
+}
