@@ -11,7 +11,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolrail_core::{
-    Caller, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, Share, ToolResult, write_json_string,
+    Caller, CallerToken, ErrorCode, ForeignPage, Payload, PeerAddress, PlainAnswer, Share, ToolResult,
+    write_json_string,
 };
 use toolrail_registry::{Entry, Item, Resolved, Snapshot, Unresolved};
 
@@ -37,6 +38,7 @@ pub(crate) async fn call(
     Requester(principal): Requester,
     foreign_page: Option<Extension<ForeignPage>>,
     address: Option<Extension<PeerAddress>>,
+    token: Option<Extension<CallerToken>>,
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
@@ -56,7 +58,11 @@ pub(crate) async fn call(
     // As at /mcp: what is built in is there only if it is there.
     let snapshot = admin.registry.catalogue_at(&principal, admin.registry.endpoints().main());
     let address = address.map(|Extension(PeerAddress(address))| address);
-    let caller = RestCaller { may_change: foreign_page.is_none(), address };
+    let caller = RestCaller {
+        may_change: foreign_page.is_none(),
+        address,
+        token: token.map(|Extension(token)| token),
+    };
     let resolved = admin.registry.finder().resolve(&snapshot, name, request.arguments).await;
     let Resolved { tool, arguments, .. } = resolved.map_err(|unresolved| match unresolved {
         Unresolved::Unknown => not_callable(&snapshot, name),
@@ -71,6 +77,7 @@ pub(crate) async fn call(
 struct RestCaller {
     may_change: bool,
     address: Option<IpAddr>,
+    token: Option<CallerToken>,
 }
 
 impl Caller for RestCaller {
@@ -80,6 +87,10 @@ impl Caller for RestCaller {
 
     fn address(&self) -> Option<IpAddr> {
         self.address
+    }
+
+    fn token(&self) -> Option<&CallerToken> {
+        self.token.as_ref()
     }
 }
 

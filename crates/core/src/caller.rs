@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::{CallError, ErrorCode, RpcError};
+use crate::{CallError, CallerToken, ErrorCode, RpcError};
 
 /// How far a request has got.
 #[derive(Clone, Debug, PartialEq)]
@@ -273,6 +273,12 @@ pub trait Caller: Send + Sync {
 
     /// The address it comes from, where it has one, for the audit record.
     fn address(&self) -> Option<IpAddr> {
+        None
+    }
+
+    /// The token of another issuer with which it came, if it came with one: for upstreams that are asked in its name, where a
+    /// definition says so.
+    fn token(&self) -> Option<&CallerToken> {
         None
     }
 

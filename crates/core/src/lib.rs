@@ -40,7 +40,7 @@ pub use change_origin::{Way, author_name};
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
     Annotations, ApiKeyPlace, Approval, Auth, Definition, DefinitionForm, Document, OAuth2, Policy,
-    RegisteredBy, ResponseMapping,
+    RegisteredBy, ResponseMapping, TokenExchange,
 };
 pub use difference::{Difference, differences};
 pub use embedder::{EmbedError, Embedder, Embedding, Reach};
@@ -64,7 +64,7 @@ pub use problem::{
 pub use published::{publish_revision, published_revision};
 pub use rights::{Denial, SaidHints, ToolRights, ToolTraits};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Unchecked, Validator, Violation};
-pub use secret::{Binding, HostPattern, MASK, Secret, Secrets, WrongHost};
+pub use secret::{Binding, CallerToken, HostPattern, MASK, Secret, Secrets, WrongHost};
 pub use span::{WrongSpan, span_of};
 pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{

@@ -1,11 +1,13 @@
 //! Secrets: values that may leave the process in an outgoing request and in no other way, and where they may go.
 
 mod binding;
+mod caller_token;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 pub use binding::{Binding, HostPattern, WrongHost};
+pub use caller_token::CallerToken;
 
 /// What is shown where a secret would stand.
 pub const MASK: &str = "***";

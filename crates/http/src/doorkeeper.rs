@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use toolrail_access::{Permissions, RulesUnknown};
-use toolrail_core::{Identity, Principal, Role};
+use toolrail_core::{CallerToken, Identity, Principal, Role};
 use toolrail_identity::{Directory, Rejection, TokenRejection, Tokens, is_token};
 
 use super::guard::Refusal;
@@ -71,6 +71,17 @@ impl Doorkeeper {
         let token = key_in(headers)?.ok_or(Refusal::NoKey)?;
         let principal = tokens.recognise_with(issuer, token).await.map_err(Refusal::from)?;
         credentials.ruled(for_named_tenant(principal, headers, path)?)
+    }
+
+    /// The token of another issuer that a request shows, for whoever may be asked in its sender's name. Never a key.
+    pub(super) fn token(&self, headers: &HeaderMap) -> Option<CallerToken> {
+        match self {
+            Self::Asking(Credentials { tokens: Some(_), .. }) => {
+                let shown = key_in(headers).ok().flatten();
+                shown.filter(|text| is_token(text)).map(CallerToken::new)
+            }
+            Self::Asking(_) | Self::Open(_) => None,
+        }
     }
 
     /// What tells clients where to get a token, if tokens are taken.

@@ -359,6 +359,9 @@ impl Guarded {
             }
             Ok(somebody) => {
                 let share = guest.share_of(&somebody);
+                if let Some(token) = self.doorkeeper.token(request.headers()) {
+                    request.extensions_mut().insert(token);
+                }
                 request.extensions_mut().insert(somebody);
                 share
             }

@@ -8,8 +8,8 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions, Refusal,
-    Resumed, Unanswered, async_trait, missing_capability, write_json_string,
+    CallError, Caller, CallerToken, ErrorCode, InputRequired, Kept, LogLevel, Progress, Question, Questions,
+    Refusal, Resumed, Unanswered, async_trait, missing_capability, write_json_string,
 };
 use toolrail_protocol::revision::V2025_11_25;
 
@@ -349,6 +349,10 @@ impl Caller for RequestCaller<'_> {
 
     fn group(&self) -> Option<&str> {
         self.peer.endpoint.group.as_deref()
+    }
+
+    fn token(&self) -> Option<&CallerToken> {
+        self.peer.token
     }
 
     fn hang_up(&self) {

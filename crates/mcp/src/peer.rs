@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
-use toolrail_core::Principal;
+use toolrail_core::{CallerToken, Principal};
 use toolrail_protocol::revision::V2025_11_25;
 use toolrail_registry::Endpoint;
 
@@ -21,6 +21,8 @@ pub(crate) struct Peer<'a> {
     pub(crate) session: &'a Session,
     /// Who calls.
     pub(crate) principal: &'a Principal,
+    /// The token with which it came, if it did.
+    pub(crate) token: Option<&'a CallerToken>,
     /// What it speaks to.
     pub(crate) endpoint: &'a Arc<Endpoint>,
     /// Where it comes from, where it has an address and keeps no connection.

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolrail_core::{CallError, Caller, Kept, LogLevel, Questions, ToolName, Unanswered, async_trait};
+use toolrail_core::{
+    CallError, Caller, CallerToken, Kept, LogLevel, Questions, ToolName, Unanswered, async_trait,
+};
 
 use crate::ask;
 use crate::{Context, ToolError, ToolOutput};
@@ -137,5 +139,9 @@ impl Caller for Nested<'_> {
 
     fn address(&self) -> Option<IpAddr> {
         self.caller().address()
+    }
+
+    fn token(&self) -> Option<&CallerToken> {
+        self.caller().token()
     }
 }

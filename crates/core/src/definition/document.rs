@@ -116,10 +116,20 @@ pub(super) enum AuthType {
     Basic,
     Bearer,
     OAuth2,
+    CallerToken,
+    TokenExchange,
 }
 
 impl AuthType {
-    pub(super) const ALL: [Self; 5] = [Self::None, Self::ApiKey, Self::Basic, Self::Bearer, Self::OAuth2];
+    pub(super) const ALL: [Self; 7] = [
+        Self::None,
+        Self::ApiKey,
+        Self::Basic,
+        Self::Bearer,
+        Self::OAuth2,
+        Self::CallerToken,
+        Self::TokenExchange,
+    ];
 
     /// How it is written in a definition.
     pub(super) const fn word(self) -> &'static str {
@@ -129,6 +139,8 @@ impl AuthType {
             Self::Basic => "basic",
             Self::Bearer => "bearer",
             Self::OAuth2 => "oauth2",
+            Self::CallerToken => "caller_token",
+            Self::TokenExchange => "token_exchange",
         }
     }
 
@@ -144,6 +156,10 @@ impl AuthType {
             Self::Basic => &["username", "password"],
             Self::Bearer => &["token"],
             Self::OAuth2 => &["tokenUrl", "clientId", "clientSecret", "scopes", "audience", "grant"],
+            Self::CallerToken => &["hosts"],
+            Self::TokenExchange => {
+                &["tokenUrl", "clientId", "clientSecret", "scopes", "audience", "resource", "hosts"]
+            }
         }
     }
 }
@@ -152,7 +168,7 @@ impl AuthType {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with type")]
 pub struct AuthDocument {
-    /// `none`, `apiKey`, `basic`, `bearer` or `oauth2`.
+    /// `none`, `apiKey`, `basic`, `bearer`, `oauth2`, `caller_token` or `token_exchange`.
     #[serde(rename = "type", default)]
     #[schemars(required, extend("enum" = AuthType::ALL.map(AuthType::word)))]
     pub kind: Option<String>,
@@ -175,22 +191,29 @@ pub struct AuthDocument {
     /// With `bearer`: the token, such as `{{secrets.TOKEN}}`.
     #[serde(default)]
     pub token: Option<String>,
-    /// With `oauth2`: where the token is given.
+    /// With `oauth2` and `token_exchange`: where the token is given.
     #[serde(default)]
     pub token_url: Option<String>,
-    /// With `oauth2`: who asks for the token.
+    /// With `oauth2` and `token_exchange`: who asks for the token.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// With `oauth2`: the proof of that, such as `{{secrets.CLIENT_SECRET}}`.
+    /// With `oauth2` and `token_exchange`: the proof of that, such as `{{secrets.CLIENT_SECRET}}`.
     #[serde(default)]
     pub client_secret: Option<String>,
-    /// With `oauth2`: what the token shall be good for, a list or a text with spaces.
+    /// With `oauth2` and `token_exchange`: what the token shall be good for, a list or a text with spaces.
     #[serde(default)]
     #[schemars(extend("type" = ["string", "array", "null"], "items" = {"type": "string"}))]
     pub scopes: Option<Value>,
-    /// With `oauth2`: whom the token shall be shown to.
+    /// With `oauth2` and `token_exchange`: whom the token shall be shown to.
     #[serde(default)]
     pub audience: Option<String>,
+    /// With `token_exchange`: the address of the service that the token shall be for.
+    #[serde(default)]
+    pub resource: Option<String>,
+    /// With `caller_token` and `token_exchange`: the hosts that may get the token, such as `*.shop.example`; the address must be one of
+    /// them. When left out, it may go to that of the definition only.
+    #[serde(default)]
+    pub hosts: Option<Vec<String>>,
     /// With `oauth2`: the way of getting the token; `client_credentials` when left out.
     #[serde(default)]
     #[schemars(extend("enum" = ["client_credentials", null]))]

@@ -15,7 +15,7 @@ pub use approval::Approval;
 pub use check::DefinitionForm;
 pub use document::{Annotations, ApiKeyPlace, Document, RegisteredBy};
 
-use crate::Problems;
+use crate::{HostPattern, Problems};
 
 use crate::ToolName;
 
@@ -94,6 +94,13 @@ pub enum Auth {
     },
     /// A token that an authorisation server gives (RFC 6749).
     OAuth2(Box<OAuth2>),
+    /// The token with which the caller came.
+    CallerToken {
+        /// Where it may go, if the definition says more than its address.
+        hosts: Vec<HostPattern>,
+    },
+    /// A token that an authorisation server gives for that of the caller (RFC 8693).
+    TokenExchange(Box<TokenExchange>),
 }
 
 /// How to get a token.
@@ -113,7 +120,31 @@ pub struct OAuth2 {
     pub grant: Option<String>,
 }
 
+/// How to get a token for that of the caller. The texts are templates.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct TokenExchange {
+    /// Where the token is given.
+    pub token_url: String,
+    /// Who asks for it.
+    pub client_id: String,
+    /// The proof of that, if there is one.
+    pub client_secret: Option<String>,
+    /// What the token shall be good for.
+    pub scopes: Vec<String>,
+    /// Whom it shall be shown to.
+    pub audience: Option<String>,
+    /// The address of the service that it shall be for.
+    pub resource: Option<String>,
+    /// Where it may go, if the definition says more than its address.
+    pub hosts: Vec<HostPattern>,
+}
+
 impl Auth {
+    /// Whether requests are made in the name of the caller.
+    pub const fn is_on_behalf(&self) -> bool {
+        matches!(self, Self::CallerToken { .. } | Self::TokenExchange(_))
+    }
+
     /// Reads what stands elsewhere than in a definition, at `place`, in the same form.
     pub fn read(value: &Value, place: &str, problems: &mut Problems) -> Option<Self> {
         parts::read_auth(value, place, problems)

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::document::{AuthDocument, AuthType, MappingDocument};
 use super::split_form::{self, Spelling};
-use super::{ApiKeyPlace, Auth, OAuth2, ResponseMapping};
-use crate::Problems;
+use super::{ApiKeyPlace, Auth, OAuth2, ResponseMapping, TokenExchange};
+use crate::{HostPattern, Problems, WrongHost};
 
 /// Reads a credential that stands elsewhere than in a definition.
 pub(super) fn read_auth(value: &Value, place: &str, problems: &mut Problems) -> Option<Auth> {
@@ -37,7 +37,10 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
         return None;
     };
     let AuthDocument { place, name, value, username, password, token, .. } = document;
-    let AuthDocument { token_url, client_id, client_secret, scopes, audience, grant, .. } = document;
+    let AuthDocument {
+        token_url, client_id, client_secret, scopes, audience, grant, resource, hosts, ..
+    } = document;
+    let hosts = hosts_of(hosts.unwrap_or_default(), base, problems);
     let mut needed = |field: &str, given: Option<String>| {
         if given.is_none() {
             problems.error(
@@ -59,6 +62,19 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
             Some(Auth::Basic { username: username?, password: password? })
         }
         AuthType::Bearer => Some(Auth::Bearer { token: needed("token", token)? }),
+        AuthType::CallerToken => Some(Auth::CallerToken { hosts }),
+        AuthType::TokenExchange => {
+            let (token_url, client_id) = (needed("tokenUrl", token_url), needed("clientId", client_id));
+            Some(Auth::TokenExchange(Box::new(TokenExchange {
+                token_url: token_url?,
+                client_id: client_id?,
+                client_secret,
+                scopes: scopes_of(scopes.as_ref()),
+                audience,
+                resource,
+                hosts,
+            })))
+        }
         AuthType::OAuth2 => {
             problems.warning(
                 base,
@@ -75,6 +91,19 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
             })))
         }
     }
+}
+
+/// The hosts that may get a token.
+fn hosts_of(written: Vec<String>, base: &str, problems: &mut Problems) -> Vec<HostPattern> {
+    let read = |(at, host): (usize, String)| match host.parse() {
+        Ok(pattern) => Some(pattern),
+        Err(wrong) => {
+            let wrong: WrongHost = wrong;
+            problems.error(format!("{base}/hosts/{at}"), wrong.to_string());
+            None
+        }
+    };
+    written.into_iter().enumerate().filter_map(read).collect()
 }
 
 /// A list of texts, or a text with spaces.
@@ -108,6 +137,8 @@ fn refuse_other_auth(
         ("scopes", document.scopes.is_some()),
         ("audience", document.audience.is_some()),
         ("grant", document.grant.is_some()),
+        ("resource", document.resource.is_some()),
+        ("hosts", document.hosts.is_some()),
     ];
     for (field, _) in present.into_iter().filter(|(field, there)| *there && !fits(field)) {
         problems

@@ -16,7 +16,7 @@ use crate::answer::AnswerMapping;
 use crate::offload::in_place;
 use crate::outbound::{Incoming, Outgoing};
 use crate::request::{
-    Base, Proof, RequestTemplate, Target, Written, arguments_of, publish, reach, shown, split_path,
+    Base, OnBehalf, Proof, RequestTemplate, Target, Written, arguments_of, publish, reach, shown, split_path,
     told_without_token,
 };
 use crate::runtime::Runtime;
@@ -61,8 +61,11 @@ impl Kind for Feign {
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
         let lacking = proof.as_ref().and_then(Proof::unapplied);
         let request = written.and_then(|written| {
-            RequestTemplate::compile(&written, &settings.request("feign", service), proof, &mut compiler)
+            let settings = settings.request("feign", service);
+            RequestTemplate::compile(&written, &settings, proof.clone(), &mut compiler)
         });
+        let on_behalf =
+            OnBehalf::compile(proof.as_ref(), bases.as_deref().unwrap_or_default(), &mut compiler);
         reach::check(bases.as_deref().unwrap_or_default(), &mut compiler);
         compiler.settle_service("/feign/service");
         let needs = compiler.needs();
@@ -76,6 +79,7 @@ impl Kind for Feign {
             service: settings.service,
             answer: answer?,
             lacking,
+            on_behalf,
         };
         Some(Compiled { made: Made::Tool(Arc::new(executor)), arguments, uses_other_arguments, needs })
     }
@@ -159,14 +163,17 @@ struct FeignExecutor {
     answer: AnswerMapping,
     /// How it proves itself, where that is not applied yet.
     lacking: Option<Auth>,
+    /// In whose name it is made, if in that of whoever calls.
+    on_behalf: Option<OnBehalf>,
 }
 
 #[async_trait]
 impl Executor for FeignExecutor {
     async fn execute(&self, call: &Call<'_>) -> Outcome {
+        let bearer = OnBehalf::token(self.on_behalf.as_ref(), call, &self.runtime).await?;
         let bytes = call.raw.map_or(0, |raw| raw.get().len());
         let (mut draft, targets) = in_place(bytes, || {
-            let mut rendering = Rendering::to_send(call.arguments, &self.runtime.secrets);
+            let mut rendering = Rendering::to_send(call.arguments, &self.runtime.secrets).bearing(bearer);
             let draft = self.request.draft(&mut rendering)?;
             let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
             let targets: Result<Vec<_>, CallError> = self

@@ -7,7 +7,7 @@ use crate::answer::AnswerMapping;
 use crate::offload::in_place;
 use crate::outbound::Incoming;
 use crate::request::{
-    Base, Proof, RequestTemplate, SplitUrl, Target, Written, reach, shown, split_path, split_url,
+    Base, OnBehalf, Proof, RequestTemplate, SplitUrl, Target, Written, reach, shown, split_path, split_url,
     told_without_token,
 };
 use crate::runtime::Runtime;
@@ -22,6 +22,8 @@ pub(crate) struct CompiledExchange {
     answer: AnswerMapping,
     /// How it proves itself, where that is not applied yet.
     lacking: Option<Auth>,
+    /// In whose name it is made, if in that of whoever calls.
+    on_behalf: Option<OnBehalf>,
 }
 
 /// The block `http`, and where it stands.
@@ -75,11 +77,13 @@ impl CompiledExchange {
         let written = Written { path: split.path, query: split.query, pointer };
         let proof = Proof::of(definition).or_else(|| service.and_then(Shared::proof));
         let lacking = proof.as_ref().and_then(Proof::unapplied);
-        let request = RequestTemplate::compile(&written, &settings.request(place, service), proof, compiler);
+        let settings = settings.request(place, service);
+        let request = RequestTemplate::compile(&written, &settings, proof.clone(), compiler);
+        let on_behalf = OnBehalf::compile(proof.as_ref(), base.as_slice(), compiler);
         reach::check(base.as_slice(), compiler);
         let (request, base) = (request?, base?);
         let target = Target::new(base, request.fixed());
-        Some(Self { request, target, answer: answer?, lacking })
+        Some(Self { request, target, answer: answer?, lacking, on_behalf })
     }
 
     /// What becomes of the answer.
@@ -89,9 +93,10 @@ impl CompiledExchange {
 
     /// Sends the request of a call.
     pub(crate) async fn send(&self, call: &Call<'_>, runtime: &Runtime) -> Result<Incoming, CallError> {
+        let bearer = OnBehalf::token(self.on_behalf.as_ref(), call, runtime).await?;
         let bytes = call.raw.map_or(0, |raw| raw.get().len());
         let (mut draft, uri) = in_place(bytes, || {
-            let mut rendering = Rendering::to_send(call.arguments, &runtime.secrets);
+            let mut rendering = Rendering::to_send(call.arguments, &runtime.secrets).bearing(bearer);
             let draft = self.request.draft(&mut rendering)?;
             let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
             let uri = self.target.uri(rest, &mut rendering)?;

@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use toolrail_core::{
-    Changed, Compiled, Definition, Executor, Kind, Made, Need, Offer, Outcome, Permission, Problems,
+    Auth, Changed, Compiled, Definition, Executor, Kind, Made, Need, Offer, Outcome, Permission, Problems,
     ResponseMapping, TaskRequest, Upstream, UpstreamState, async_trait,
 };
 
@@ -141,6 +141,10 @@ fn needs_of(settings: &McpSettings) -> impl Iterator<Item = Need> {
 fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut Problems) {
     if settings.command.is_some() && definition.wants_auth() {
         problems.error("/auth", "has no effect with mcp.command; give the program its secrets in env");
+    }
+    if definition.auth.as_ref().is_some_and(Auth::is_on_behalf) {
+        let message = "is not supported yet for a server, whose lists nobody in particular asks for; give it a secret of its own";
+        problems.error("/auth/type", message);
     }
     if definition.response_mapping != ResponseMapping::Passthrough {
         problems

@@ -10,19 +10,34 @@ use super::failure::{origin, port};
 
 /// The bindings of the secrets in a request; anywhere, where there are none.
 #[derive(Clone, Debug, Default)]
-pub struct Bound(Option<Arc<[(String, Binding)]>>);
+pub struct Bound {
+    bindings: Option<Arc<[(String, Binding)]>>,
+    /// Whether the request must not leave the origin it goes to.
+    stays: bool,
+}
 
 impl Bound {
     /// These secrets may go only where they are bound to.
     pub fn new(bindings: impl Iterator<Item = (String, Binding)>) -> Self {
         let bindings: Vec<_> = bindings.collect();
-        Self((!bindings.is_empty()).then(|| bindings.into()))
+        Self { bindings: (!bindings.is_empty()).then(|| bindings.into()), stays: false }
+    }
+
+    /// The same for a request that no redirect may lead to another origin, if `stays`.
+    #[must_use]
+    pub(crate) fn staying_if(self, stays: bool) -> Self {
+        Self { stays, ..self }
+    }
+
+    /// Whether no redirect may lead the request to another origin.
+    pub(super) fn stays(&self) -> bool {
+        self.stays
     }
 
     /// Refuses an address that one of the secrets may not go to.
     pub(super) fn check(&self, uri: &Uri) -> Result<(), OutboundError> {
         let host = uri.host().unwrap_or_default();
-        let refused = self.0.iter().flat_map(|bindings| bindings.iter());
+        let refused = self.bindings.iter().flat_map(|bindings| bindings.iter());
         let refused =
             refused.filter(|(_, binding)| !binding.allows(host, port(uri))).map(|(key, _)| key).next();
         let Some(key) = refused else {

@@ -81,7 +81,7 @@ fn link_local(what: &str) -> OutboundError {
 
 /// What it takes to go on at another origin: nothing secret may come along.
 fn leave_origin(hop: &mut Hop, target: &Uri, sensitive: &Sensitive) -> Result<(), OutboundError> {
-    let why_not = if hop.reach == Reach::SameOrigin {
+    let why_not = if hop.reach == Reach::SameOrigin || hop.bound.stays() {
         "which is another origin and not followed"
     } else if !hop.body.is_empty() && (hop.secret_body || sensitive.is_in(&hop.body)) {
         "which is not followed because the body holds a secret"

@@ -15,9 +15,10 @@ use super::{RequestSettings, headers};
 use crate::template::{Compiler, Place, Placement, Rendering, Template};
 
 const BASIC: &str = "Basic ";
+const BEARER: &str = "Bearer ";
 
 /// How a request proves itself, and where that is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Proof<'a> {
     /// The way.
     pub(crate) auth: &'a Auth,
@@ -73,6 +74,8 @@ enum CredentialForm {
         username: Template,
         password: Template,
     },
+    /// A token in the caller's name.
+    OnBehalf,
 }
 
 /// A credential ready to be placed.
@@ -100,6 +103,10 @@ impl Credential {
         };
         match auth {
             Auth::None | Auth::OAuth2(_) => Some(None),
+            Auth::CallerToken { .. } | Auth::TokenExchange(_) => {
+                let place = CredentialPlace::Header(AUTHORIZATION);
+                Some(Some(Self { place, form: CredentialForm::OnBehalf }))
+            }
             Auth::Bearer { token } => {
                 if token.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("bearer ")) {
                     compiler
@@ -157,6 +164,17 @@ impl Credential {
                     rendering.derive(&text[word.len()..]);
                 }
             }
+            CredentialForm::OnBehalf => {
+                text.push_str(BEARER);
+                match rendering.bearer() {
+                    _ if rendering.is_shown() => text.push_str(MASK),
+                    Some(token) => {
+                        text.push_str(token.reveal());
+                        rendering.derive(token.reveal());
+                    }
+                    None => return Err(nobody()),
+                }
+            }
             CredentialForm::Basic { username, password } => {
                 let Some(pair) = basic_pair(username, password, rendering)? else {
                     return Ok(None);
@@ -188,6 +206,7 @@ impl Credential {
         let word = match &self.form {
             CredentialForm::Plain(word, _) => word,
             CredentialForm::Basic { .. } => BASIC,
+            CredentialForm::OnBehalf => BEARER,
         };
         let text = text.strip_prefix(word).unwrap_or(&text);
         let mut texts = vec![Secret::new(text)];
@@ -202,6 +221,7 @@ impl Credential {
             |template: &Template| template.expressions().any(crate::template::Expression::names_arguments);
         match &self.form {
             CredentialForm::Plain(_, template) => !varies(template),
+            CredentialForm::OnBehalf => false,
             CredentialForm::Basic { username, password } => !varies(username) && !varies(password),
         }
     }
@@ -254,7 +274,9 @@ pub(super) fn check_conflicts(
     };
     match auth {
         Auth::None | Auth::OAuth2(_) => {}
-        Auth::Basic { .. } | Auth::Bearer { .. } => check_header("authorization", problems),
+        Auth::Basic { .. } | Auth::Bearer { .. } | Auth::CallerToken { .. } | Auth::TokenExchange(_) => {
+            check_header("authorization", problems);
+        }
         Auth::ApiKey { place: ApiKeyPlace::Header, name, .. } => check_header(name, problems),
         Auth::ApiKey { place: ApiKeyPlace::Query, name, .. } => {
             if query.iter().any(|parameter| parameter.names().contains(name)) {
@@ -274,6 +296,10 @@ pub(super) fn check_conflicts(
             }
         }
     }
+}
+
+fn nobody() -> CallError {
+    CallError::new(ErrorCode::Internal, "nobody's token is there to be sent; this is a fault of Toolrail")
 }
 
 /// Compiles a credential's text and warns if it is written out.

@@ -4,9 +4,11 @@
 mod auth;
 mod block;
 mod body;
+mod exchanged;
 mod headers;
 mod json_text;
 mod multipart;
+mod on_behalf;
 mod path;
 mod preview;
 mod query;
@@ -15,6 +17,7 @@ mod resource;
 mod services;
 mod settings;
 mod target;
+mod token_exchange;
 mod written_out;
 
 use std::collections::BTreeSet;
@@ -37,6 +40,7 @@ use query::{Parameter, write_parameters};
 pub(crate) use auth::{Proof, told_without_token};
 pub(crate) use block::request_block;
 pub(crate) use body::decode_base64;
+pub(crate) use on_behalf::OnBehalf;
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};
 pub(crate) use target::{Base, SplitUrl, Target, split_path, split_url};
@@ -106,6 +110,7 @@ impl RequestTemplate {
         let headers = Headers::compile(settings, compiler);
         let body = BodyTemplate::compile(settings, method.as_ref(), compiler);
         let credential = Credential::compile(proof.as_ref(), compiler);
+        let is_on_behalf = proof.as_ref().is_some_and(|proof| proof.auth.is_on_behalf());
         let limits = settings.limits(compiler.problems);
         let parameters = query.as_deref().unwrap_or_default();
         auth::check_conflicts(proof.as_ref(), settings, parameters, compiler.problems);
@@ -121,7 +126,7 @@ impl RequestTemplate {
             credential: credential.map(Box::new),
             limits,
             sensitive,
-            bound: reach::bound(compiler),
+            bound: reach::bound(compiler).staying_if(is_on_behalf),
             filled: compiler.filled.clone(),
             fixed,
         })

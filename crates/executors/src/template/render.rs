@@ -30,6 +30,8 @@ pub(crate) struct Rendering<'a> {
     meter: Option<Meter>,
     /// What the values take up that were placed so far.
     placed: usize,
+    /// The token that is sent in the caller's name.
+    bearer: Option<Secret>,
 }
 
 #[derive(Debug)]
@@ -74,7 +76,18 @@ impl<'a> Rendering<'a> {
             scratch: String::new(),
             meter: None,
             placed: 0,
+            bearer: None,
         }
+    }
+
+    /// The same with a token that is sent in the caller's name.
+    pub(crate) fn bearing(self, bearer: Option<Secret>) -> Self {
+        Self { bearer, ..self }
+    }
+
+    /// The token that is sent in the caller's name.
+    pub(crate) fn bearer(&self) -> Option<Secret> {
+        self.bearer.clone()
     }
 
     /// A rendering that will be shown.
@@ -86,6 +99,7 @@ impl<'a> Rendering<'a> {
             scratch: String::new(),
             meter: None,
             placed: 0,
+            bearer: None,
         }
     }
 

@@ -97,6 +97,7 @@ fn brought(context: &Context<'_>) -> Result<Brought, CallError> {
         address: context.caller.address(),
         conversation: context.caller.conversation().map(str::to_owned),
         group: context.caller.group().map(str::to_owned),
+        token: context.caller.token().cloned(),
         remembered: context.caller.remembered()?,
     })
 }

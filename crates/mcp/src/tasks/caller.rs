@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    CallError, Caller, ErrorCode, InputRequired, Progress, Questions, Unanswered, async_trait,
+    CallError, Caller, CallerToken, ErrorCode, InputRequired, Progress, Questions, Unanswered, async_trait,
     missing_capability,
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct Brought {
     pub(crate) conversation: Option<String>,
     /// The group whose endpoint it was sent to.
     pub(crate) group: Option<String>,
+    /// The token it came with.
+    pub(crate) token: Option<CallerToken>,
     /// What was to be remembered meanwhile.
     pub(crate) remembered: Option<Value>,
 }
@@ -198,6 +200,10 @@ impl Caller for TaskCaller {
 
     fn group(&self) -> Option<&str> {
         self.brought.group.as_deref()
+    }
+
+    fn token(&self) -> Option<&CallerToken> {
+        self.brought.token.as_ref()
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {

@@ -110,7 +110,16 @@ async fn answer_to(client: &Client<'_>, server: &Server, method: &str, params: V
     let endpoint = server.registry.endpoints().main();
     let principal = &Principal::Anonymous;
     let (address, foreign_page) = (None, false);
-    let peer = Peer { claims: None, session: &session, principal, endpoint, address, foreign_page, outbox };
+    let peer = Peer {
+        claims: None,
+        session: &session,
+        principal,
+        token: None,
+        endpoint,
+        address,
+        foreign_page,
+        outbox,
+    };
     let context = Context { server, peer: &peer, dialect, id: request.id, params: &request.params, caller };
     let reply = match methods::find(method, dialect).map(|method| &method.handle) {
         Some(Handle::Now(handle)) => handle(context),

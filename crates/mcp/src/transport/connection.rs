@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
-use toolrail_core::{Principal, Share};
+use toolrail_core::{CallerToken, Principal, Share};
 use toolrail_registry::Endpoint;
 
 use crate::envelope::{self, Message};
@@ -37,6 +37,7 @@ pub(super) struct Connection {
     server: Arc<Server>,
     session: Arc<Session>,
     principal: Principal,
+    token: Option<CallerToken>,
     endpoint: Arc<Endpoint>,
     live: Arc<Live>,
     /// What it may have in flight.
@@ -84,6 +85,7 @@ impl Connection {
             session: Arc::new(session),
             share: Share::of(&principal),
             principal,
+            token: None,
             endpoint,
             live,
             outbox: Arc::default(),
@@ -92,6 +94,12 @@ impl Connection {
             bytes_under_way: Arc::default(),
             ready: VecDeque::new(),
         }
+    }
+
+    /// The same, opened with that token, if there was one. It lasts no longer than that.
+    pub(super) fn with_token(mut self, token: Option<CallerToken>) -> Self {
+        self.token = token;
+        self
     }
 
     /// Whether any call is under way.
@@ -147,7 +155,7 @@ impl Connection {
         let begun = id.map(|id| self.live.begin(&id, handle));
         let (server, session) = (Arc::clone(&self.server), Arc::clone(&self.session));
         let (outbox, principal) = (Arc::clone(&self.outbox), self.principal.clone());
-        let endpoint = Arc::clone(&self.endpoint);
+        let (endpoint, token) = (Arc::clone(&self.endpoint), self.token.clone());
         let weight = Weight::new(&self.bytes_under_way, bytes.len());
         self.running.push(Box::pin(self.share.clone().scope(async move {
             let (_begun, _weight) = (begun, weight);
@@ -156,6 +164,7 @@ impl Connection {
                     claims: None,
                     session: &session,
                     principal: &principal,
+                    token: token.as_ref(),
                     endpoint: &endpoint,
                     address: None,
                     foreign_page,

@@ -15,7 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use http::{StatusCode, Uri};
 use serde::Deserialize;
 use tokio::sync::mpsc;
-use toolrail_core::{ForeignPage, PeerAddress, Principal};
+use toolrail_core::{CallerToken, ForeignPage, PeerAddress, Principal};
 
 use super::connection::Connection;
 use super::events::{self, EventSource};
@@ -45,7 +45,7 @@ struct Mailbox {
 /// Opens a connection.
 pub(super) async fn open(
     State(server): State<Arc<Server>>,
-    principal: Option<Extension<Principal>>,
+    (principal, token): (Option<Extension<Principal>>, Option<Extension<CallerToken>>),
     foreign_page: Option<Extension<ForeignPage>>,
     address: Option<Extension<PeerAddress>>,
     uri: Uri,
@@ -72,7 +72,8 @@ pub(super) async fn open(
         ),
         messages,
         waiting,
-        connection: Connection::new(Arc::clone(&server), session, principal, endpoint),
+        connection: Connection::new(Arc::clone(&server), session, principal, endpoint)
+            .with_token(token.map(|Extension(token)| token)),
         closing: Box::pin(server.closing.clone().cancelled_owned()),
         server,
         id,

@@ -281,6 +281,7 @@ impl PostExchange {
             claims: Some(Claims::of(&self.headers)),
             session: &self.session,
             principal: &self.visitor.principal,
+            token: self.visitor.token.as_ref(),
             endpoint: &self.visitor.endpoint,
             address: self.visitor.address,
             foreign_page: self.visitor.foreign_page,

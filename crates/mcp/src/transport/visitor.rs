@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use http::request::Parts;
-use toolrail_core::{ForeignPage, PeerAddress, Principal};
+use toolrail_core::{CallerToken, ForeignPage, PeerAddress, Principal};
 use toolrail_registry::Endpoint;
 
 use crate::reply::Fault;
@@ -15,6 +15,8 @@ use crate::session::Owner;
 #[derive(Clone)]
 pub(super) struct Visitor {
     pub(super) principal: Principal,
+    /// The token that showed who that is, if one did.
+    pub(super) token: Option<CallerToken>,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) address: Option<IpAddr>,
     /// Whether it is a web page from elsewhere.
@@ -27,6 +29,7 @@ impl Visitor {
     pub(super) fn of(server: &Server, parts: &Parts, address: Option<PeerAddress>) -> Result<Self, Fault> {
         Ok(Self {
             principal: parts.extensions.get().cloned().unwrap_or_default(),
+            token: parts.extensions.get().cloned(),
             endpoint: Arc::clone(server.endpoint_at(parts.uri.path())?),
             address: address.map(|PeerAddress(address)| address),
             foreign_page: parts.extensions.get::<ForeignPage>().is_some(),

@@ -11,7 +11,7 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use http::Uri;
-use toolrail_core::{ForeignPage, PeerAddress, Principal, Share};
+use toolrail_core::{CallerToken, ForeignPage, PeerAddress, Principal, Share};
 
 use super::connection::Connection;
 use super::{LARGEST_MESSAGE, http_sse};
@@ -29,7 +29,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 /// Opens the connection.
 pub(super) async fn handle(
     State(server): State<Arc<Server>>,
-    principal: Option<Extension<Principal>>,
+    (principal, token): (Option<Extension<Principal>>, Option<Extension<CallerToken>>),
     foreign_page: Option<Extension<ForeignPage>>,
     address: Option<Extension<PeerAddress>>,
     uri: Uri,
@@ -51,6 +51,7 @@ pub(super) async fn handle(
         async move |socket| {
             let whose = principal.clone();
             let connection = Connection::new(Arc::clone(&server), session, principal, endpoint);
+            let connection = connection.with_token(token.map(|Extension(token)| token));
             serve(connection, &whose, server, socket).await;
             drop(open);
         },

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use toolrail_core::{
-    CallError, Caller, InputRequired, Kept, LogLevel, Progress, Questions, Resumed, Unanswered, async_trait,
+    CallError, Caller, CallerToken, InputRequired, Kept, LogLevel, Progress, Questions, Resumed, Unanswered,
+    async_trait,
 };
 
 /// Under which the approval stands in what is remembered, and what others remember.
@@ -157,6 +158,10 @@ impl Caller for ApprovedCaller<'_> {
 
     fn address(&self) -> Option<IpAddr> {
         self.caller.address()
+    }
+
+    fn token(&self) -> Option<&CallerToken> {
+        self.caller.token()
     }
 
     fn hang_up(&self) {

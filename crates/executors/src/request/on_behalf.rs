@@ -1,0 +1,75 @@
+//! Requests in the name of whoever calls: with the token he came with, or with one that is given for it.
+
+use toolrail_core::{Auth, Call, CallError, ErrorCode, HostPattern, Secret};
+
+use super::token_exchange::TokenExchanger;
+use super::{Base, Proof};
+use crate::runtime::Runtime;
+use crate::template::Compiler;
+
+/// That requests are made in the name of whoever calls.
+#[derive(Debug)]
+pub(crate) struct OnBehalf {
+    /// Where another token is given for that of the caller, if it is not sent itself.
+    exchanger: Option<TokenExchanger>,
+}
+
+impl OnBehalf {
+    /// What the proof says, for requests that go there; nothing if it says nothing of the kind, or is wrong.
+    pub(crate) fn compile(
+        proof: Option<&Proof<'_>>,
+        bases: &[Base],
+        compiler: &mut Compiler<'_>,
+    ) -> Option<Self> {
+        let Proof { auth, pointer } = proof?;
+        let (hosts, exchange) = match auth {
+            Auth::CallerToken { hosts } => (hosts, None),
+            Auth::TokenExchange(exchange) => (&exchange.hosts, Some(exchange)),
+            Auth::None | Auth::ApiKey { .. } | Auth::Basic { .. } | Auth::Bearer { .. } | Auth::OAuth2(_) => {
+                return None;
+            }
+        };
+        compiler.on_behalf.push(pointer.clone());
+        check_hosts(hosts, pointer, bases, compiler);
+        let exchanger = match exchange {
+            Some(exchange) => Some(TokenExchanger::compile(exchange, pointer, compiler)?),
+            None => None,
+        };
+        Some(Self { exchanger })
+    }
+
+    /// The token for a call.
+    pub(crate) async fn token(
+        this: Option<&Self>,
+        call: &Call<'_>,
+        runtime: &Runtime,
+    ) -> Result<Option<Secret>, CallError> {
+        let Some(Self { exchanger }) = this else {
+            return Ok(None);
+        };
+        let Some(token) = call.caller.token() else {
+            let message = format!(
+                "{} is asked for in the name of whoever calls, and this caller came without a token; sign in with a token of an identity provider (a key of the gateway is never passed on)",
+                call.tool
+            );
+            return Err(CallError::new(ErrorCode::Forbidden, message));
+        };
+        match exchanger {
+            None => Ok(Some(Secret::new(token.reveal()))),
+            Some(exchanger) => Box::pin(exchanger.token_for(token, runtime)).await.map(Some),
+        }
+    }
+}
+
+/// Notes an address that may not get the token, and headers that lead it elsewhere.
+fn check_hosts(hosts: &[HostPattern], pointer: &str, bases: &[Base], compiler: &mut Compiler<'_>) {
+    let fits = |(host, port): (&str, u16)| hosts.iter().any(|pattern| pattern.matches(host, port));
+    if !hosts.is_empty() && !bases.iter().filter_map(Base::destination).all(fits) {
+        let message = "does not name the host of the address, so the token may not go there; add it";
+        compiler.problems.error(format!("{pointer}/hosts"), message);
+    }
+    for named in &compiler.named_hosts {
+        let message = "a Host header can lead the token of whoever calls to another host; remove it";
+        compiler.problems.error(&named.pointer, message);
+    }
+}
