@@ -73,10 +73,11 @@ impl Doorkeeper {
         credentials.ruled(for_named_tenant(principal, headers, path)?)
     }
 
-    /// The token of another issuer that a request shows, for whoever may be asked in its sender's name. Never a key.
-    pub(super) fn token(&self, headers: &HeaderMap) -> Option<CallerToken> {
+    /// The token of another issuer that the request of somebody shows, for whoever may be asked in his name. Never a key, nor a
+    /// token that this gateway gave: whoever got that could come back with it.
+    pub(super) fn token(&self, headers: &HeaderMap, principal: &Principal) -> Option<CallerToken> {
         match self {
-            Self::Asking(Credentials { tokens: Some(_), .. }) => {
+            Self::Asking(Credentials { tokens: Some((tokens, _)), .. }) if !tokens.are_own(principal) => {
                 let shown = key_in(headers).ok().flatten();
                 shown.filter(|text| is_token(text)).map(CallerToken::new)
             }

@@ -359,7 +359,7 @@ impl Guarded {
             }
             Ok(somebody) => {
                 let share = guest.share_of(&somebody);
-                if let Some(token) = self.doorkeeper.token(request.headers()) {
+                if let Some(token) = self.doorkeeper.token(request.headers(), &somebody) {
                     request.extensions_mut().insert(token);
                 }
                 request.extensions_mut().insert(somebody);

@@ -8,6 +8,8 @@ use toolrail_core::{Ending, Identity, NamePattern, Principal, Role, ToolReach};
 
 use super::jwt::{value_at, words_at};
 
+/// What the ids of those begin with who are known by a token.
+pub(super) const ID_PREFIX: &str = "token:";
 /// The most groups of one holder that are kept; a token that names more was made for others.
 const MOST_GROUPS: usize = 256;
 
@@ -122,7 +124,7 @@ pub(super) fn identity_of(
         return Err(NoGrant::Claim(format!("the token names more than {MOST_GROUPS} groups")));
     }
     Ok(Identity {
-        id: format!("token:{issuer}|{subject}").into(),
+        id: format!("{ID_PREFIX}{issuer}|{subject}").into(),
         name: name.unwrap_or(subject).chars().take(128).collect(),
         tenant,
         role: grant.role,

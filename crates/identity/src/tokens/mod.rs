@@ -88,6 +88,15 @@ impl Tokens {
         Self { withdrawal, ..self }
     }
 
+    /// Whether it was a token of this gateway's own by which somebody is known: it is for nobody else.
+    pub fn are_own(&self, principal: &Principal) -> bool {
+        let Principal::Known(identity) = principal else { return false };
+        let own = self.withdrawal.as_ref().and_then(|own| {
+            identity.id.strip_prefix(grant::ID_PREFIX).and_then(|id| id.strip_prefix(own.issuer()))
+        });
+        own.is_some_and(|subject| subject.starts_with('|'))
+    }
+
     /// The issuers, as their tokens name them.
     pub fn issuers(&self) -> impl Iterator<Item = &str> {
         self.issuers.iter().map(|issuer| issuer.settings.issuer.as_str())

@@ -1,14 +1,16 @@
 //! What somebody may try who wants to get in with another's account.
 
 use anyhow::Result;
-use http::Request;
+use http::{Method, Request};
 use serde_json::json;
-use toolrail_testkit::Gateway;
+use toolrail_testkit::{Gateway, Upstream};
 
 use super::{
     Browser, REDIRECT, Stage, assert_refused, authorize, form, is_let_in, location, parameter, post, redeem,
     refresh, register, tokens,
 };
+use crate::identity::{ask, first_key};
+use crate::support::echo_tool;
 
 async fn code(gateway: &Gateway, client: &str) -> Result<String> {
     parameter(&Browser::default().whole_way(gateway, &authorize(client, &[])).await?, "code")
@@ -231,5 +233,25 @@ async fn what_is_open_to_everybody_takes_little_and_tells_nothing() -> Result<()
     let all = format!("{}{}", gateway.stdout(), gateway.stderr());
     assert!(!all.contains("s3cret-of-the-gateway"));
     assert!(location(&gateway.get("/oauth/authorize").await?).is_err());
+    Ok(())
+}
+
+/// Whoever got it could come back with it.
+#[tokio::test]
+async fn a_token_of_ours_is_passed_on_to_nobody() -> Result<()> {
+    let stage = Stage::new().await?;
+    let (upstream, gateway) = (Upstream::start().await?, stage.gateway().start().await?);
+    let mut tool = echo_tool("orders.mine", &upstream);
+    tool["auth"] = json!({"type": "caller_token"});
+    let admin = first_key(&gateway).await?;
+    let made = ask(&gateway, Some(&admin), (Method::POST, "/admin/tools"), Some(&tool)).await?;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let (_, tokens) = tokens(&gateway).await?;
+    let token = tokens["access_token"].as_str().unwrap_or_default();
+    let call = json!({"tool": "orders.mine", "arguments": {"q": "x"}});
+    let refused = ask(&gateway, Some(token), (Method::POST, "/mcp/tools/call"), Some(&call)).await?;
+    assert_eq!(refused.status, 403, "{}", refused.text());
+    assert!(refused.text().contains("came without a token"), "{}", refused.text());
+    assert_eq!(upstream.count("/echo"), 0);
     Ok(())
 }
