@@ -2,9 +2,11 @@
 
 mod keys;
 mod matrix;
+mod oracle;
 mod rules;
 mod stored_rules;
 mod tokens;
+mod ways;
 
 use anyhow::Result;
 use bytes::Bytes;
