@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use toolrail_core::{CallError, Caller, Kept, Principal};
+use toolrail_core::{CallError, Caller, Kept, Principal, ToolReach};
 
 use super::feed::Updated;
 use super::item::Item;
@@ -36,7 +36,10 @@ impl Snapshot {
     pub fn shows_update(&self, updated: &Updated) -> bool {
         let listed = self.shelves().resource(&updated.uri);
         let Some(of) = &updated.of else { return self.reach().is_none() || listed.is_some() };
-        self.reach().is_none_or(|reach| reach.has_things_of(&of.name))
+        let is_server = self.is_server(&of.name);
+        let has =
+            |reach: &ToolReach| if is_server { reach.has_things_of(&of.name) } else { reach.has(&of.name) };
+        self.reach().is_none_or(has)
             && listed.is_none_or(|(_, by)| *by == of.name)
             && self.entry_anywhere(&of.name).is_some_and(|entry| entry.tenant == of.tenant)
     }

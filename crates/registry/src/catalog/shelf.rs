@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use toolrail_core::{ToolName, ToolReach};
+use toolrail_core::{ToolName, ToolReach, ToolTraits};
 use toolrail_protocol::Era;
 
 use super::listing::{Cut, List, Page, PageLimits};
@@ -156,11 +156,16 @@ impl Shelves {
 
     /// What somebody sees who does not see every tool: prompts by their names, resources by their definitions. Whoever sees
     /// all tools of a server sees its resources.
-    pub(crate) fn within(&self, reach: &ToolReach) -> Self {
+    pub(crate) fn within(&self, reach: &ToolReach, is_server: &dyn Fn(&str) -> bool) -> Self {
+        let has_prompt = |name: &str, by: &str| {
+            let kind = if is_server(by) { "mcp" } else { "" };
+            reach.sees(&ToolTraits { kind, ..ToolTraits::named(name) })
+        };
+        let has_resource = |by: &str| if is_server(by) { reach.has_things_of(by) } else { reach.has(by) };
         Self {
-            prompts: self.prompts.keeping(|(prompt, _)| reach.has(prompt.key())),
-            resources: self.resources.keeping(|(_, by)| reach.has_things_of(by)),
-            templates: self.templates.keeping(|(_, by)| reach.has_things_of(by)),
+            prompts: self.prompts.keeping(|(prompt, by)| has_prompt(prompt.key(), by)),
+            resources: self.resources.keeping(|(_, by)| has_resource(by)),
+            templates: self.templates.keeping(|(_, by)| has_resource(by)),
         }
     }
 

@@ -221,6 +221,12 @@ impl Snapshot {
         self.reach.as_deref()
     }
 
+    /// Whether a definition is a server, which has what it likes; so is one of which nobody knows better.
+    pub(crate) fn is_server(&self, definition: &str) -> bool {
+        let item = self.entry_anywhere(definition).and_then(|entry| entry.item.as_ref());
+        !matches!(item, Some(Item::Tool(_) | Item::Prompt(_) | Item::Resource(_) | Item::Template(_)))
+    }
+
     /// Whether whoever looks may see what the definition makes.
     fn may_be_seen(&self, entry: &Entry) -> bool {
         self.reach.as_ref().is_none_or(|reach| match &entry.item {
@@ -391,7 +397,7 @@ impl Snapshot {
             let nothing = Shelves::default();
             let seen = own.map_or(&nothing, |own| &own.shelves).over(shared, &hides);
             match &self.reach {
-                Some(reach) => seen.within(reach),
+                Some(reach) => seen.within(reach, &|by| self.is_server(by)),
                 None => seen,
             }
         })

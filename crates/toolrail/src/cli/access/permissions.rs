@@ -12,7 +12,7 @@ use toolrail_core::{Problem, Severity, Way};
 use super::super::Hinted;
 use super::super::definition_files::{self, Found, ReadFile, unreadable};
 use super::super::diff::show_differences;
-use super::super::target::{Missing, RestRequest, Target, TargetArgs, path_step};
+use super::super::target::{Missing, RestRequest, Target, TargetArgs};
 use super::super::tools::OutputForm;
 use super::super::validate::report;
 use crate::print::{self, Overlong};
@@ -42,7 +42,7 @@ enum PermissionsCommand {
     /// List the versions of the rules
     History,
     /// Go back to a version, as a new one
-    Rollback(RollbackArgs),
+    Rollback(RulesRollbackArgs),
     /// Check a file of rules and run its tests; nothing is stored
     Test(TestArgs),
     /// Take all rules out of the store; those of the configuration stay
@@ -52,7 +52,8 @@ enum PermissionsCommand {
 #[derive(Args)]
 struct ShowArgs {
     /// Version to show [default: the one in force]
-    version: Option<i64>,
+    #[arg(value_name = "VERSION")]
+    number: Option<i64>,
 }
 
 #[derive(Args)]
@@ -64,9 +65,10 @@ struct SetArgs {
 }
 
 #[derive(Args)]
-struct RollbackArgs {
+struct RulesRollbackArgs {
     /// Version to go back to
-    version: i64,
+    #[arg(value_name = "VERSION")]
+    number: i64,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -103,7 +105,7 @@ pub(in crate::cli) async fn run(args: PermissionsArgs) -> anyhow::Result<ExitCod
     let missing = if document.is_some() { Missing::Create } else { Missing::Refuse };
     let target = Target::find(&args.target, missing).await?;
     let ended = match &args.command {
-        PermissionsCommand::Show(args) => show(&target, args.version, form).await,
+        PermissionsCommand::Show(args) => show(&target, args.number, form).await,
         PermissionsCommand::History => history(&target, form).await,
         PermissionsCommand::Rollback(args) => roll_back(&target, args, form).await,
         PermissionsCommand::Clear(args) => {
@@ -181,12 +183,14 @@ fn refuse(problems: &[Problem], form: OutputForm) -> ExitCode {
 }
 
 fn with_query(args: &ChangeArgs) -> String {
-    let note = args.note.as_deref().map(|note| format!("&note={}", path_step(note))).unwrap_or_default();
-    format!("{PATH}?dryRun={}{note}", args.dry_run)
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("dryRun", if args.dry_run { "true" } else { "false" });
+    query.extend_pairs(args.note.iter().map(|note| ("note", note)));
+    format!("{PATH}?{}", query.finish())
 }
 
-async fn roll_back(target: &Target, args: &RollbackArgs, form: OutputForm) -> anyhow::Result<()> {
-    let mut body = json!({"to": args.version, "dryRun": args.change.dry_run});
+async fn roll_back(target: &Target, args: &RulesRollbackArgs, form: OutputForm) -> anyhow::Result<()> {
+    let mut body = json!({"to": args.number, "dryRun": args.change.dry_run});
     if let Some(note) = &args.change.note {
         body["note"] = note.as_str().into();
     }

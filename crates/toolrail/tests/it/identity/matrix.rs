@@ -1,203 +1,364 @@
 //! What each sees and may call, by every way in, against a small oracle.
 
+use std::time::Duration;
+
 use http::Method;
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, Upstream, WebSocket};
+use tempfile::TempDir;
+use toolrail_testkit::{Gateway, Upstream, wait_until};
 
+use super::oracle::{PEOPLE, STAFF, Somebody, Sort, THINGS, Thing, Verdict, configured, named_in, stored};
+use super::tokens::Issuer;
+use super::ways::{Client, Way};
 use super::{ask, first_key, make_key};
-use crate::support::{gateway, plain};
+use crate::support::{gateway, plain, register_all, send, started};
 
-/// Somebody, as the oracle knows him.
-struct Somebody {
-    name: &'static str,
-    role: &'static str,
-    tenant: Option<&'static str>,
-    tools: &'static [&'static str],
+/// One gateway with all things, and a key or token for each.
+struct Stage {
+    gateway: Gateway,
+    upstream: Upstream,
+    keys: Vec<(&'static Somebody, String)>,
+    folder: TempDir,
+    _inner: (Gateway, Upstream),
 }
 
-const PEOPLE: &[Somebody] = &[
-    Somebody { name: "reader", role: "read", tenant: None, tools: &[] },
-    Somebody { name: "caller", role: "call", tenant: None, tools: &[] },
-    Somebody { name: "weatherman", role: "call", tenant: None, tools: &["weather.*"] },
-    Somebody { name: "onlooker", role: "read", tenant: None, tools: &["hr.?ire"] },
-    Somebody { name: "writer", role: "write", tenant: None, tools: &[] },
-    Somebody { name: "boss", role: "admin", tenant: None, tools: &[] },
-    Somebody { name: "acme-agent", role: "call", tenant: Some("acme"), tools: &[] },
-    Somebody { name: "acme-narrow", role: "call", tenant: Some("acme"), tools: &["acme.*"] },
-    Somebody { name: "acme-boss", role: "admin", tenant: Some("acme"), tools: &[] },
-    Somebody { name: "globex-agent", role: "call", tenant: Some("globex"), tools: &[] },
-];
-
-/// A tool, and whose it is.
-const TOOLS: &[(&str, Option<&str>)] = &[
-    ("weather.now", None),
-    ("hr.fire", None),
-    ("acme.stock", Some("acme")),
-    ("globex.stock", Some("globex")),
-];
-
-impl Somebody {
-    fn sees(&self, (tool, owner): (&str, Option<&str>)) -> bool {
-        let within = match self.tools {
-            [] => true,
-            ["hr.?ire"] => tool == "hr.fire",
-            [pattern] => tool.starts_with(pattern.trim_end_matches('*')),
-            _ => unreachable!(),
-        };
-        within && (owner.is_none() || owner == self.tenant)
-    }
-
-    fn may_call(&self) -> bool {
-        self.role != "read"
-    }
-
-    fn may_write(&self) -> bool {
-        matches!(self.role, "write" | "admin")
-    }
-}
-
-/// A gateway with the tools, and a key for each.
-async fn stage() -> (Gateway, Upstream, Vec<(&'static Somebody, String)>) {
-    let upstream = Upstream::start().await.unwrap();
-    let gateway = gateway().arg("--secure").discovery().start().await.unwrap();
-    let admin = first_key(&gateway).await.unwrap();
-    for (name, tenant) in TOOLS {
-        let mut definition = plain(name, &upstream.url("/echo"));
-        definition["description"] = format!("Tells what {name} has to tell").into();
-        let mut request = http::Request::post("/admin/tools")
-            .header("content-type", "application/json")
-            .header("authorization", format!("Bearer {admin}"));
-        if let Some(tenant) = tenant {
-            request = request.header("toolrail-tenant", *tenant);
+/// Anything's definition. Each tells its own name.
+fn definition(thing: &Thing, upstream: &Upstream) -> Value {
+    let name = thing.name;
+    let about = format!("Tells what {name} has to tell");
+    match thing.sort {
+        Sort::Prompt => json!({
+            "name": name, "description": about, "type": "prompt",
+            "prompt": {
+                "arguments": [{"name": "city", "description": "Where", "complete": [format!("Oslo of {name}")]}],
+                "messages": [{"role": "user", "text": format!("{name} has to tell this")}],
+            },
+        }),
+        Sort::Resource => json!({
+            "name": name, "description": about, "type": "resource",
+            "resource": {"uri": format!("note://{name}"), "mimeType": "text/plain", "text": format!("{name} has to tell this")},
+        }),
+        Sort::Tool => {
+            let danger = name == "store.wipe";
+            json!({
+                "name": name, "description": about, "type": "http",
+                "tags": if danger { json!(["danger"]) } else { json!([]) },
+                "annotations": {"destructiveHint": danger},
+                "inputSchema": {"type": "object", "properties": {"amount": {"type": "integer", "description": "How much"}}},
+                "http": {"url": upstream.url("/echo"), "query": {"amount": "{{args.amount}}"}, "timeoutMs": 20_000},
+            })
         }
-        let body = http_body_util::Full::from(definition.to_string());
-        let made = gateway.request(request.body(body).unwrap()).await.unwrap();
+    }
+}
+
+async fn stage() -> Stage {
+    let (issuer, folder) = (Issuer::start().await.unwrap(), tempfile::tempdir().unwrap());
+    let inner = started().await;
+    let foreign = THINGS.iter().filter(|thing| thing.is_foreign());
+    let foreign = foreign.map(|thing| Thing { name: thing.name.trim_start_matches("up_"), ..*thing });
+    let foreign: Vec<Value> = foreign.map(|thing| definition(&thing, &inner.1)).collect();
+    register_all(&inner.0, &foreign).await.unwrap();
+    let config = folder.path().join("toolrail.yaml");
+    let written = json!({
+        "secure": true, "permissions": configured(), "groups": {"staff": {"patterns": STAFF}},
+        "publicUrl": "https://tools.example.com",
+        "issuers": [{"issuer": issuer.url, "claims": {"groups": "groups"}, "grants": [{"scopes": ["tools.call"], "role": "call"}]}],
+    });
+    std::fs::write(&config, written.to_string()).unwrap();
+    let upstream = Upstream::start().await.unwrap();
+    let gateway = gateway().arg("--config").arg(&config).discovery().start().await.unwrap();
+    let admin = first_key(&gateway).await.unwrap();
+    let bearer = format!("Bearer {admin}");
+    let server = json!({"name": "up", "description": "Another gateway", "type": "mcp", "mcp": {"url": format!("{}/mcp", inner.0.url())}});
+    let own = THINGS.iter().filter(|thing| !thing.is_foreign());
+    let all = own.map(|thing| (thing.owner, definition(thing, &upstream))).chain([(None, server)]);
+    for (owner, definition) in all {
+        let mut headers = vec![("authorization", &*bearer), ("content-type", "application/json")];
+        headers.extend(owner.map(|owner| ("toolrail-tenant", owner)));
+        let made = send(&gateway, "POST /admin/tools", &headers, &definition).await.unwrap();
         assert_eq!(made.status, 200, "{}", made.text());
     }
+    let ruled =
+        ask(&gateway, Some(&admin), (Method::PUT, "/admin/permissions"), Some(&stored())).await.unwrap();
+    assert_eq!(ruled.json().unwrap()["warnings"], json!([]), "{}", ruled.text());
     let mut keys = Vec::new();
     for somebody in PEOPLE {
-        let Somebody { name, role, tenant, tools } = somebody;
-        let mut body = json!({"name": name, "role": role, "tenant": tenant});
+        let Somebody { name, role, tenant, tools, group, by_token } = somebody;
+        let groups: Vec<&str> = group.iter().copied().collect();
+        if *by_token {
+            let claims = json!({"sub": name, "scope": "tools.call", "groups": groups});
+            keys.push((somebody, issuer.token(claims)));
+            continue;
+        }
+        let mut body = json!({"name": name, "role": role, "tenant": tenant, "groups": groups});
         if !tools.is_empty() {
             body["tools"] = json!(tools);
         }
         keys.push((somebody, make_key(&gateway, &admin, &body).await.unwrap()));
     }
-    (gateway, upstream, keys)
+    wait_until("the tools of the server", Duration::from_secs(20), async || {
+        let listed = ask(&gateway, Some(&admin), (Method::GET, "/mcp/tools"), None).await.ok()?;
+        listed.text().contains("\"up_say\"").then_some(())
+    })
+    .await
+    .unwrap();
+    Stage { gateway, upstream, keys, folder, _inner: inner }
+}
+
+/// What did not come out as the oracle says, one line each.
+#[derive(Default)]
+struct Mismatches(Vec<String>);
+
+impl Mismatches {
+    fn compare<T: std::fmt::Debug + PartialEq>(
+        &mut self,
+        place: &[&str],
+        got: &T,
+        expected: &T,
+        answer: &str,
+    ) {
+        if got != expected {
+            let place: Vec<String> = place.iter().map(|part| format!("{part:<24}")).collect();
+            let answer: String = answer.chars().take(300).collect();
+            self.0.push(format!("{} got {got:?}, expected {expected:?}: {answer}", place.join(" ")));
+        }
+    }
+
+    #[track_caller]
+    fn report(self) {
+        assert!(self.0.is_empty(), "{} mismatches:\n{}", self.0.len(), self.0.join("\n"));
+    }
 }
 
 fn rpc(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }
 
-async fn mcp(gateway: &Gateway, key: &str, method: &str, params: &Value) -> Value {
-    let reply = ask(gateway, Some(key), (Method::POST, "/mcp"), Some(&rpc(method, params))).await.unwrap();
-    reply.json().unwrap()
+fn tool_call(name: &str, arguments: &Value) -> Value {
+    json!({"name": name, "arguments": arguments})
 }
 
-/// Which of the tools a text names.
-fn named_in(text: &str) -> Vec<&'static str> {
-    TOOLS.iter().map(|(name, _)| *name).filter(|name| text.contains(name)).collect()
-}
+/// The name of nothing.
+const UNKNOWN: &str = "no.such_thing";
 
-#[tokio::test]
-async fn whatever_lists_or_finds_tools_shows_what_one_may_see_and_nothing_else() {
-    let (gateway, _upstream, keys) = stage().await;
-    for (somebody, key) in &keys {
-        let expected: Vec<&str> =
-            TOOLS.iter().filter(|tool| somebody.sees(**tool)).map(|(name, _)| *name).collect();
-        let url = format!("{}/mcp/ws", gateway.url().replacen("http", "ws", 1));
-        let mut socket = WebSocket::connect(&url, &[("x-api-key", key)]).await.unwrap();
-        let search =
-            json!({"name": "search_tools", "arguments": {"query": "tells what has to tell", "limit": 50}});
-        let pattern = json!({"name": "search_tools", "arguments": {"query": "has to t.ll", "search_method": "regex", "limit": 50}});
-        let ways = [
-            ("tools/list", mcp(&gateway, key, "tools/list", &json!({})).await.to_string()),
-            ("WebSocket", socket.call("tools/list", json!({})).await.unwrap().to_string()),
-            ("search_tools", mcp(&gateway, key, "tools/call", &search).await.to_string()),
-            ("search by pattern", mcp(&gateway, key, "tools/call", &pattern).await.to_string()),
-            (
-                "GET /mcp/tools",
-                ask(&gateway, Some(key), (Method::GET, "/mcp/tools"), None).await.unwrap().text(),
-            ),
-            (
-                "GET /mcp/search",
-                ask(
-                    &gateway,
-                    Some(key),
-                    (Method::GET, "/mcp/search?q=tells+what+has+to+tell&limit=50"),
-                    None,
-                )
-                .await
-                .unwrap()
-                .text(),
-            ),
-        ];
-        for (way, text) in &ways {
-            assert_eq!(named_in(text), expected, "{} by {way}: {text}", somebody.name);
-        }
-        // What is counted is what is seen.
-        let stats = json!({"uri": "registry://stats"});
-        let stats = mcp(&gateway, key, "resources/read", &stats).await.to_string();
-        assert!(named_in(&stats).iter().all(|name| expected.contains(name)), "{} {stats}", somebody.name);
-        let index = ask(&gateway, Some(key), (Method::GET, "/"), None).await.unwrap().json().unwrap();
-        assert_eq!(index["tools"], expected.len(), "{}", somebody.name);
-        let register =
-            mcp(&gateway, key, "tools/list", &json!({})).await.to_string().contains("register_tool");
-        assert_eq!(register, somebody.may_write(), "{}", somebody.name);
+/// What an answer comes to.
+fn verdict(answer: &Value) -> Verdict {
+    let text = answer.to_string();
+    if text.contains("needs the role") {
+        Verdict::Role
+    } else if text.contains("refuses this call") {
+        Verdict::Refused
+    } else if answer["error"].is_null() && answer["result"]["isError"] != true {
+        Verdict::Done
+    } else {
+        Verdict::Hidden
     }
 }
 
 #[tokio::test]
-async fn whatever_calls_tools_refuses_what_one_may_not_see_as_if_it_were_not_there() {
-    let (gateway, _upstream, keys) = stage().await;
-    for (somebody, key) in &keys {
-        for tool in TOOLS {
-            let (name, _) = *tool;
-            let called = mcp(&gateway, key, "tools/call", &json!({"name": name, "arguments": {}})).await;
-            let through = json!({"name": "call_tool", "arguments": {"name": name, "arguments": {}}});
-            let through = mcp(&gateway, key, "tools/call", &through).await;
-            let body = json!({"tool": name, "arguments": {}});
-            let rest =
-                ask(&gateway, Some(key), (Method::POST, "/mcp/tools/call"), Some(&body)).await.unwrap();
-            let about = json!({"name": "get_tool_definition", "arguments": {"name": name}});
-            let about = mcp(&gateway, key, "tools/call", &about).await;
-            let who = somebody.name;
-            if !somebody.sees(*tool) {
-                let unknown = "no.such_tool";
-                let other =
-                    mcp(&gateway, key, "tools/call", &json!({"name": unknown, "arguments": {}})).await;
-                let same = called.to_string().replace(name, unknown);
-                assert_eq!(same, other.to_string(), "{who} calls {name}");
-                assert_eq!(rest.status, 404, "{who} calls {name}: {}", rest.text());
-                assert!(!through.to_string().contains("\"path\""), "{who} {name} {through}");
-                assert!(!about.to_string().contains("has to tell"), "{who} {name} {about}");
-            } else if somebody.may_call() {
-                assert_eq!(rest.status, 200, "{who} calls {name}: {}", rest.text());
-                for answer in [&called, &through] {
-                    assert!(
-                        answer["error"].is_null() && answer["result"]["isError"] != true,
-                        "{who} {name} {answer}"
-                    );
-                }
-            } else {
-                assert_eq!(rest.status, 403, "{who} calls {name}: {}", rest.text());
-                for answer in [&called, &through] {
-                    assert!(answer.to_string().contains("needs the role call"), "{who} {name} {answer}");
-                }
-                assert!(about.to_string().contains("has to tell"), "{who} {name} {about}");
+async fn whatever_lists_or_finds_shows_what_one_may_see_and_nothing_else() {
+    let stage = stage().await;
+    let mut mismatches = Mismatches::default();
+    for (somebody, key) in &stage.keys {
+        let mut client = Client::connect(&stage.gateway, key, stage.folder.path()).await.unwrap();
+        let (who, tools) = (somebody.name, somebody.seen_tools(|_| true));
+        for way in Way::ALL {
+            let of_staff = |thing: &Thing| way != Way::Group || thing.is_of_staff();
+            let seen = somebody.seen_tools(of_staff);
+            let listed = client.rpc(way, "tools/list", &json!({})).await.unwrap().to_string();
+            mismatches.compare(
+                &[who, &format!("{way:?}"), "tools/list"],
+                &named_in(&listed, Thing::is_tool),
+                &seen,
+                &listed,
+            );
+            let registers = listed.contains("register_tool");
+            mismatches.compare(
+                &[who, &format!("{way:?}"), "register_tool"],
+                &registers,
+                &somebody.may_write(),
+                &listed,
+            );
+            for (method, query) in [
+                ("bm25", "tells what has to tell"),
+                ("hybrid", "tells what has to tell"),
+                ("regex", "has to t.ll"),
+            ] {
+                let search =
+                    tool_call("search_tools", &json!({"query": query, "search_method": method, "limit": 50}));
+                let found = client.rpc(way, "tools/call", &search).await.unwrap().to_string();
+                mismatches.compare(
+                    &[who, &format!("{way:?}"), method],
+                    &named_in(&found, Thing::is_tool),
+                    &seen,
+                    &found,
+                );
+            }
+            let complete = json!({"ref": {"type": "ref/resource", "uri": "registry://tools/{name}"}, "argument": {"name": "name", "value": ""}});
+            let completed = client.rpc(way, "completion/complete", &complete).await.unwrap().to_string();
+            mismatches.compare(
+                &[who, &format!("{way:?}"), "completion"],
+                &named_in(&completed, Thing::is_tool),
+                &seen,
+                &completed,
+            );
+            for (sort, method) in [(Sort::Prompt, "prompts/list"), (Sort::Resource, "resources/list")] {
+                let is_sort = |thing: &Thing| thing.sort == sort;
+                let seen =
+                    THINGS.iter().filter(|thing| is_sort(thing) && of_staff(thing) && somebody.sees(thing));
+                let seen: Vec<_> = seen.map(|thing| thing.name).collect();
+                let listed = client.rpc(way, method, &json!({})).await.unwrap().to_string();
+                mismatches.compare(
+                    &[who, &format!("{way:?}"), method],
+                    &named_in(&listed, is_sort),
+                    &seen,
+                    &listed,
+                );
+            }
+            // What is counted is what is seen.
+            for uri in ["registry://stats", "registry://categories"] {
+                let read = client.rpc(way, "resources/read", &json!({"uri": uri})).await.unwrap().to_string();
+                let more: Vec<_> =
+                    named_in(&read, Thing::is_tool).into_iter().filter(|name| !seen.contains(name)).collect();
+                mismatches.compare(&[who, &format!("{way:?}"), uri], &more, &Vec::new(), &read);
             }
         }
+        for path in [
+            "/mcp/tools",
+            "/mcp/search?q=tells+what+has+to+tell&limit=50",
+            "/mcp/search?q=has+to+t.ll&method=regex&limit=50",
+        ] {
+            let listed = ask(&stage.gateway, Some(key), (Method::GET, path), None).await.unwrap().text();
+            mismatches.compare(&[who, "REST", path], &named_in(&listed, Thing::is_tool), &tools, &listed);
+        }
+        let index = ask(&stage.gateway, Some(key), (Method::GET, "/"), None).await.unwrap().json().unwrap();
+        mismatches.compare(&[who, "REST", "/"], &index["tools"], &json!(tools.len()), &index.to_string());
+    }
+    for (method, path) in [
+        (Method::POST, "/mcp"),
+        (Method::POST, "/mcp/staff"),
+        (Method::GET, "/mcp/tools"),
+        (Method::GET, "/sse"),
+    ] {
+        let refused =
+            ask(&stage.gateway, None, (method, path), Some(&rpc("tools/list", &json!({})))).await.unwrap();
+        mismatches.compare(&["anonymous", path], &refused.status, &401, &refused.text());
+    }
+    mismatches.report();
+}
+
+#[tokio::test]
+async fn whatever_calls_does_what_one_may_and_hides_what_one_may_not_see() {
+    let stage = stage().await;
+    let mut mismatches = Mismatches::default();
+    for (somebody, key) in &stage.keys {
+        let mut client = Client::connect(&stage.gateway, key, stage.folder.path()).await.unwrap();
+        for thing in THINGS {
+            for way in Way::ALL {
+                use_by(&mut client, (somebody, thing, way), &mut mismatches).await;
+            }
+            if thing.is_tool() {
+                call_by_rest(&stage.gateway, key, (somebody, thing), &mut mismatches).await;
+            }
+        }
+    }
+    mismatches.report();
+}
+
+/// Everything that can be done with a thing on one way.
+async fn use_by(
+    client: &mut Client<'_>,
+    (somebody, thing, way): (&Somebody, &Thing, Way),
+    mismatches: &mut Mismatches,
+) {
+    let (who, name, on) = (somebody.name, thing.name, format!("{way:?}"));
+    let is_there = way != Way::Group || thing.is_of_staff();
+    let expected = |amount| if is_there { somebody.may(thing, amount) } else { Verdict::Hidden };
+    let uses: Vec<(&str, &str, Value, u32)> = match thing.sort {
+        Sort::Prompt => vec![("get", "prompts/get", json!({"name": name}), 0)],
+        Sort::Resource => vec![("read", "resources/read", json!({"uri": format!("note://{name}")}), 0)],
+        Sort::Tool => [20, 500]
+            .into_iter()
+            .flat_map(|amount| {
+                let direct = tool_call(name, &json!({"amount": amount}));
+                let through = tool_call("call_tool", &direct);
+                [("call", direct), ("call_tool", through)]
+                    .map(|(what, params)| (what, "tools/call", params, amount))
+            })
+            .collect(),
+    };
+    for (what, method, params, amount) in uses {
+        let answer = client.rpc(way, method, &params).await.unwrap();
+        let text = answer.to_string();
+        let (got, expected) = (verdict(&answer), expected(amount));
+        // A resource that nobody lists is asked for at servers, which needs a role.
+        let is_unlisted = thing.sort == Sort::Resource && expected == Verdict::Hidden && got == Verdict::Role;
+        if !is_unlisted {
+            mismatches.compare(&[who, name, &on, what, &amount.to_string()], &got, &expected, &text);
+        }
+        if what != "call_tool" && expected == Verdict::Hidden {
+            let unknown = serde_json::from_str(&params.to_string().replace(name, UNKNOWN)).unwrap();
+            let other = client.rpc(way, method, &unknown).await.unwrap();
+            let mut same: Value = serde_json::from_str(&text.replace(name, UNKNOWN)).unwrap();
+            same["id"] = other["id"].clone();
+            mismatches.compare(&[who, name, &on, "as if unknown"], &same, &other, &text);
+        }
+        if expected == Verdict::Hidden {
+            let more: Vec<_> = named_in(&text, |other| other != thing && !somebody.sees(other));
+            mismatches.compare(&[who, name, &on, what, "names others"], &more, &Vec::new(), &text);
+        }
+    }
+    let sees = is_there && somebody.sees(thing);
+    let describe = match thing.sort {
+        Sort::Tool => {
+            let about = tool_call("get_tool_definition", &json!({"name": name}));
+            let resource = json!({"uri": format!("registry://tools/{name}")});
+            vec![("describe", "tools/call", about), ("registry://", "resources/read", resource)]
+        }
+        Sort::Prompt => {
+            let begun = json!({"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "city", "value": "O"}});
+            vec![("completion", "completion/complete", begun)]
+        }
+        Sort::Resource => Vec::new(),
+    };
+    for (what, method, params) in describe {
+        let answer = client.rpc(way, method, &params).await.unwrap().to_string();
+        let told = answer.contains("has to tell") || answer.contains("Oslo of");
+        mismatches.compare(&[who, name, &on, what], &told, &sees, &answer);
+    }
+}
+
+async fn call_by_rest(
+    gateway: &Gateway,
+    key: &str,
+    (somebody, thing): (&Somebody, &Thing),
+    mismatches: &mut Mismatches,
+) {
+    for amount in [20, 500] {
+        let body = json!({"tool": thing.name, "arguments": {"amount": amount}});
+        let called = ask(gateway, Some(key), (Method::POST, "/mcp/tools/call"), Some(&body)).await.unwrap();
+        let status = match somebody.may(thing, amount) {
+            Verdict::Done => 200,
+            Verdict::Hidden => 404,
+            Verdict::Refused | Verdict::Role => 403,
+        };
+        mismatches.compare(
+            &[somebody.name, thing.name, "REST", &amount.to_string()],
+            &called.status,
+            &status,
+            &called.text(),
+        );
     }
 }
 
 #[tokio::test]
 async fn administering_needs_the_role_and_stays_within_the_tenant() {
-    let (gateway, upstream, keys) = stage().await;
-    for (somebody, key) in &keys {
+    let stage = stage().await;
+    let (gateway, upstream) = (&stage.gateway, &stage.upstream);
+    for (somebody, key) in stage.keys.iter().filter(|(somebody, _)| !somebody.by_token) {
         let who = somebody.name;
         let status = async |method: Method, path: &str, body: Option<&Value>| {
-            ask(&gateway, Some(key), (method, path), body).await.unwrap().status
+            ask(gateway, Some(key), (method, path), body).await.unwrap().status
         };
         let definition = plain(&format!("made.by_{}", who.replace('-', "_")), &upstream.url("/echo"));
         let expected = if somebody.may_write() { 200 } else { 403 };
@@ -205,22 +366,22 @@ async fn administering_needs_the_role_and_stays_within_the_tenant() {
         assert_eq!(status(Method::GET, "/admin/tools", None).await, expected, "{who}");
         let is_boss = somebody.role == "admin";
         assert_eq!(status(Method::GET, "/admin/keys", None).await, if is_boss { 200 } else { 403 }, "{who}");
-        let over_all = is_boss && somebody.tenant.is_none();
+        let over_all = is_boss && somebody.sees_all();
         assert_eq!(
             status(Method::POST, "/admin/refresh", None).await,
             if over_all { 200 } else { 403 },
             "{who}"
         );
-        let sees_all = somebody.tenant.is_none() && somebody.tools.is_empty();
+        let sees_all = somebody.sees_all();
         let metrics = if sees_all { 200 } else { 403 };
         assert_eq!(status(Method::GET, "/metrics", None).await, metrics, "{who}");
-        let ready = ask(&gateway, Some(key), (Method::GET, "/readyz"), None).await.unwrap().json().unwrap();
+        let ready = ask(gateway, Some(key), (Method::GET, "/readyz"), None).await.unwrap().json().unwrap();
         let tells = ready.as_object().is_some_and(|members| members.len() > 1);
-        assert_eq!(tells, sees_all && somebody.may_write(), "{who} {ready}");
+        assert_eq!(tells, sees_all, "{who} {ready}");
         if is_boss {
-            let keys = ask(&gateway, Some(key), (Method::GET, "/admin/keys"), None).await.unwrap().text();
+            let keys = ask(gateway, Some(key), (Method::GET, "/admin/keys"), None).await.unwrap().text();
             assert_eq!(keys.contains("globex-agent"), over_all, "{who} {keys}");
-            let shown = ask(&gateway, Some(key), (Method::GET, "/admin/audit"), None).await.unwrap().text();
+            let shown = ask(gateway, Some(key), (Method::GET, "/admin/audit"), None).await.unwrap().text();
             assert_eq!(shown.contains("globex"), over_all, "{who} {shown}");
             let foreign = json!({"name": format!("x-{who}"), "role": "read", "tenant": "globex"});
             let made = status(Method::POST, "/admin/keys", Some(&foreign)).await;
@@ -237,25 +398,40 @@ async fn administering_needs_the_role_and_stays_within_the_tenant() {
     }
 }
 
-/// A session, a state or a task of one is nothing to another.
+/// A session of one is nothing to another, whatever he would do with it.
 #[tokio::test]
 async fn a_session_is_its_holders_alone() {
-    let (gateway, _upstream, keys) = stage().await;
+    let stage = stage().await;
+    let mut mismatches = Mismatches::default();
     let initialize = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}});
-    let with = async |key: &str, session: Option<&str>, body: &Value| {
-        let mut request = http::Request::post("/mcp")
-            .header("authorization", format!("Bearer {key}"))
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
+    let list = rpc("tools/list", &json!({}));
+    let with = async |key: &str, (method, session): (&str, Option<&str>), body: &Value| {
+        let bearer = format!("Bearer {key}");
+        let mut headers = vec![
+            ("authorization", &*bearer),
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
         if let Some(session) = session {
-            request = request.header("mcp-session-id", session).header("mcp-protocol-version", "2025-06-18");
+            headers.extend([("mcp-session-id", session), ("mcp-protocol-version", "2025-06-18")]);
         }
-        let body = http_body_util::Full::from(body.to_string());
-        gateway.request(request.body(body).unwrap()).await.unwrap()
+        if method == "GET" {
+            headers.push(("last-event-id", "1"));
+        }
+        send(&stage.gateway, &format!("{method} /mcp"), &headers, body).await.unwrap()
     };
-    let [(_, one), (_, other), ..] = keys.as_slice() else { unreachable!() };
-    let begun = with(one, None, &rpc("initialize", &initialize)).await;
-    let session = begun.header("mcp-session-id").unwrap().to_owned();
-    assert_eq!(with(one, Some(&session), &rpc("tools/list", &json!({}))).await.status, 200);
-    assert_eq!(with(other, Some(&session), &rpc("tools/list", &json!({}))).await.status, 404);
+    for (owner, key) in &stage.keys {
+        let begun = with(key, ("POST", None), &rpc("initialize", &initialize)).await;
+        let session = begun.header("mcp-session-id").unwrap().to_owned();
+        for (somebody, other) in stage.keys.iter().filter(|(somebody, _)| somebody.name != owner.name) {
+            for (method, body) in [("POST", &list), ("GET", &Value::Null), ("DELETE", &Value::Null)] {
+                let answer = with(other, (method, Some(&session)), body).await;
+                let place = [somebody.name, "in the session of", owner.name, method];
+                mismatches.compare(&place, &answer.status, &404, &answer.text());
+            }
+        }
+        let still = with(key, ("POST", Some(&session)), &list).await;
+        mismatches.compare(&[owner.name, "in his own session"], &still.status, &200, &still.text());
+    }
+    mismatches.report();
 }

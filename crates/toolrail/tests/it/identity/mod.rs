@@ -4,9 +4,11 @@ mod approvals;
 mod doctor;
 mod keys;
 mod matrix;
+mod oracle;
 mod rules;
 mod stored_rules;
 mod tokens;
+mod ways;
 
 use anyhow::Result;
 use bytes::Bytes;
