@@ -3,6 +3,7 @@
 mod approvals;
 mod keys;
 mod matrix;
+mod on_behalf;
 mod rules;
 mod tokens;
 

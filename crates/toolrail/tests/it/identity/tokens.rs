@@ -17,13 +17,13 @@ use super::{ask, first_key};
 use crate::support::{echo_tool, gateway};
 
 /// An issuer that listens on this machine.
-struct Issuer {
-    url: String,
+pub(super) struct Issuer {
+    pub(super) url: String,
     key: Arc<EcdsaKeyPair>,
 }
 
 impl Issuer {
-    async fn start() -> Result<Self> {
+    pub(super) async fn start() -> Result<Self> {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let key =
@@ -42,7 +42,7 @@ impl Issuer {
         Ok(Self { url, key: Arc::new(key) })
     }
 
-    fn token(&self, claims: Value) -> String {
+    pub(super) fn token(&self, claims: Value) -> String {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
         let mut all =
             json!({"iss": self.url, "sub": "ann", "aud": "https://tools.example.com/mcp", "exp": now + 600});
