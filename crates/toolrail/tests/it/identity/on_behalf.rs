@@ -165,11 +165,11 @@ async fn a_token_is_given_for_that_of_the_caller_and_used_again() {
     let asked = stage.upstream.received("/token").remove(0);
     let form = String::from_utf8(asked.body.to_vec()).unwrap();
     for field in [
-        "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Atoken-exchange",
+        "grant_type=urn:ietf:params:oauth:grant-type:token-exchange",
         &format!("subject_token={ann}"),
         "audience=orders",
-        "resource=https%3A%2F%2Forders.example",
-        "scope=read",
+        "resource=https://orders.example",
+        "scope=read%20write",
     ] {
         assert!(form.contains(field), "{field}: {form}");
     }
