@@ -4,6 +4,7 @@ mod approvals;
 mod doctor;
 mod keys;
 mod matrix;
+mod on_behalf;
 mod oracle;
 mod rules;
 mod stored_rules;
