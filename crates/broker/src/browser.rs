@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_browser_is_known_by_one_cookie_of_ours() {
-        let keys = Keys::from_shared(&[1; 32]).unwrap();
+        let keys = Keys::from_shared(&[1; 32], "https://id").unwrap();
         let browser = Browser::new(&keys).unwrap();
         let cookie = browser.cookie(true);
         assert!(cookie.starts_with("__Host-") && cookie.ends_with("; Secure"), "{cookie}");

@@ -108,13 +108,13 @@ mod tests {
 
     #[test]
     fn a_registration_is_carried_by_its_id_alone() {
-        let keys = Keys::from_shared(&[1; 32]).unwrap();
+        let keys = Keys::from_shared(&[1; 32], "https://id").unwrap();
         let said = json!({"client_name": " Cla\u{202e}ude\n", "redirect_uris": ["http://127.0.0.1/cb", "https://claude.ai/cb"]});
         let application = Application::read(&said, &[]).unwrap();
         assert_eq!(application.name, "Claude");
         let id = application.seal(&keys).unwrap();
         assert_eq!(Application::open(&id, &keys), Some(application));
-        assert_eq!(Application::open(&id, &Keys::from_shared(&[2; 32]).unwrap()), None);
+        assert_eq!(Application::open(&id, &Keys::from_shared(&[2; 32], "https://id").unwrap()), None);
         assert_eq!(Application::open("trc_AAAA", &keys), None);
     }
 

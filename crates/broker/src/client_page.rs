@@ -23,7 +23,7 @@ const FRESH: Duration = Duration::from_mins(10);
 const REST: Duration = Duration::from_secs(10);
 /// The most pages that are remembered, and that are fetched at once.
 const MOST_KNOWN: usize = 1_000;
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 64;
 
 /// What is known of those pages.
 pub(crate) struct ClientPages {

@@ -41,19 +41,21 @@ pub(crate) enum Purpose {
 }
 
 impl Keys {
-    /// Those that follow from that one.
-    pub(crate) fn from_shared(shared: &[u8; 32]) -> Result<Self, Failure> {
+    /// Those that follow from that one, for people who sign in at that provider: with another provider all who are signed in have
+    /// to sign in anew, since the same subject is somebody else there. Clients stay registered.
+    pub(crate) fn from_shared(shared: &[u8; 32], provider: &str) -> Result<Self, Failure> {
         let shared = hmac::Key::new(hmac::HMAC_SHA256, shared);
         let derived = |purpose: &str| hmac::sign(&shared, purpose.as_bytes());
         let sealing = UnboundKey::new(&CHACHA20_POLY1305, derived("seal").as_ref());
-        let signing = Ed25519KeyPair::from_seed_unchecked(derived("sign").as_ref());
+        let signing = derived(&format!("sign {provider}"));
+        let signing = Ed25519KeyPair::from_seed_unchecked(signing.as_ref());
         let (Ok(sealing), Ok(signing)) = (sealing, signing) else {
             return Err(Failure::internal("the keys of the broker cannot be made"));
         };
         let public = ring::digest::digest(&ring::digest::SHA256, signing.public_key().as_ref());
         Ok(Self {
             sealing: LessSafeKey::new(sealing),
-            tagging: hmac::Key::new(hmac::HMAC_SHA256, derived("tag").as_ref()),
+            tagging: hmac::Key::new(hmac::HMAC_SHA256, derived(&format!("tag {provider}")).as_ref()),
             key_id: hexadecimal(&public.as_ref()[..8]),
             signing,
             random: SystemRandom::new(),
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_was_sealed_opens_with_the_same_key_for_the_same_purpose_only() {
-        let [one, same, other] = [1, 1, 2].map(|byte| Keys::from_shared(&[byte; 32]).unwrap());
+        let [one, same, other] = [1, 1, 2].map(|byte| Keys::from_shared(&[byte; 32], "https://id").unwrap());
         let sealed = one.seal(Purpose::State, &"hello").unwrap();
         assert_eq!(same.open(Purpose::State, &sealed), Some("hello".to_owned()));
         assert_eq!(other.open::<String>(Purpose::State, &sealed), None);
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_tag_is_for_one_use_of_one_text() {
-        let keys = Keys::from_shared(&[1; 32]).unwrap();
+        let keys = Keys::from_shared(&[1; 32], "https://id").unwrap();
         let tag = keys.tag("code", b"a");
         assert!(keys.is_tag(&tag, "code", b"a"));
         assert!(!keys.is_tag(&tag, "code", b"b") && !keys.is_tag(&tag, "refresh", b"a"));

@@ -156,7 +156,8 @@ impl Broker {
 
     /// Had from the store when they are first needed: a gateway starts without it.
     async fn keys(&self) -> Result<&Keys, Failure> {
-        let made = async { Keys::from_shared(&self.store.shared_key(SHARED_KEY).await?) };
+        let made =
+            async { Keys::from_shared(&self.store.shared_key(SHARED_KEY).await?, &self.provider.issuer) };
         self.keys.get_or_try_init(|| made).await
     }
 }

@@ -11,7 +11,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use crate::answer::Failure;
-use crate::redirect::{Place, with_parameters};
+use crate::redirect::{Place, place, with_parameters};
 use crate::session::Asked;
 use crate::words::Words;
 use crate::{Broker, CONSENT};
@@ -227,9 +227,10 @@ fn explain(broker: &Broker, words: &Words, trouble: &Trouble) -> String {
         Trouble::WithBack(trouble, back) => {
             let name = if back.name.is_empty() { words.nameless } else { &back.name };
             format!(
-                "<p><a class=\"button\" href=\"{}\">{}</a></p>",
+                "<p><a class=\"button\" href=\"{}\">{} ({})</a></p>",
                 escaped(&back.with_error(&trouble.failure(), &broker.url)),
-                put(words.back, &escaped(name))
+                put(words.back, &escaped(name)),
+                escaped(&place(&back.redirect).0),
             )
         }
         _ => String::new(),

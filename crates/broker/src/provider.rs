@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use toolrail_core::async_trait;
 use toolrail_identity::{FetchDocument, IdTokens, is_safe_url};
@@ -21,6 +22,9 @@ const REST: Duration = Duration::from_secs(2);
 const LONGEST_TOLD: usize = 300;
 /// The longest refresh token that is kept.
 const LONGEST_REFRESH: usize = 16 << 10;
+
+/// The most questions to the provider at once: anybody can have us ask.
+const AT_ONCE: usize = 256;
 
 /// How the broker reaches others.
 #[async_trait]
@@ -54,6 +58,7 @@ pub(crate) struct IdentityProvider {
     asks: &'static [(&'static str, &'static str)],
     described: Mutex<Known>,
     id_tokens: IdTokens,
+    slots: Semaphore,
     documents: Arc<dyn FetchDocument>,
     outbound: Arc<dyn Outbound>,
 }
@@ -112,6 +117,7 @@ impl IdentityProvider {
             asks: settings.asks(),
             described: Mutex::default(),
             id_tokens,
+            slots: Semaphore::new(AT_ONCE),
             documents,
             outbound,
         }
@@ -188,6 +194,8 @@ impl IdentityProvider {
     }
 
     async fn ask_for_tokens(&self, form: &[(&str, &str)]) -> Result<Value, NotSignedIn> {
+        let busy = |_| NotSignedIn::failed("too many people sign in at this moment; try again");
+        let _slot = self.slots.try_acquire().map_err(busy)?;
         let description = self.description().await.map_err(|failure| NotSignedIn::Failed(failure.about))?;
         let form: Vec<(&str, &str)> =
             [("client_id", self.client.as_str())].into_iter().chain(form.iter().copied()).collect();

@@ -22,6 +22,9 @@ const KNOWN_SCHEMES: [&str; 11] = [
     "warp",
 ];
 
+/// Schemes that lead to no program, but that a browser itself runs or shows.
+const RUN_BY_BROWSERS: [&str; 7] = ["javascript", "data", "vbscript", "file", "blob", "about", "filesystem"];
+
 /// Whether people may be sent there at all; why not, otherwise.
 pub(crate) fn check(text: &str, patterns: &[String]) -> Result<(), &'static str> {
     if text.len() > LONGEST {
@@ -37,8 +40,11 @@ pub(crate) fn check(text: &str, patterns: &[String]) -> Result<(), &'static str>
     if !url.username().is_empty() || url.password().is_some() {
         return Err("has a user name in it");
     }
+    if RUN_BY_BROWSERS.contains(&url.scheme()) {
+        return Err("is nothing that people can be sent to");
+    }
     if !patterns.is_empty() {
-        let is_listed = patterns.iter().any(|pattern| NamePattern::exact(pattern).fits(text));
+        let is_listed = patterns.iter().any(|pattern| fits(pattern, text));
         return if is_listed { Ok(()) } else { Err("is not among the redirects that this gateway allows") };
     }
     match url.scheme() {
@@ -50,6 +56,21 @@ pub(crate) fn check(text: &str, patterns: &[String]) -> Result<(), &'static str>
             "has a scheme that is not known here; whoever runs the gateway can allow it under broker.redirects",
         ),
     }
+}
+
+/// Whether an address is one of a pattern. The host must fit what stands there for it: no path is taken for a host.
+fn fits(pattern: &str, text: &str) -> bool {
+    let (Some(patterns), Some(parts)) = (parts(pattern), parts(text)) else {
+        return NamePattern::exact(pattern).fits(text);
+    };
+    patterns.iter().zip(parts).all(|(pattern, part)| NamePattern::exact(pattern).fits(part))
+}
+
+/// The scheme, the host with its port, and the rest; where a pattern has a star for the host and no more, any rest.
+fn parts(text: &str) -> Option<[&str; 3]> {
+    let (scheme, rest) = text.split_once("://")?;
+    let (host, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    Some([scheme, host, if rest.is_empty() && host == "*" { "*" } else { rest }])
 }
 
 /// Whether an address is the one that was registered: letter by letter, but for the port on the person's own machine, which a
@@ -152,6 +173,11 @@ mod tests {
         assert!(check("https://claude.ai/cb", &only).is_ok() && check("odd:cb", &only).is_ok());
         assert!(check("https://claude.ai.evil.example/cb", &only).is_err());
         assert!(check("http://127.0.0.1/cb", &only).is_err());
+        let below = ["https://*.example.com/*".to_owned(), "vscode://*".to_owned()];
+        assert!(check("https://a.example.com/cb", &below).is_ok() && check("vscode://a/b", &below).is_ok());
+        assert!(check("https://evil.example/.example.com/cb", &below).is_err());
+        assert!(check("https://evil.example?.example.com/cb", &below).is_err());
+        assert!(check("javascript://x/%0aalert(1)", &["*".to_owned()]).is_err());
     }
 
     #[test]

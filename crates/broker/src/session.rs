@@ -111,7 +111,10 @@ mod tests {
 
     #[test]
     fn texts_are_read_for_what_they_are_and_by_whoever_has_the_key_only() {
-        let (keys, other) = (Keys::from_shared(&[1; 32]).unwrap(), Keys::from_shared(&[2; 32]).unwrap());
+        let (keys, other) = (
+            Keys::from_shared(&[1; 32], "https://id").unwrap(),
+            Keys::from_shared(&[2; 32], "https://id").unwrap(),
+        );
         let (code, refresh) = (Shown::code("ab", &keys), Shown::refresh("ab", 7, &keys));
         assert_eq!(Shown::read_code(&code, &keys), Some(Shown { id: "ab".into(), generation: 0 }));
         assert_eq!(Shown::read_refresh(&refresh, &keys), Some(Shown { id: "ab".into(), generation: 7 }));

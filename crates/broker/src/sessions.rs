@@ -272,3 +272,84 @@ fn gone() -> Failure {
 pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+    use toolrail_store::StoreUrl;
+
+    use super::*;
+    use crate::session::{Asked, CODE_SECONDS};
+
+    async fn sessions() -> (Sessions, Keys) {
+        let store = toolrail_store::open(&StoreUrl::Memory).await.unwrap();
+        (Sessions::new(store, "https://t".to_owned(), 60), Keys::from_shared(&[1; 32], "https://id").unwrap())
+    }
+
+    fn session(subject: &str, begun: u64) -> Session {
+        let text = String::new;
+        let asked = Asked {
+            client: text(),
+            name: text(),
+            redirect: text(),
+            state: None,
+            challenge: text(),
+            resource: text(),
+            scope: text(),
+        };
+        Session {
+            subject: subject.to_owned(),
+            name: subject.to_owned(),
+            tenant: None,
+            claims: Map::new(),
+            asked,
+            generation: 0,
+            begun,
+            until: begun + 600,
+            provider_refresh: None,
+        }
+    }
+
+    async fn begin(sessions: &Sessions, keys: &Keys, subject: &str, begun: u64) -> Shown {
+        let code = sessions.begin(keys, &session(subject, begun), None).await.unwrap();
+        sessions.read_new(keys, &mut 0).await.unwrap();
+        Shown::read_code(&code, keys).unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_over_is_removed_and_nothing_else() {
+        let (sessions, keys) = sessions().await;
+        let old = begin(&sessions, &keys, "ann", now() - CODE_SECONDS - 1).await;
+        let new = begin(&sessions, &keys, "ann", now()).await;
+        assert!(sessions.find(&keys, &old).await.is_err(), "a code that is too old");
+        sessions.sweep().await.unwrap();
+        sessions.read_new(&keys, &mut 0).await.unwrap();
+        assert!(sessions.look_up(&keys, &old.id).await.unwrap().is_none() && sessions.is_over(&old.id));
+        assert!(sessions.find(&keys, &new).await.is_ok() && !sessions.is_over(&new.id));
+    }
+
+    #[tokio::test]
+    async fn one_person_has_so_many_sessions_and_no_more() {
+        let (sessions, keys) = sessions().await;
+        let other = begin(&sessions, &keys, "bob", now() - 9).await;
+        let oldest = begin(&sessions, &keys, "ann", now() - 5).await;
+        for _ in 1..=MOST_OF_ONE {
+            begin(&sessions, &keys, "ann", now()).await;
+        }
+        assert!(sessions.is_over(&oldest.id) && !sessions.is_over(&other.id));
+        let live = sessions.live.lock().unwrap();
+        assert_eq!(live.len(), MOST_OF_ONE + 1);
+    }
+
+    #[tokio::test]
+    async fn of_two_who_go_on_with_the_same_text_at_once_neither_gets_far() {
+        let (sessions, keys) = sessions().await;
+        let shown = begin(&sessions, &keys, "ann", now()).await;
+        let one = sessions.find(&keys, &shown).await.unwrap();
+        let other = sessions.find(&keys, &shown).await.unwrap();
+        let (_, refresh) = sessions.advance(&keys, &shown.id, one.take()).await.unwrap();
+        assert!(sessions.advance(&keys, &shown.id, other.take()).await.is_err());
+        let next = Shown::read_refresh(&refresh, &keys).unwrap();
+        assert!(sessions.find(&keys, &next).await.is_err() && sessions.is_over(&shown.id));
+    }
+}

@@ -93,12 +93,6 @@ fn broker_of(
         Client::to_public_addresses(ClientLimits::default())
     };
     let secret = broker.secret_name().map(str::to_owned);
-    if let Some(name) = secret.as_deref().filter(|name| secrets.find(name).is_none()) {
-        tracing::warn!(
-            secret = name,
-            "nobody can sign in, since the secret of broker.clientSecret has no value"
-        );
-    }
     let listed = settings.secrets.iter().filter(|listed| Some(&listed.name) == secret.as_ref());
     let bindings = listed.filter_map(|listed| Some((listed.name.clone(), listed.binding.clone()?)));
     let bound = Bound::new(bindings);

@@ -254,9 +254,11 @@ pub(super) fn look_at(settings: &Settings) -> anyhow::Result<()> {
             "create it, or name another with --tools",
         ));
     }
-    for ListedSecret { name: secret, .. } in &settings.secrets {
+    let sign_in = settings.broker.as_ref().and_then(|broker| broker.secret_name());
+    let listed = settings.secrets.iter().map(|ListedSecret { name, .. }| name.as_str());
+    for secret in listed.chain(sign_in) {
         let prefixed = format!("{}{secret}", Secrets::PREFIX);
-        if [secret, &prefixed].iter().all(|name| std::env::var(name).is_err()) {
+        if [secret, prefixed.as_str()].iter().all(|name| std::env::var(name).is_err()) {
             tracing::warn!(secret, "secret is listed but has no value: the environment has no such variable");
         }
     }

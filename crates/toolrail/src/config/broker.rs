@@ -27,9 +27,28 @@ pub(super) fn faults(value: &Value, public_url: Option<&Value>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
+    use super::super::ConfigFile;
     use super::*;
+
+    #[test]
+    fn the_examples_of_the_documentation_can_be_used() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/broker.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let examples: Vec<&str> =
+            page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert_eq!(examples.len(), 7, "one in the beginning, and one for each provider");
+        for example in examples {
+            let url = "publicUrl: https://tools.example.com\n";
+            let whole =
+                if example.contains("publicUrl") { example.to_owned() } else { format!("{url}{example}") };
+            let read = ConfigFile::parse(Path::new("toolrail.yaml"), &whole);
+            assert!(read.is_ok_and(|file| file.broker.is_some()), "{example}");
+        }
+    }
 
     #[test]
     fn every_fault_of_the_broker_is_told_at_once_with_its_place() {

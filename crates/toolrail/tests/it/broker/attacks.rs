@@ -69,7 +69,7 @@ async fn nobody_is_asked_about_a_request_that_is_not_right() -> Result<()> {
         ("redirect_uri", "https://app.example.com/cb/../evil", "not one that the application", false),
         ("redirect_uri", "https://app.example.com/cb?x", "not one that the application", false),
         ("redirect_uri", "https://app.example.com:8443/cb", "not one that the application", false),
-        ("redirect_uri", "javascript:alert(1)", "redirect_uri has", false),
+        ("redirect_uri", "javascript:alert(1)", "nothing that people can be sent to", false),
         ("redirect_uri", "http://localhost:7777/callback", "not one that the application", false),
         ("response_type", "token", "response_type must be code", true),
         ("code_challenge", "", "PKCE is needed", true),
