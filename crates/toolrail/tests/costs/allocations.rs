@@ -144,6 +144,7 @@ fn gateway(upstream: SocketAddr) -> SocketAddr {
                 doorkeeper: Doorkeeper::Open(Tenants::new(Principal::Anonymous)),
                 mcp,
                 routes,
+                sign_in: None,
             };
             tell.send(calls).unwrap();
             let never = || Box::pin(std::future::pending());
