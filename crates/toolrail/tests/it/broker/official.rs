@@ -46,7 +46,7 @@ impl RealProvider {
             }
             anyhow::bail!("the provider ended")
         };
-        let issuer = tokio::time::timeout(Duration::from_secs(60), told).await??;
+        let issuer = tokio::time::timeout(Duration::from_mins(1), told).await??;
         // What it says later must not fill its pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         Ok(Self { issuer, _child: child })
@@ -168,7 +168,7 @@ async fn a_provider_that_signs_with_another_key_is_believed_soon() -> Result<()>
     let fleet = Fleet::with_broker().await?;
     fleet.check(Client::TypeScript).await;
     fleet.provider.rotate().await?;
-    wait_until("a sign-in with the new key", Duration::from_secs(60), async || {
+    wait_until("a sign-in with the new key", Duration::from_mins(1), async || {
         let mut command = Client::TypeScript.script("sign_in", None);
         command.arg("http").arg(format!("{}/mcp", fleet.balancer.url()));
         command.output().await.ok().filter(|output| output.status.success()).map(|_| ())
