@@ -49,7 +49,6 @@ impl TokenExchanger {
         let request = compile_request(exchange, pointer, compiler);
         reach::check(base.as_slice(), compiler);
         compiler.problems.revise(|problem| rename(pointer, &mut problem.pointer));
-        compiler.on_behalf.extend(compiler.named_secrets.iter().map(|named| named.pointer.clone()));
         let others = compiler.arguments.iter().find(|argument| argument.name != SUBJECT);
         if let Some(argument) = others.cloned() {
             let message =
