@@ -12,6 +12,7 @@ mod listen;
 mod plane;
 mod resource;
 mod revision;
+mod sign_in;
 mod starting;
 mod tenant;
 mod tls;
@@ -51,6 +52,7 @@ use listen::{Listen, TlsListener};
 pub use plane::Plane;
 pub use resource::ProtectedResource;
 use revision::RevisionHeader;
+pub use sign_in::SignIn;
 pub use starting::answer_while;
 pub use tenant::{TENANT, Tenants};
 use tls::Certificate;
@@ -272,14 +274,6 @@ pub struct Guarded {
     pub sign_in: Option<SignIn>,
 }
 
-/// Where people sign in: open to those who cannot show yet who they are.
-pub struct SignIn {
-    /// Whether that path is part of it.
-    pub is_here: fn(&str) -> bool,
-    /// What is there.
-    pub routes: Router,
-}
-
 type AnyBody = Either<toolrail_mcp::Body, Body>;
 
 impl Guarded {
@@ -417,18 +411,6 @@ impl Guarded {
             request.extensions_mut().insert(OverTls);
         }
         let Ok(response) = self.routes.clone().call(request).await;
-        response.map(Either::Right)
-    }
-}
-
-impl SignIn {
-    async fn answer(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
-        if let Some(peer) = guest.address {
-            request.extensions_mut().insert(peer);
-        }
-        let share = guest.share_of(&Principal::Anonymous);
-        let Ok(mut response) = share.scope(self.routes.clone().call(request)).await;
-        response.extensions_mut().insert(Bare);
         response.map(Either::Right)
     }
 }
