@@ -72,12 +72,12 @@ impl Permissions {
     }
 
     /// Somebody with what the rules leave him, also if they change while he is here. Whom nobody asked who he is keeps
-    /// everything. Whoever may change definitions, hence see to the rules, comes in even if those of the store are unknown.
+    /// everything. Whoever may set rules comes in even if those of the store are unknown.
     pub fn apply(&self, principal: Principal) -> Result<Principal, RulesUnknown> {
         let Principal::Known(identity) = principal else {
             return Ok(principal);
         };
-        if identity.role < Role::Write {
+        if identity.role < Role::Admin || identity.tenant.is_some() {
             self.rules.stored.load().must_be_known()?;
         }
         let place = Arc::as_ptr(&identity).addr();
@@ -99,16 +99,7 @@ impl Permissions {
             rules: Arc::clone(&self.rules),
             last: ArcSwapOption::empty(),
         };
-        Arc::new(Identity {
-            id: Arc::clone(&identity.id),
-            name: identity.name.clone(),
-            tenant: identity.tenant.clone(),
-            role: identity.role,
-            groups: identity.groups.clone(),
-            scopes: identity.scopes.clone(),
-            reach: Some(Arc::new(ToolReach::following(Arc::new(ruling)))),
-            ending: identity.ending.clone(),
-        })
+        Arc::new(identity.with_reach(Some(Arc::new(ToolReach::following(Arc::new(ruling))))))
     }
 }
 
@@ -141,6 +132,10 @@ struct FoundReach {
 }
 
 impl Ruling for LiveReach {
+    fn unruled(&self) -> Option<Arc<ToolReach>> {
+        self.identity.reach.clone()
+    }
+
     fn reach(&self) -> Option<Arc<ToolReach>> {
         let stored = self.rules.stored.load();
         if let Some(last) = &*self.last.load()

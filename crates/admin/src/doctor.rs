@@ -123,7 +123,8 @@ fn about_definitions(admin: &Admin) -> Vec<Finding> {
     let mut findings = Vec::new();
     let problems = snapshot.problem_count();
     if problems > 0 {
-        let message = format!("{problems} problems of definitions");
+        let plural = if problems == 1 { "" } else { "s" };
+        let message = format!("{problems} problem{plural} of definitions");
         let advice =
             "`toolrail tools problems` lists them; credentials written into definitions are among them";
         findings.push(Finding::new(FindingLevel::Warning, "definitions", message, advice));

@@ -113,7 +113,7 @@ impl Broker {
             settings.grants.iter().flat_map(|grant| grant.scopes.iter().cloned()).collect();
         scopes.sort_unstable();
         scopes.dedup();
-        let sessions = Sessions::new(Arc::clone(&store), url.clone(), settings.token_seconds());
+        let sessions = Sessions::new(Arc::clone(&store), url.clone());
         Self {
             origin: Url::parse(&url)
                 .map_or_else(|_| origin.to_owned(), |url| url.origin().ascii_serialization()),

@@ -23,8 +23,9 @@ const LONGEST_TOLD: usize = 300;
 /// The longest refresh token that is kept.
 const LONGEST_REFRESH: usize = 16 << 10;
 
-/// The most questions to the provider at once: anybody can have us ask.
-const AT_ONCE: usize = 256;
+/// The most questions to the provider at once about people who sign in, which anybody can have us ask, and about those who have.
+const ARRIVALS_AT_ONCE: usize = 64;
+const RENEWALS_AT_ONCE: usize = 256;
 
 /// How the broker reaches others.
 #[async_trait]
@@ -58,7 +59,10 @@ pub(crate) struct IdentityProvider {
     asks: &'static [(&'static str, &'static str)],
     described: Mutex<Known>,
     id_tokens: IdTokens,
-    slots: Semaphore,
+    arrivals: Semaphore,
+    renewals: Semaphore,
+    /// Whoever has this looks for all who want to know.
+    looking: tokio::sync::Mutex<()>,
     documents: Arc<dyn FetchDocument>,
     outbound: Arc<dyn Outbound>,
 }
@@ -117,7 +121,9 @@ impl IdentityProvider {
             asks: settings.asks(),
             described: Mutex::default(),
             id_tokens,
-            slots: Semaphore::new(AT_ONCE),
+            arrivals: Semaphore::new(ARRIVALS_AT_ONCE),
+            renewals: Semaphore::new(RENEWALS_AT_ONCE),
+            looking: tokio::sync::Mutex::default(),
             documents,
             outbound,
         }
@@ -164,7 +170,7 @@ impl IdentityProvider {
             ("redirect_uri", callback),
             ("code_verifier", verifier),
         ];
-        let answer = self.ask_for_tokens(&form).await?;
+        let answer = self.ask_for_tokens(&self.arrivals, &form).await?;
         let signed_in = self.read(&answer).await?;
         let signed_in = signed_in.ok_or_else(|| NotSignedIn::failed("it gave no id token"))?;
         if signed_in.claims.get("nonce").and_then(Value::as_str) != Some(nonce) {
@@ -179,8 +185,9 @@ impl IdentityProvider {
         &self,
         refresh: &str,
     ) -> Result<(Option<SignedIn>, Option<String>), NotSignedIn> {
-        let answer =
-            self.ask_for_tokens(&[("grant_type", "refresh_token"), ("refresh_token", refresh)]).await?;
+        let answer = self
+            .ask_for_tokens(&self.renewals, &[("grant_type", "refresh_token"), ("refresh_token", refresh)])
+            .await?;
         let next = refresh_token(&answer);
         Ok((self.read(&answer).await?, next))
     }
@@ -193,9 +200,9 @@ impl IdentityProvider {
         Ok(Some(SignedIn { claims, refresh: refresh_token(answer) }))
     }
 
-    async fn ask_for_tokens(&self, form: &[(&str, &str)]) -> Result<Value, NotSignedIn> {
+    async fn ask_for_tokens(&self, slots: &Semaphore, form: &[(&str, &str)]) -> Result<Value, NotSignedIn> {
         let busy = |_| NotSignedIn::failed("too many people sign in at this moment; try again");
-        let _slot = self.slots.try_acquire().map_err(busy)?;
+        let _slot = slots.try_acquire().map_err(busy)?;
         let description = self.description().await.map_err(|failure| NotSignedIn::Failed(failure.about))?;
         let form: Vec<(&str, &str)> =
             [("client_id", self.client.as_str())].into_iter().chain(form.iter().copied()).collect();
@@ -220,7 +227,12 @@ impl IdentityProvider {
 
     /// What the provider says of itself, looked up when it is first needed: a gateway starts without it.
     async fn description(&self) -> Result<Arc<Description>, Failure> {
-        let known = self.described.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(answer) = self.known().answer() {
+            return answer;
+        }
+        let _turn = self.looking.lock().await;
+        // Whoever was first may have found it.
+        let known = self.known();
         if let Some(answer) = known.answer() {
             return answer;
         }
@@ -236,6 +248,10 @@ impl IdentityProvider {
         };
         *self.described.lock().unwrap_or_else(PoisonError::into_inner) = known.clone();
         known.answer().unwrap_or_else(|| Err(Failure::internal("the identity provider says nothing")))
+    }
+
+    fn known(&self) -> Known {
+        self.described.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn look(&self) -> Result<Description, String> {

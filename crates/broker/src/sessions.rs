@@ -2,6 +2,7 @@
 //! are shown the same text at the same moment, one is refused. Follows the store, to know on every replica whose session is over.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,7 @@ use toolrail_identity::Withdrawal;
 use crate::answer::Failure;
 use crate::keys::{Keys, Purpose, hash_of};
 use crate::session::{Session, Shown};
+use crate::settings::LONGEST_TOKEN_SECONDS;
 
 /// The kind of these records in the store.
 const KIND: &str = "oauth_session";
@@ -32,8 +34,8 @@ pub(crate) struct Sessions {
     store: Arc<dyn Store>,
     /// Who issues their tokens: this gateway.
     issuer: String,
-    /// How long a token may be good after its session is over.
-    token_seconds: u64,
+    /// Whether everything was read once.
+    caught_up: AtomicBool,
     /// Until when it matters that a session is over.
     over: RwLock<HashMap<String, u64>>,
     live: Mutex<HashMap<String, Live>>,
@@ -54,8 +56,9 @@ pub(crate) struct Found {
 }
 
 impl Sessions {
-    pub(crate) fn new(store: Arc<dyn Store>, issuer: String, token_seconds: u64) -> Self {
-        Self { store, issuer, token_seconds, over: RwLock::default(), live: Mutex::default() }
+    pub(crate) fn new(store: Arc<dyn Store>, issuer: String) -> Self {
+        let (over, live) = (RwLock::default(), Mutex::default());
+        Self { store, issuer, caught_up: AtomicBool::new(false), over, live }
     }
 
     /// Begins one; gives its code.
@@ -165,6 +168,7 @@ impl Sessions {
         loop {
             let looked = async {
                 self.read_new(keys, &mut number).await?;
+                self.caught_up.store(true, Ordering::Release);
                 if swept.elapsed() >= SWEEP {
                     swept = tokio::time::Instant::now();
                     self.sweep().await?;
@@ -207,8 +211,8 @@ impl Sessions {
 
     fn is_gone(&self, id: &str) {
         self.live.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
-        // After that its tokens have expired, clocks that are apart allowed for.
-        let until = now() + self.token_seconds + 700;
+        // After that its tokens have expired, whatever the settings were, and clocks that are apart allowed for.
+        let until = now() + LONGEST_TOKEN_SECONDS + 700;
         self.over.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), until);
     }
 
@@ -238,6 +242,11 @@ impl Found {
 impl Withdrawal for Sessions {
     fn issuer(&self) -> &str {
         &self.issuer
+    }
+
+    /// Not before everything was read.
+    fn is_ready(&self) -> bool {
+        self.caught_up.load(Ordering::Acquire)
     }
 
     fn is_over(&self, session: &str) -> bool {
@@ -283,7 +292,7 @@ mod tests {
 
     async fn sessions() -> (Sessions, Keys) {
         let store = toolrail_store::open(&StoreUrl::Memory).await.unwrap();
-        (Sessions::new(store, "https://t".to_owned(), 60), Keys::from_shared(&[1; 32], "https://id").unwrap())
+        (Sessions::new(store, "https://t".to_owned()), Keys::from_shared(&[1; 32], "https://id").unwrap())
     }
 
     fn session(subject: &str, begun: u64) -> Session {

@@ -7,6 +7,8 @@ use crate::presets::{Preset, ProviderKind};
 
 /// The longest an access token may be good, in minutes.
 const MOST_TOKEN_MINUTES: u64 = 1_440;
+/// The same in seconds.
+pub(crate) const LONGEST_TOKEN_SECONDS: u64 = MOST_TOKEN_MINUTES * 60;
 /// The longest somebody may stay signed in, in hours.
 const MOST_SESSION_HOURS: u64 = 8_760;
 

@@ -38,6 +38,16 @@ impl Principal {
         }
     }
 
+    /// The same without what rules keep from him: those are about seeing and calling tools, not about administering them.
+    #[must_use]
+    pub fn unruled(&self) -> Self {
+        let Self::Known(identity) = self else { return self.clone() };
+        let Some(ruling) = identity.reach.as_ref().and_then(|reach| reach.ruling.as_ref()) else {
+            return self.clone();
+        };
+        Self::Known(Arc::new(identity.with_reach(ruling.unruled())))
+    }
+
     /// Which tools are seen at this moment, where not all are.
     pub fn reach(&self) -> Option<Arc<ToolReach>> {
         match self {
@@ -203,6 +213,23 @@ impl Role {
     }
 }
 
+impl Identity {
+    /// The same who sees other tools.
+    #[must_use]
+    pub fn with_reach(&self, reach: Option<Arc<ToolReach>>) -> Self {
+        Self {
+            id: Arc::clone(&self.id),
+            name: self.name.clone(),
+            tenant: self.tenant.clone(),
+            role: self.role,
+            groups: self.groups.clone(),
+            scopes: self.scopes.clone(),
+            reach,
+            ending: self.ending.clone(),
+        }
+    }
+}
+
 /// The tools that somebody sees: those whose names fit any of the patterns, if there are any, and that rules let him see.
 #[derive(Clone, Debug)]
 pub struct ToolReach {
@@ -216,6 +243,9 @@ pub struct ToolReach {
 pub trait Ruling: std::fmt::Debug + Send + Sync {
     /// What he sees at this moment; everything if absent. The very same as long as nothing changes.
     fn reach(&self) -> Option<Arc<ToolReach>>;
+
+    /// What he would see if there were no rules.
+    fn unruled(&self) -> Option<Arc<ToolReach>>;
 }
 
 /// Rights are the same only if they are the very same.

@@ -335,7 +335,8 @@ impl Guarded {
         }
         if let Some(sign_in) = self.sign_in.as_ref().filter(|sign_in| (sign_in.is_here)(request.uri().path()))
         {
-            return Box::pin(sign_in.answer(request, guest)).await;
+            let peer = self.guard.client(guest.address, request.headers());
+            return Box::pin(sign_in.answer(request, (guest, peer))).await;
         }
         let known =
             match self.doorkeeper.principal(request.headers(), request.uri().path(), guest.certified()) {

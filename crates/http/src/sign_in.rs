@@ -4,7 +4,7 @@ use axum::Router;
 use http::{Request, Response};
 use http_body_util::Either;
 use hyper::body::Incoming;
-use toolrail_core::Principal;
+use toolrail_core::{PeerAddress, Principal};
 use tower::Service;
 
 use super::{AnyBody, Bare, Guest};
@@ -18,8 +18,12 @@ pub struct SignIn {
 }
 
 impl SignIn {
-    pub(super) async fn answer(&self, mut request: Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
-        if let Some(peer) = guest.address {
+    pub(super) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+        (guest, peer): (&Guest, Option<PeerAddress>),
+    ) -> Response<AnyBody> {
+        if let Some(peer) = peer {
             request.extensions_mut().insert(peer);
         }
         let share = guest.share_of(&Principal::Anonymous);

@@ -51,7 +51,7 @@ fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
         Needs::RoleOverAll(role) => {
             let message =
                 "this tells of all tenants and tools, and the key is of some; use one that sees all";
-            (role, (has_tenant || principal.reach().is_some()).then_some(message))
+            (role, (has_tenant || principal.unruled().reach().is_some()).then_some(message))
         }
         Needs::RoleOfNoTenant(role) => {
             let message = "this is for all tenants, and the key is of one; use one of none";

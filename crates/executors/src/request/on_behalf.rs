@@ -49,7 +49,7 @@ impl OnBehalf {
         };
         let Some(token) = call.caller.token() else {
             let message = format!(
-                "{} is asked for in the name of whoever calls, and this caller came without a token; sign in with a token of an identity provider (a key of the gateway is never passed on)",
+                "{} is asked for in the name of whoever calls, and this caller came without a token that may be passed on; come with one of an identity provider (a key, or a token that the gateway gave itself, never is)",
                 call.tool
             );
             return Err(CallError::new(ErrorCode::Forbidden, message));

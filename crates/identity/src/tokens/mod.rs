@@ -58,6 +58,9 @@ pub trait Withdrawal: Send + Sync {
     /// The issuer whose tokens these are.
     fn issuer(&self) -> &str;
 
+    /// Whether it is known at all which were taken back.
+    fn is_ready(&self) -> bool;
+
     /// Whether those of that session (`sid`) are good no more.
     fn is_over(&self, session: &str) -> bool;
 }
@@ -154,6 +157,9 @@ impl Tokens {
         else {
             return Ok(None);
         };
+        if !withdrawal.is_ready() {
+            return Err(TokenRejection::KeysMissing);
+        }
         let session = token.text("sid").unwrap_or_default();
         if withdrawal.is_over(session) {
             return Err(TokenRejection::Bad("it was taken back; sign in again".to_owned()));

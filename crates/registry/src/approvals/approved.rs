@@ -3,6 +3,8 @@
 
 use std::net::IpAddr;
 
+use super::desk::fresh_id;
+use super::record::now;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use toolrail_core::{
@@ -10,6 +12,8 @@ use toolrail_core::{
     async_trait,
 };
 
+/// The most seconds between an approval and a client that comes back with answers.
+pub(super) const LONGEST_ROUND: u64 = 3_600;
 /// Under which the approval stands in what is remembered, and what others remember.
 const APPROVAL: &str = "toolrail.approval";
 const INNER: &str = "inner";
@@ -19,10 +23,21 @@ pub(super) fn asked(call: &str) -> Value {
     json!({APPROVAL: {"call": call, "given": false}})
 }
 
-/// Whether what is remembered says that this very call was approved.
-pub(super) fn is_given(remembered: Option<&Value>, call: &str) -> bool {
-    let approval = remembered.and_then(|remembered| remembered.get(APPROVAL));
-    approval.is_some_and(|approval| approval["given"] == true && approval["call"] == call)
+/// One coming back of a client whose call was approved: good once, and for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    pub(super) id: String,
+    /// In seconds since 1970.
+    pub(super) until: u64,
+}
+
+/// The round of which what is remembered says that this very call was approved.
+pub(super) fn given(remembered: Option<&Value>, call: &str) -> Option<Round> {
+    let approval = remembered?.get(APPROVAL)?;
+    if approval["given"] != true || approval["call"] != call {
+        return None;
+    }
+    Some(Round { id: approval["round"].as_str()?.to_owned(), until: approval["until"].as_u64()? })
 }
 
 /// The client of an approved call.
@@ -36,13 +51,15 @@ pub(crate) struct ApprovedCaller<'c> {
     responses: Option<Box<RawValue>>,
     /// What progress was told while the call waited.
     waited: f64,
+    /// How many seconds the client has to come back with answers.
+    within: u64,
 }
 
 impl<'c> ApprovedCaller<'c> {
     /// The client of the call with that digest; `key` is that of the question it was asked.
     pub(super) fn new(
         caller: &'c dyn Caller,
-        (call, key): (&str, &str),
+        (call, key, within): (&str, &str, u64),
         remembered: Option<Value>,
         waited: f64,
     ) -> Self {
@@ -51,15 +68,23 @@ impl<'c> ApprovedCaller<'c> {
             theirs => theirs,
         };
         let responses = caller.resumed().and_then(|resumed| without(resumed.responses?, key));
-        Self { caller, call: call.to_owned(), remembered, responses, waited }
+        Self {
+            caller,
+            call: call.to_owned(),
+            remembered,
+            responses,
+            waited,
+            within: within.min(LONGEST_ROUND),
+        }
     }
 
-    fn remember(&self, value: Option<&Value>) -> Value {
-        let mut both = json!({APPROVAL: {"call": self.call, "given": true}});
+    fn remember(&self, value: Option<&Value>) -> Result<Value, CallError> {
+        let (round, until) = (fresh_id("ar_")?, now().saturating_add(self.within));
+        let mut both = json!({APPROVAL: {"call": self.call, "given": true, "round": round, "until": until}});
         if let Some(value) = value {
             both[INNER] = value.clone();
         }
-        both
+        Ok(both)
     }
 }
 
@@ -112,7 +137,7 @@ impl Caller for ApprovedCaller<'_> {
     }
 
     async fn ask(&self, questions: &Questions) -> Result<Map<String, Value>, Unanswered> {
-        let remember = Some(self.remember(questions.remember.as_ref()));
+        let remember = Some(self.remember(questions.remember.as_ref()).map_err(Unanswered::Never)?);
         self.caller.ask(&Questions { by_key: questions.by_key.clone(), remember }).await
     }
 
@@ -125,7 +150,7 @@ impl Caller for ApprovedCaller<'_> {
         questions: Map<String, Value>,
         remember: Option<Value>,
     ) -> Result<InputRequired, CallError> {
-        self.caller.pass_on(questions, Some(self.remember(remember.as_ref())))
+        self.caller.pass_on(questions, Some(self.remember(remember.as_ref())?))
     }
 
     fn task(&self) -> Option<&RawValue> {

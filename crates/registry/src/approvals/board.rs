@@ -5,7 +5,10 @@ use std::collections::HashMap;
 
 use toolrail_core::{Record, Store, StoreError};
 
-use super::record::{ApprovalRecord, KIND};
+use super::record::{ApprovalRecord, ApprovalState, KIND};
+
+/// The kind of the records that tell which rounds were used.
+pub(super) const ROUND_KIND: &str = "approval_round";
 
 /// The approvals there are.
 #[derive(Default)]
@@ -13,6 +16,8 @@ pub(super) struct ApprovalBoard {
     /// The number of the newest record that was read, if any was.
     number: Option<i64>,
     papers: HashMap<String, Paper>,
+    /// Until when the rounds that were used are remembered.
+    rounds: HashMap<String, u64>,
 }
 
 /// One of them, as it stands in the store.
@@ -39,9 +44,15 @@ impl ApprovalBoard {
                 return Ok(changed);
             };
             self.number = Some(last.number);
-            for record in page.iter().filter(|record| record.kind == KIND) {
-                changed = true;
-                self.take(record);
+            for record in &page {
+                match record.kind.as_str() {
+                    KIND => {
+                        changed = true;
+                        self.take(record);
+                    }
+                    ROUND_KIND => self.take_round(record),
+                    _ => {}
+                }
             }
         }
     }
@@ -59,6 +70,19 @@ impl ApprovalBoard {
         }
     }
 
+    fn take_round(&mut self, record: &Record) {
+        match record.body.as_deref() {
+            // What cannot be read is forgotten with the next sweep.
+            Some(until) => self.rounds.insert(record.id.clone(), until.parse().unwrap_or_default()),
+            None => self.rounds.remove(&record.id),
+        };
+    }
+
+    /// The rounds that nobody could use any more.
+    pub(super) fn late_rounds(&self, now: u64) -> impl Iterator<Item = String> {
+        self.rounds.iter().filter(move |(_, until)| **until <= now).map(|(id, _)| id.clone())
+    }
+
     pub(super) fn all(&self) -> impl Iterator<Item = &Paper> {
         self.papers.values()
     }
@@ -68,9 +92,14 @@ impl ApprovalBoard {
         self.all().find(|paper| paper.record.id == id)
     }
 
-    /// That of the very call somebody makes.
+    /// That of the very call somebody makes; if there should be several, a no counts first.
     pub(super) fn of_call(&self, asker: &str, call: &str) -> Option<&Paper> {
-        self.all().find(|paper| paper.record.asker == asker && paper.record.call == call)
+        let own = self.all().filter(|paper| paper.record.asker == asker && paper.record.call == call);
+        own.min_by_key(|paper| match paper.record.state {
+            ApprovalState::Denied => 0,
+            ApprovalState::Approved => 1,
+            ApprovalState::Pending => 2,
+        })
     }
 
     pub(super) fn has(&self, slot: &str) -> bool {

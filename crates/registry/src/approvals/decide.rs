@@ -1,6 +1,8 @@
 //! Those who decide: what they see, and who may decide what.
 
-use toolrail_core::{Author, CallError, ErrorCode, NamePattern, Principal, RecordWrite, RecordWritten, Role};
+use toolrail_core::{
+    Author, CallError, ErrorCode, NamePattern, Principal, RecordWrite, RecordWritten, Role, author_name,
+};
 
 use super::desk::{ApprovalDesk, audit, busy, unavailable};
 use super::form::reason_of;
@@ -132,7 +134,9 @@ fn is_decider(principal: &Principal, record: &ApprovalRecord) -> bool {
 fn is_own(principal: &Principal, record: &ApprovalRecord) -> bool {
     let id = asker_of(principal);
     let without = principal.tenant().and_then(|tenant| id.strip_suffix(tenant)?.strip_suffix('@'));
-    id == record.asker || without == Some(record.asker.as_str())
+    // Somebody may come in by several ways, and has one name.
+    let has_name = principal.name().is_some_and(|name| author_name(name) == record.asked_by);
+    id == record.asker || without == Some(record.asker.as_str()) || has_name
 }
 
 /// Nobody decides about his own call, but for whoever runs the gateway on this machine, and where nobody is known.

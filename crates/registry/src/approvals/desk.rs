@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard, Semaphore, watch};
+use tokio::sync::{Mutex, MutexGuard, OnceCell, Semaphore, watch};
 use toolrail_core::{
     Author, CallError, ErrorCode, RecordAudit, RecordWrite, RecordWritten, Store, StoreError, Way,
     author_name, hexadecimal,
 };
 
-use super::board::{ApprovalBoard, Paper};
+use super::approved::Round;
+use super::board::{ApprovalBoard, Paper, ROUND_KIND};
 use super::digest::digest_of;
 use super::form::FormAnswer;
 use super::needed::ToApprove;
@@ -29,6 +30,8 @@ const SWEEP: Duration = Duration::from_secs(15);
 const MOST_SWEPT: usize = 100;
 /// The kind of the records under which answers to forms get into the audit record.
 const ANSWER_KIND: &str = "approval_answer";
+/// The name of the key of the store that digests are made with.
+const SALT: &str = "approvals";
 /// Who takes away what is over, in the audit record.
 const GATEWAY: &str = "gateway";
 
@@ -42,6 +45,7 @@ pub struct ApprovalDesk {
     pub(super) leading: Mutex<()>,
     /// Room for those who wait.
     pub(super) places: Semaphore,
+    salt: OnceCell<String>,
 }
 
 impl Default for ApprovalDesk {
@@ -52,6 +56,7 @@ impl Default for ApprovalDesk {
             changed: watch::Sender::new(()),
             leading: Mutex::default(),
             places: Semaphore::new(MOST_WAITING),
+            salt: OnceCell::new(),
         }
     }
 }
@@ -100,7 +105,9 @@ impl ApprovalDesk {
         if self.board().await.len() >= MOST_IN_ALL {
             self.sweep().await?;
         }
-        let slot = self.free_slot(asker_of(call.principal)).await?;
+        let Some(slot) = self.free_slot(call).await? else {
+            return Ok(());
+        };
         let write = RecordWrite {
             kind: KIND.to_owned(),
             id: slot,
@@ -115,14 +122,18 @@ impl ApprovalDesk {
         }
     }
 
-    async fn free_slot(&self, asker: &str) -> Result<String, CallError> {
-        let board = self.board().await;
+    /// Where a call can be put up; nowhere if it has been meanwhile.
+    async fn free_slot(&self, call: &ToApprove<'_>) -> Result<Option<String>, CallError> {
+        let (asker, board) = (asker_of(call.principal), self.board().await);
+        if board.of_call(asker, &call.digest).is_some() {
+            return Ok(None);
+        }
         if board.len() >= MOST_IN_ALL {
             return Err(full("in all"));
         }
         let digest = digest_of(&[asker]);
         let mut slots = (0..MOST_OF_ONE).map(|place| format!("{}.{place}", &digest[..32]));
-        slots.find(|slot| !board.has(slot)).ok_or_else(|| full("of this caller"))
+        slots.find(|slot| !board.has(slot)).map(Some).ok_or_else(|| full("of this caller"))
     }
 
     /// Takes an approval away because the call is made now; false if somebody else was faster.
@@ -164,6 +175,12 @@ impl ApprovalDesk {
         for paper in over {
             self.end(&paper).await?;
         }
+        let rounds: Vec<String> = self.board().await.late_rounds(now()).take(MOST_SWEPT).collect();
+        for id in rounds {
+            let write =
+                RecordWrite { kind: ROUND_KIND.to_owned(), id, body: None, expected: None, audited: None };
+            self.store()?.write_record(&write).await.map_err(unavailable)?;
+        }
         Ok(())
     }
 
@@ -174,6 +191,32 @@ impl ApprovalDesk {
             if let Err(error) = self.sweep().await {
                 tracing::debug!(%error, "approvals cannot be looked at");
             }
+        }
+    }
+
+    /// What makes the digests of arguments ours: nobody finds a short secret among them by trying.
+    pub(super) async fn salt(&self) -> Result<String, CallError> {
+        let made =
+            async { self.store()?.shared_key(SALT).await.map(|key| hexadecimal(&key)).map_err(unavailable) };
+        self.salt.get_or_try_init(|| made).await.cloned()
+    }
+
+    /// Lets a client whose call was approved come back with answers; false if it has done so before, or is late.
+    pub(super) async fn use_round(&self, round: &Round) -> Result<bool, CallError> {
+        if round.until <= now() {
+            return Ok(false);
+        }
+        let write = RecordWrite {
+            kind: ROUND_KIND.to_owned(),
+            id: round.id.clone(),
+            body: Some(round.until.to_string()),
+            expected: Some(0),
+            audited: None,
+        };
+        match self.store()?.write_record(&write).await.map_err(unavailable)? {
+            RecordWritten::Done(_) => Ok(true),
+            RecordWritten::Otherwise => Ok(false),
+            RecordWritten::NoRoom => Err(full("in all")),
         }
     }
 
@@ -230,7 +273,7 @@ pub(super) fn audit(record: &ApprovalRecord, action: &str, author: Author) -> Re
 fn record_of(call: &ToApprove<'_>) -> Result<ApprovalRecord, CallError> {
     let (created, within) = (now(), call.rule.within.as_secs());
     Ok(ApprovalRecord {
-        id: fresh_id()?,
+        id: fresh_id("ap_")?,
         tool: call.tool.to_owned(),
         tenant: call.principal.tenant().map(str::to_owned),
         asker: asker_of(call.principal).to_owned(),
@@ -250,11 +293,12 @@ fn record_of(call: &ToApprove<'_>) -> Result<ApprovalRecord, CallError> {
     })
 }
 
-fn fresh_id() -> Result<String, CallError> {
+/// An id that nobody has yet.
+pub(super) fn fresh_id(prefix: &str) -> Result<String, CallError> {
     let mut bytes = [0; 10];
     let dry = |_| CallError::new(ErrorCode::Internal, "the system gives no random numbers");
     getrandom::fill(&mut bytes).map_err(dry)?;
-    Ok(format!("ap_{}", hexadecimal(&bytes)))
+    Ok(format!("{prefix}{}", hexadecimal(&bytes)))
 }
 
 impl ToApprove<'_> {

@@ -21,6 +21,30 @@ pub(super) fn sorted(value: &Value) -> String {
     text
 }
 
+/// Whether every number of a JSON text is read as what it says: whole numbers of 64 bits, and others of at most 15 digits.
+pub(crate) fn is_exact(json: &str) -> bool {
+    let (mut is_text, mut is_escaped) = (false, false);
+    let outside = json.split(|letter: char| {
+        if is_text {
+            is_text = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            return true;
+        }
+        is_text = letter == '"';
+        !(letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'))
+    });
+    let mut numbers =
+        outside.filter(|word| word.starts_with(|first: char| first == '-' || first.is_ascii_digit()));
+    numbers.all(|number| {
+        let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let digits = mantissa.trim_start_matches(['-', '0', '.']).bytes().filter(u8::is_ascii_digit).count();
+        let is_near = exponent.parse().is_ok_and(|exponent: i32| exponent.unsigned_abs() <= 200);
+        number.parse::<i64>().is_ok()
+            || number.parse::<u64>().is_ok()
+            || (digits <= 15 && mantissa.len() <= 40 && is_near)
+    })
+}
+
 fn write(value: &Value, text: &mut String) {
     match value {
         Value::Object(members) => {
@@ -52,6 +76,28 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn numbers_that_are_read_as_others_are_found_outside_of_texts() {
+        for exact in [
+            r#"{"a": 1, "b": [-2.50, 1e10, 0, 18446744073709551615, -9223372036854775808], "c": true, "d": null}"#,
+            r#"{"a": "1234567890123456789012345", "b\"12345678901234567890123": "\\"}"#,
+            "0.000000123456789012345",
+        ] {
+            assert!(is_exact(exact), "{exact}");
+        }
+        for inexact in [
+            r#"{"account": 1234567890123456789012345}"#,
+            "[0.1234567890123456]",
+            "1e400",
+            "-1e-400",
+            "18446744073709551616",
+            r#"{"a\\": 12345678901234567890123}"#,
+            "1e99999999999",
+        ] {
+            assert!(!is_exact(inexact), "{inexact}");
+        }
+    }
 
     #[test]
     fn calls_are_the_same_only_if_their_arguments_are() {

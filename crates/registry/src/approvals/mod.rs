@@ -16,6 +16,7 @@ mod waiting;
 
 pub use decide::Decision;
 pub use desk::ApprovalDesk;
+pub(crate) use digest::is_exact;
 pub(crate) use needed::{Go, NeededApproval};
 pub use record::{ApprovalRecord, ApprovalState, ApprovalView};
 pub(crate) use shown::{masked, shown};

@@ -66,8 +66,8 @@ impl NeededApproval {
             tool,
             rule: &self.rule,
             version: &self.version,
-            digest: digest_of(&[tool, &self.version, &arguments]),
-            arguments: digest_of(&[&arguments]),
+            digest: digest_of(&[tool, &self.version, &arguments, principal.tenant().unwrap_or_default()]),
+            arguments: digest_of(&[&self.desk.salt().await?, &arguments]),
             shown,
             principal,
             caller,
@@ -76,9 +76,13 @@ impl NeededApproval {
         let key = format!("approval-{}", &call.digest[..16]);
         let remembered = caller.remembered()?;
         let on = |remembered, waited| {
-            Ok(Go::On(ApprovedCaller::new(caller, (&call.digest, &key), remembered, waited)))
+            let within = self.rule.within.as_secs();
+            Ok(Go::On(ApprovedCaller::new(caller, (&call.digest, &key, within), remembered, waited)))
         };
-        if approved::is_given(remembered.as_ref(), &call.digest) {
+        // The client comes back with answers to questions that came after the approval: once, and in time.
+        if let Some(round) = approved::given(remembered.as_ref(), &call.digest)
+            && self.desk.use_round(&round).await?
+        {
             return on(remembered, 0.0);
         }
         if self.rule.by.is_empty() && form::can_be_shown(caller.capabilities()) {

@@ -164,6 +164,15 @@ impl Remote {
         if failure.connected {
             return anyhow::Error::new(failure);
         }
+        if failure.error.message.contains("CaUsedAsEndEntity") {
+            return Hinted::error(
+                format!(
+                    "the certificate of {} is that of an authority, and no server may show one",
+                    self.shown()
+                ),
+                "make it again for a server: `openssl req -x509 … -addext basicConstraints=critical,CA:FALSE`",
+            );
+        }
         if failure.error.message.contains("TLS certificate") {
             return Hinted::error(
                 format!("the server at {} is not trusted: {failure}", self.shown()),

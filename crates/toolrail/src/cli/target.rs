@@ -117,6 +117,13 @@ pub(super) struct Reply {
     pub(super) body: Value,
 }
 
+impl Reply {
+    /// Whether whoever asks has too little for it.
+    pub(super) fn is_forbidden(&self) -> bool {
+        self.body["error"]["code"] == "FORBIDDEN"
+    }
+}
+
 impl<'a> RestRequest<'a> {
     pub(super) fn get(path: &'a str, answer: &'static str) -> Self {
         Self { method: Method::GET, path, body: None, answer, via: VIA, within: USUAL_TIME, expected: None }
@@ -308,8 +315,13 @@ impl Target {
         }
         let advice = wording::advice_of(&reply.body["error"]);
         let advised = advice.and_then(|advice| Some((wording::hint(&advice, self)?, advice.fault)));
-        let (hint, fault) = advised.unwrap_or_else(|| (self.way_on(message), message.to_owned()));
-        Err(Hinted::refusal(code, fault, Some(hint)))
+        let (hint, fault) = match advised {
+            Some((hint, fault)) => (Some(hint), fault),
+            // It names the command that shows what there is.
+            None if message.contains('`') => (None, message.to_owned()),
+            None => (Some(self.way_on(message)), message.to_owned()),
+        };
+        Err(Hinted::refusal(code, fault, hint))
     }
 
     /// What to try where nothing was found. Every command needs the administration, so none of them helps where that is not.

@@ -9,7 +9,7 @@ use toolrail_core::{Call, CallError, Caller, Mute, Preview, Principal, repeated_
 
 use super::checking::CallEnd;
 use super::tool::{Arguments, Tool, invalid, object_of, parsed};
-use crate::approvals::{Go, NeededApproval, masked, shown};
+use crate::approvals::{Go, NeededApproval, is_exact, masked, shown};
 
 impl Tool {
     /// Has a person approve of a call that could be carried out. Whatever time that takes counts in no limit of the call.
@@ -28,6 +28,13 @@ impl Tool {
                 // Whoever carries the call out may take the other one of two.
                 if let Some(repeated) = repeated_key(raw.get().as_bytes()) {
                     return Err(invalid(format!("{} {}", repeated.pointer, repeated.message)));
+                }
+                // People see, and digests are made of, what numbers are read as.
+                if !is_exact(raw.get()) {
+                    return Err(invalid(
+                        "a number has more digits than can be shown to whoever approves; send it as a text, or with at most 15"
+                            .to_owned(),
+                    ));
                 }
                 parsed(raw).await?
             }

@@ -55,7 +55,16 @@ pub(super) async fn run(target: &Target, args: &CallArgs, form: OutputForm) -> a
 
 async fn schema_of(target: &Target, name: &str) -> anyhow::Result<Value> {
     let path = format!("/admin/tools/{}", path_step(name));
-    let shown = target.expect(&RestRequest::get(&path, "configJson")).await?;
+    let reply = target.ask(&RestRequest::get(&path, "configJson")).await?;
+    if reply.is_forbidden() {
+        // Whoever may only call tools knows them from their list.
+        let listed = target.expect(&RestRequest::get("/mcp/tools", "tools")).await?;
+        let mut tools = listed["tools"].as_array().into_iter().flatten();
+        let found =
+            tools.find(|tool| tool["name"].as_str().is_some_and(|known| known.eq_ignore_ascii_case(name)));
+        return Ok(found.map(|tool| tool["inputSchema"].clone()).unwrap_or_default());
+    }
+    let shown = target.accepted(reply)?;
     let definition = &shown["configJson"];
     let schema = definition.get("inputSchema").or_else(|| definition.get("input_schema"));
     Ok(schema.cloned().unwrap_or_default())

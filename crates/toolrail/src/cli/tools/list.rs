@@ -40,7 +40,12 @@ pub(super) async fn run(target: &Target, args: &ToolListArgs, form: OutputForm) 
         Some(State::Broken) => "&state=broken",
     };
     let path = format!("/admin/tools?allTenants={}{state}", args.all_tenants);
-    let mut body = target.expect(&RestRequest::get(&path, "tools")).await?;
+    let reply = target.ask(&RestRequest::get(&path, "tools")).await?;
+    let mut body = if reply.is_forbidden() && !args.all_tenants && args.state.is_none() {
+        seen_by_callers(target).await?
+    } else {
+        target.accepted(reply)?
+    };
     let words: Vec<String> = args.filter.iter().map(|word| word.to_lowercase()).collect();
     let mut tools: Vec<Value> = body["tools"].as_array_mut().map(std::mem::take).unwrap_or_default();
     tools.retain(|tool| matches(tool, &words));
@@ -57,6 +62,15 @@ pub(super) async fn run(target: &Target, args: &ToolListArgs, form: OutputForm) 
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What those see who may not see definitions: the tools that they can call.
+async fn seen_by_callers(target: &Target) -> anyhow::Result<Value> {
+    let mut body = target.expect(&RestRequest::get("/mcp/tools", "tools")).await?;
+    for tool in body["tools"].as_array_mut().into_iter().flatten() {
+        tool["state"] = "live".into();
+    }
+    Ok(body)
 }
 
 fn nothing(args: &ToolListArgs, target: &Target) -> String {

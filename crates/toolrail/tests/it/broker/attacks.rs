@@ -251,7 +251,7 @@ async fn a_token_of_ours_is_passed_on_to_nobody() -> Result<()> {
     let call = json!({"tool": "orders.mine", "arguments": {"q": "x"}});
     let refused = ask(&gateway, Some(token), (Method::POST, "/mcp/tools/call"), Some(&call)).await?;
     assert_eq!(refused.status, 403, "{}", refused.text());
-    assert!(refused.text().contains("came without a token"), "{}", refused.text());
+    assert!(refused.text().contains("came without a token that may be passed on"), "{}", refused.text());
     assert_eq!(upstream.count("/echo"), 0);
     Ok(())
 }

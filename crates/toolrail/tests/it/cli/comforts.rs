@@ -181,7 +181,12 @@ async fn every_request_of_the_script_and_the_collection_is_answered() -> Result<
     let folders = collection["item"].as_array().cloned().unwrap_or_default();
     let items: Vec<&Value> =
         folders.iter().filter_map(|folder| folder["item"].as_array()).flatten().collect();
-    assert_eq!(items.len(), script.stdout.matches("\ncurl ").count());
+    // An approval has an id that no script can know.
+    let needs_person = |item: &&&Value| {
+        item["request"]["url"]["raw"].as_str().is_some_and(|url| url.contains("/approvals/"))
+    };
+    let by_hand = items.iter().filter(needs_person).count();
+    assert_eq!(items.len() - by_hand, script.stdout.matches("\ncurl ").count());
     for item in items {
         let request = &item["request"];
         let raw = request["url"]["raw"].as_str().unwrap_or_default();
