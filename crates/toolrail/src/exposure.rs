@@ -91,6 +91,13 @@ fn about_clients(settings: &Settings, asks_for_keys: bool) -> Vec<Finding> {
         let advice = "set publicUrl to the address that clients type, such as https://tools.example.com";
         findings.push(Finding::new(FindingLevel::Warning, "tokens", message, advice));
     }
+    if let Some(name) = settings.broker.as_ref().and_then(|broker| broker.secret_name())
+        && !config::environment().any(|(variable, _)| variable == format!("{}{name}", Secrets::PREFIX))
+    {
+        let message = format!("nobody can sign in: the secret {name} of broker.clientSecret has no value");
+        let advice = format!("start the gateway with the environment variable {}{name}", Secrets::PREFIX);
+        findings.push(Finding::new(FindingLevel::Warning, "broker", message, advice));
+    }
     if !settings.allow_origins.is_empty() {
         let message =
             format!("web pages of these origins may use the gateway: {}", settings.allow_origins.join(", "));
@@ -134,7 +141,10 @@ fn unbound_secrets(settings: &Settings) -> Vec<String> {
     let of_environment =
         config::environment().filter_map(|(name, _)| name.strip_prefix(Secrets::PREFIX).map(str::to_owned));
     let all = listed.map(|secret| secret.name.clone()).chain(of_environment);
-    let mut unbound: Vec<String> = all.filter(|name| !bound(name)).collect();
+    // No definition gets that of the broker.
+    let of_broker = settings.broker.as_ref().and_then(|broker| broker.secret_name());
+    let mut unbound: Vec<String> =
+        all.filter(|name| !bound(name) && of_broker != Some(name.as_str())).collect();
     unbound.sort();
     unbound.dedup();
     unbound

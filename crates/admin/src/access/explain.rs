@@ -19,11 +19,52 @@ use crate::{Admin, body};
 struct ExplainRequest {
     /// The tool.
     tool: String,
-    /// The name of a key.
+    /// Who would call it.
     #[serde(rename = "as")]
-    key: String,
+    who: WhoCalls,
     /// What the tool would be called with; whether it is seen, if left out.
     arguments: Option<Map<String, Value>>,
+}
+
+/// Somebody, by his key or by what a token or a certificate says of him.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WhoCalls {
+    /// The name of a key.
+    Key(String),
+    Person(PersonRequest),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PersonRequest {
+    name: String,
+    role: Role,
+    #[serde(default)]
+    groups: Vec<String>,
+    #[serde(default)]
+    scopes: Vec<String>,
+}
+
+impl PersonRequest {
+    /// A key that gives as much.
+    fn into_key(self, tenant: Option<String>) -> KeyView {
+        let Self { name, role, groups, scopes } = self;
+        KeyView {
+            name,
+            role,
+            tenant,
+            tools: Vec::new(),
+            groups,
+            scopes,
+            created: String::new(),
+            created_by: String::new(),
+            expires: None,
+            expired: false,
+            last_used: None,
+            rotating_until: None,
+        }
+    }
 }
 
 /// What decided.
@@ -40,9 +81,14 @@ pub(crate) async fn explain(
     request: Body,
 ) -> Result<Response, Failure> {
     let bytes = body::read(request, body::ORDINARY).await?;
-    let ExplainRequest { tool, key, arguments } = body::parse_object(&bytes)?;
-    let keys = super::keys::keys_of(&admin)?;
-    let key = keys.keyring.show(change.tenant.as_deref(), &key).await.map_err(super::keys::failure)?;
+    let ExplainRequest { tool, who, arguments } = body::parse_object(&bytes)?;
+    let key = match who {
+        WhoCalls::Person(person) => person.into_key(change.tenant.clone()),
+        WhoCalls::Key(name) => {
+            let keys = super::keys::keys_of(&admin)?;
+            keys.keyring.show(change.tenant.as_deref(), &name).await.map_err(super::keys::failure)?
+        }
+    };
     let viewer = match &key.tenant {
         Some(tenant) => Principal::of_tenant(tenant).unwrap_or_default(),
         None => Principal::Anonymous,

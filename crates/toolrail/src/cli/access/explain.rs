@@ -12,16 +12,25 @@ use crate::print;
 
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  toolrail explain orders.refund --as ci                        # whether ci sees the tool\n  toolrail explain orders.refund --as ci --args '{\"amount\": 150}'   # whether ci may call it so\n\nExits with 1 if it may not."
+    after_help = "Examples:\n  toolrail explain orders.refund --as ci                        # whether ci sees the tool\n  toolrail explain orders.refund --as ci --args '{\"amount\": 150}'   # whether ci may call it so\n  toolrail explain orders.refund --as ann@example.com --role call --group support   # somebody who signs in\n\nExits with 1 if it may not."
 )]
 pub(in crate::cli) struct ExplainArgs {
     #[command(flatten)]
     target: TargetArgs,
     /// Name of the tool
     tool: String,
-    /// Name of the key
-    #[arg(long = "as", value_name = "KEY")]
-    key: String,
+    /// Name of the key; with --role the name of somebody who comes with a token or a certificate
+    #[arg(long = "as", value_name = "NAME")]
+    name: String,
+    /// Role that the token or certificate gives: read, call, write or admin
+    #[arg(long)]
+    role: Option<String>,
+    /// Group that he is in; may be repeated
+    #[arg(long, value_name = "NAME", requires = "role")]
+    group: Vec<String>,
+    /// Scope that his token has; may be repeated
+    #[arg(long, value_name = "NAME", requires = "role")]
+    scope: Vec<String>,
     /// What the tool would be called with, as JSON [default: only whether it is seen]
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
@@ -31,7 +40,11 @@ pub(in crate::cli) struct ExplainArgs {
 }
 
 pub(in crate::cli) async fn run(args: ExplainArgs) -> anyhow::Result<ExitCode> {
-    let mut asked = json!({"tool": args.tool, "as": args.key});
+    let who = match &args.role {
+        Some(role) => json!({"name": args.name, "role": role, "groups": args.group, "scopes": args.scope}),
+        None => json!(args.name),
+    };
+    let mut asked = json!({"tool": args.tool, "as": who});
     if let Some(text) = &args.args {
         asked["arguments"] = serde_json::from_str(text).context("--args is not JSON")?;
     }

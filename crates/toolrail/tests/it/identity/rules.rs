@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolrail_testkit::{Gateway, Upstream, wait_until};
 
 use super::{ask, first_key, make_key};
-use crate::support::{echo_tool, gateway, run_in};
+use crate::support::{echo_tool, gateway, run_in, run_with};
 
 fn rules() -> Value {
     json!({
@@ -171,5 +171,43 @@ async fn a_condition_on_the_arguments_of_an_upstream_tool_cannot_be_evaded() -> 
         let called = gateway.request(request.body(http_body_util::Full::new(body))?).await?;
         assert_eq!(called.status, status, "{arguments} {}", called.text());
     }
+    Ok(())
+}
+
+/// Rules are about seeing and calling tools.
+#[tokio::test]
+async fn rules_keep_nobody_from_administering_and_people_without_a_key_are_explained() -> Result<()> {
+    let rules = json!({"rules": [{"name": "nope", "effect": "deny", "tools": {"names": ["hr.*"]}}]});
+    let (gateway, admin, _upstream, _folder) = stage(&rules).await?;
+    for path in ["/admin/doctor", "/metrics", "/admin/tools/hr.fire", "/admin/audit/verify"] {
+        let told = ask(&gateway, Some(&admin), (Method::GET, path), None).await?;
+        assert_eq!(told.status, 200, "{path}: {}", told.text());
+    }
+    let call = json!({"tool": "hr.fire", "arguments": {"q": "x"}});
+    let hidden = ask(&gateway, Some(&admin), (Method::POST, "/mcp/tools/call"), Some(&call)).await?;
+    assert_eq!(hidden.status, 404, "{}", hidden.text());
+    for (role, tool, outcome) in [("call", "hr.fire", "hidden"), ("call", "echo.say", "seen")] {
+        let asked = json!({"tool": tool, "as": {"name": "ann", "role": role, "groups": ["x"]}});
+        let told =
+            ask(&gateway, Some(&admin), (Method::POST, "/admin/explain"), Some(&asked)).await?.json()?;
+        assert_eq!((&told["outcome"], &told["as"]), (&json!(outcome), &json!("ann")), "{told}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn commands_list_and_call_tools_with_the_key_of_somebody_who_may_only_call() -> Result<()> {
+    let (gateway, admin, _upstream, folder) = stage(&rules()).await?;
+    let key = make_key(&gateway, &admin, &json!({"name": "c", "role": "call"})).await?;
+    let shown = [("TOOLRAIL_KEY", key)];
+    let listed = run_with(folder.path(), &["tools", "list", "--url", gateway.url()], &shown).await?;
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    assert!(listed.stdout.contains("echo.say") && !listed.stdout.contains("store.wipe"), "{}", listed.stdout);
+    let call = ["tools", "call", "echo.say", "--arg", "q=hi", "--url", gateway.url()];
+    let called = run_with(folder.path(), &call, &shown).await?;
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    let explain = ["explain", "hr.fire", "--as", "ann", "--role", "call", "--group", "outside"];
+    let told = run_in(folder.path(), &[&explain[..], &["--url", gateway.url()]].concat()).await?;
+    assert!(told.stderr.contains("TOOLRAIL_KEY"), "{}", told.stderr);
     Ok(())
 }
