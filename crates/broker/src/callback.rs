@@ -2,7 +2,7 @@
 
 use http::request::Parts;
 use serde_json::{Map, Value};
-use toolrail_core::PeerAddress;
+use toolrail_core::{PeerAddress, author_name};
 use toolrail_identity::{claims_for_rules, granted_to};
 
 use crate::answer::Failure;
@@ -65,6 +65,9 @@ async fn finish(
         return Err(Trouble::NotSignedIn(told));
     }
     let code = query.get("code").ok_or_else(|| Failure::invalid("the identity provider sent no code"))?;
+    if !broker.spent.take(&travelling.seed, travelling.until) {
+        return Err(Trouble::Stale);
+    }
     let keys = broker.keys().await?;
     let seed = travelling.seed.as_bytes();
     let (nonce, verifier) = (keys.tag("nonce", seed), keys.tag("verifier", seed));
@@ -123,6 +126,7 @@ impl Broker {
             format!("{who}: {told}")
         })?;
         let tenant = tenant.map(|tenant| tenant.to_string());
-        Ok(Person { subject: subject.to_owned(), name, tenant, claims: kept })
+        // It goes into the log and the audit record.
+        Ok(Person { subject: subject.to_owned(), name: author_name(&name), tenant, claims: kept })
     }
 }

@@ -43,11 +43,11 @@ pub(crate) enum Purpose {
 impl Keys {
     /// Those that follow from that one, for people who sign in at that provider: with another provider all who are signed in have
     /// to sign in anew, since the same subject is somebody else there. Clients stay registered.
-    pub(crate) fn from_shared(shared: &[u8; 32], provider: &str) -> Result<Self, Failure> {
+    pub(crate) fn from_shared(shared: &[u8; 32], whose: &str) -> Result<Self, Failure> {
         let shared = hmac::Key::new(hmac::HMAC_SHA256, shared);
-        let derived = |purpose: &str| hmac::sign(&shared, purpose.as_bytes());
+        let derived = |purpose: &str| hmac::sign(&shared, format!("{purpose} {whose}").as_bytes());
         let sealing = UnboundKey::new(&CHACHA20_POLY1305, derived("seal").as_ref());
-        let signing = derived(&format!("sign {provider}"));
+        let signing = derived("sign");
         let signing = Ed25519KeyPair::from_seed_unchecked(signing.as_ref());
         let (Ok(sealing), Ok(signing)) = (sealing, signing) else {
             return Err(Failure::internal("the keys of the broker cannot be made"));
@@ -55,7 +55,7 @@ impl Keys {
         let public = ring::digest::digest(&ring::digest::SHA256, signing.public_key().as_ref());
         Ok(Self {
             sealing: LessSafeKey::new(sealing),
-            tagging: hmac::Key::new(hmac::HMAC_SHA256, derived(&format!("tag {provider}")).as_ref()),
+            tagging: hmac::Key::new(hmac::HMAC_SHA256, derived("tag").as_ref()),
             key_id: hexadecimal(&public.as_ref()[..8]),
             signing,
             random: SystemRandom::new(),

@@ -28,6 +28,7 @@ mod redirect;
 mod session;
 mod sessions;
 mod settings;
+mod spent;
 mod token;
 mod words;
 
@@ -59,6 +60,7 @@ use provider::IdentityProvider;
 pub use provider::{Outbound, Proof};
 use sessions::{Sessions, now};
 pub use settings::BrokerSettings;
+use spent::SpentStates;
 
 const AUTHORIZE: &str = "/oauth/authorize";
 const CONSENT: &str = "/oauth/consent";
@@ -96,6 +98,7 @@ pub struct Broker {
     sessions: Arc<Sessions>,
     store: Arc<dyn Store>,
     keys: OnceCell<Keys>,
+    spent: SpentStates,
 }
 
 impl Broker {
@@ -129,6 +132,7 @@ impl Broker {
             sessions: Arc::new(sessions),
             store,
             keys: OnceCell::new(),
+            spent: SpentStates::default(),
             url,
         }
     }
@@ -157,7 +161,8 @@ impl Broker {
     /// Had from the store when they are first needed: a gateway starts without it.
     async fn keys(&self) -> Result<&Keys, Failure> {
         let made =
-            async { Keys::from_shared(&self.store.shared_key(SHARED_KEY).await?, &self.provider.issuer) };
+            // Nothing that was made for another address, or by another provider, is ours.
+            async { Keys::from_shared(&self.store.shared_key(SHARED_KEY).await?, &format!("{} {}", self.provider.issuer, self.url)) };
         self.keys.get_or_try_init(|| made).await
     }
 }

@@ -40,6 +40,12 @@ pub(crate) fn check(text: &str, patterns: &[String]) -> Result<(), &'static str>
     if !url.username().is_empty() || url.password().is_some() {
         return Err("has a user name in it");
     }
+    // What the parser would make of it is not what a browser does with it.
+    let authority = text.split_once("://").map(|(_, rest)| rest);
+    let is_web = matches!(url.scheme(), "http" | "https");
+    if is_web && authority.is_none_or(|rest| rest.starts_with(['/', '?', '@', ':'])) {
+        return Err("has no host behind ://");
+    }
     if RUN_BY_BROWSERS.contains(&url.scheme()) {
         return Err("is nothing that people can be sent to");
     }

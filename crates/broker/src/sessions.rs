@@ -73,7 +73,11 @@ impl Sessions {
         let changes = json!({"client": session.asked.name, "redirect": session.asked.redirect});
         let audited = Some(audit(session, "session.begin", changes.to_string(), address));
         match self.write(keys, &id, (Some(session), 0), audited).await? {
-            RecordWritten::Done(_) => Ok(Shown::code(&id, keys)),
+            RecordWritten::Done(number) => {
+                // Known here at once: of very many at a time, each must see the others.
+                self.note_begun(&id, session, number);
+                Ok(Shown::code(&id, keys))
+            }
             RecordWritten::Otherwise => Err(Failure::internal("two sessions got the same id")),
             RecordWritten::NoRoom => {
                 Err(Failure::unavailable("too many people are signed in; tell whoever runs the gateway"))
@@ -149,13 +153,14 @@ impl Sessions {
     /// Makes room for another session of somebody.
     async fn end_oldest_of(&self, subject: &str) -> Result<(), Failure> {
         let subject = hash_of(subject);
-        let oldest = {
+        let mut own: Vec<(u64, String)> = {
             let live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-            let own: Vec<_> = live.iter().filter(|(_, live)| live.subject == subject).collect();
-            let oldest = own.iter().min_by_key(|(_, live)| live.ends).map(|(id, _)| (*id).clone());
-            oldest.filter(|_| own.len() >= MOST_OF_ONE)
+            let own = live.iter().filter(|(_, live)| live.subject == subject);
+            own.map(|(id, live)| (live.ends, id.clone())).collect()
         };
-        if let Some(id) = oldest {
+        own.sort_unstable();
+        let over = (own.len() + 1).saturating_sub(MOST_OF_ONE).min(AT_ONCE);
+        for (_, id) in own.into_iter().take(over) {
             self.store.write_record(&removal(&id, None, None)).await?;
             self.is_gone(&id);
         }
@@ -205,7 +210,11 @@ impl Sessions {
     }
 
     fn is_there(&self, id: &str, Found { session, number }: &Found) {
-        let live = Live { subject: hash_of(&session.subject), ends: session.ends(), number: *number };
+        self.note_begun(id, session, *number);
+    }
+
+    fn note_begun(&self, id: &str, session: &Session, number: i64) {
+        let live = Live { subject: hash_of(&session.subject), ends: session.ends(), number };
         self.live.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), live);
     }
 

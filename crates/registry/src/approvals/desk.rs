@@ -1,11 +1,12 @@
 //! The desk at which calls wait for a decision. What lies there are records of the store: a few places for each who calls, so
 //! that nobody fills the store, and a place is taken by one only.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, MutexGuard, OnceCell, Semaphore, watch};
+use tokio::sync::{Mutex, MutexGuard, OnceCell, Semaphore, SemaphorePermit, watch};
 use toolrail_core::{
     Author, CallError, ErrorCode, RecordAudit, RecordWrite, RecordWritten, Store, StoreError, Way,
     author_name, hexadecimal,
@@ -18,11 +19,16 @@ use super::form::FormAnswer;
 use super::needed::ToApprove;
 use super::record::{ApprovalRecord, ApprovalState, KIND, asker_of, now};
 
-/// The most calls of one caller that wait, and of all of them.
+/// The most calls of one caller that lie here, those of one tenant that wait, and of all of them.
 const MOST_OF_ONE: usize = 50;
+const MOST_OF_TENANT: usize = 200;
 const MOST_IN_ALL: usize = 500;
+/// The most papers of any sort.
+const MOST_PAPERS: usize = 5_000;
 /// The most calls that wait in this process with somebody on the line.
 const MOST_WAITING: usize = 1_000;
+/// Those of one caller.
+const MOST_WAITING_OF_ONE: usize = 100;
 /// How often a write is tried that others are in the way of.
 const TRIES: usize = 20;
 /// How often what is over is taken away, and how much of it at once.
@@ -43,8 +49,9 @@ pub struct ApprovalDesk {
     pub(super) changed: watch::Sender<()>,
     /// Whoever has this looks into the store for all who wait.
     pub(super) leading: Mutex<()>,
-    /// Room for those who wait.
-    pub(super) places: Semaphore,
+    /// Room for those who wait, and how many each has.
+    places: Semaphore,
+    waiting: std::sync::Mutex<HashMap<String, usize>>,
     salt: OnceCell<String>,
 }
 
@@ -56,6 +63,7 @@ impl Default for ApprovalDesk {
             changed: watch::Sender::new(()),
             leading: Mutex::default(),
             places: Semaphore::new(MOST_WAITING),
+            waiting: std::sync::Mutex::default(),
             salt: OnceCell::new(),
         }
     }
@@ -102,9 +110,10 @@ impl ApprovalDesk {
     }
 
     async fn put_up(&self, call: &ToApprove<'_>) -> Result<(), CallError> {
-        if self.board().await.len() >= MOST_IN_ALL {
+        if self.board().await.len() >= MOST_PAPERS {
             self.sweep().await?;
         }
+        self.make_room(asker_of(call.principal)).await?;
         let Some(slot) = self.free_slot(call).await? else {
             return Ok(());
         };
@@ -122,17 +131,41 @@ impl ApprovalDesk {
         }
     }
 
+    /// What was denied makes room for what is asked next.
+    async fn make_room(&self, asker: &str) -> Result<(), CallError> {
+        let denied = {
+            let board = self.board().await;
+            let own: Vec<&Paper> = board.all().filter(|paper| paper.record.asker == asker).collect();
+            let denied = own.iter().filter(|paper| paper.record.state == ApprovalState::Denied);
+            let oldest = denied.min_by_key(|paper| paper.record.created).map(|paper| (*paper).clone());
+            oldest.filter(|_| own.len() >= MOST_OF_ONE)
+        };
+        match denied {
+            Some(paper) => self.end(&paper).await,
+            None => Ok(()),
+        }
+    }
+
     /// Where a call can be put up; nowhere if it has been meanwhile.
     async fn free_slot(&self, call: &ToApprove<'_>) -> Result<Option<String>, CallError> {
         let (asker, board) = (asker_of(call.principal), self.board().await);
         if board.of_call(asker, &call.digest).is_some() {
             return Ok(None);
         }
-        if board.len() >= MOST_IN_ALL {
+        let tenant = call.principal.tenant();
+        let waiting = || board.all().filter(|paper| paper.record.state == ApprovalState::Pending);
+        if waiting().count() >= MOST_IN_ALL || board.len() >= MOST_PAPERS {
             return Err(full("in all"));
         }
+        let is_theirs = |paper: &&Paper| paper.record.tenant.as_deref() == tenant;
+        if tenant.is_some() && waiting().filter(is_theirs).count() >= MOST_OF_TENANT {
+            return Err(full("of this tenant"));
+        }
         let digest = digest_of(&[asker]);
-        let mut slots = (0..MOST_OF_ONE).map(|place| format!("{}.{place}", &digest[..32]));
+        // The same call always begins at the same place, so that no two replicas put it up twice; others begin elsewhere.
+        let first = call.digest.bytes().map(usize::from).sum::<usize>();
+        let mut slots =
+            (0..MOST_OF_ONE).map(|place| format!("{}.{}", &digest[..32], (first + place) % MOST_OF_ONE));
         slots.find(|slot| !board.has(slot)).map(Some).ok_or_else(|| full("of this caller"))
     }
 
@@ -194,6 +227,18 @@ impl ApprovalDesk {
         }
     }
 
+    /// A place to wait at, if there is one left for that caller.
+    pub(super) fn place_for(&self, asker: &str) -> Option<WaitingPlace<'_>> {
+        let permit = self.places.try_acquire().ok()?;
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = waiting.entry(asker.to_owned()).or_default();
+        if *own >= MOST_WAITING_OF_ONE {
+            return None;
+        }
+        *own += 1;
+        Some(WaitingPlace { desk: self, asker: asker.to_owned(), _permit: permit })
+    }
+
     /// What makes the digests of arguments ours: nobody finds a short secret among them by trying.
     pub(super) async fn salt(&self) -> Result<String, CallError> {
         let made =
@@ -248,6 +293,25 @@ impl ApprovalDesk {
         write.body = None;
         write.audited = None;
         self.store()?.write_record(&write).await.map_err(unavailable).map(|_| ())
+    }
+}
+
+/// A place at which a call waits.
+pub(super) struct WaitingPlace<'d> {
+    desk: &'d ApprovalDesk,
+    asker: String,
+    _permit: SemaphorePermit<'d>,
+}
+
+impl Drop for WaitingPlace<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.desk.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = waiting.get_mut(&self.asker) {
+            *own -= 1;
+            if *own == 0 {
+                waiting.remove(&self.asker);
+            }
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use toolrail_core::{CallError, ErrorCode, Progress};
 use super::board::Paper;
 use super::desk::ApprovalDesk;
 use super::needed::ToApprove;
-use super::record::{ApprovalRecord, ApprovalState, now, told};
+use super::record::{ApprovalRecord, ApprovalState, asker_of, now, told};
 
 /// How often the store is asked whether there is anything new.
 const LOOK: Duration = Duration::from_millis(250);
@@ -32,7 +32,7 @@ enum Waited {
 impl ApprovalDesk {
     /// Waits until the call may be made; says what progress was told meanwhile.
     pub(super) async fn decision(&self, call: &ToApprove<'_>) -> Result<f64, CallError> {
-        let place = self.places.try_acquire().ok();
+        let place = self.place_for(asker_of(call.principal));
         let patience = match (&place, call.rule.wait) {
             (None, _) => Duration::ZERO,
             (Some(_), Some(wait)) => wait,
