@@ -43,6 +43,15 @@ async fn pass(needs: Needs, request: Request, next: Next) -> Response {
     }
 }
 
+/// Whether somebody sees some tools only. Rules keep nobody from administering.
+fn is_limited(principal: &Principal) -> bool {
+    if principal.may(Role::Write) {
+        principal.unruled().reach().is_some()
+    } else {
+        principal.reach().is_some()
+    }
+}
+
 fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
     let has_tenant = principal.tenant().is_some() && matches!(principal, Principal::Known(_));
     let (role, refusal) = match needs {
@@ -51,7 +60,7 @@ fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
         Needs::RoleOverAll(role) => {
             let message =
                 "this tells of all tenants and tools, and the key is of some; use one that sees all";
-            (role, (has_tenant || principal.unruled().reach().is_some()).then_some(message))
+            (role, (has_tenant || is_limited(principal)).then_some(message))
         }
         Needs::RoleOfNoTenant(role) => {
             let message = "this is for all tenants, and the key is of one; use one of none";
