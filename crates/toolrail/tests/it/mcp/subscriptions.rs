@@ -13,7 +13,8 @@ use crate::support::{gateway, plain, register};
 const LISTENERS: usize = 5000;
 /// How many are opened at once: fewer than wait in the backlog of a listening socket.
 const AT_ONCE: usize = 100;
-const MOST_MEMORY: u64 = 100 * 1024 * 1024;
+/// 22 KB each, in a build without optimisation, where what waits takes more room.
+const MOST_MEMORY: u64 = 110 * 1024 * 1024;
 /// The aim is one second; this machine may have other work.
 const TOLD_WITHIN: Duration = Duration::from_secs(20);
 
