@@ -9,7 +9,6 @@ mod call;
 mod change_request;
 mod conflict;
 mod definitions;
-mod doctor;
 mod export;
 mod failure;
 mod health;
@@ -35,6 +34,7 @@ mod unread;
 
 use std::sync::Arc;
 
+pub use access::doctor::{Finding, FindingLevel};
 pub use access::keys::Keys;
 pub use access::permissions::Rules;
 pub use advice::{Advice, NextStep};
@@ -42,7 +42,6 @@ pub use audit::MOST_AUDIT_ENTRIES;
 use axum::Router;
 use axum::routing::get;
 pub use change_request::{AUTHOR as AUTHOR_HEADER, VIA as VIA_HEADER};
-pub use doctor::{Finding, FindingLevel};
 pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};

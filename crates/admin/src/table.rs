@@ -5,10 +5,10 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
 use crate::access::permit::Needs;
-use crate::access::{approvals, explain, keys, permissions};
+use crate::access::{approvals, doctor, explain, keys, permissions};
 use crate::{
-    Admin, audit, call, definitions, doctor, export, health, history, index, learnt, list, metrics, preview,
-    refresh, register, requests, rollback, search, stats, sync,
+    Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
+    register, requests, rollback, search, stats, sync,
 };
 
 /// One request that is answered.

@@ -146,7 +146,7 @@ fn at(member: &str, wrong: &dyn std::fmt::Display) -> Failure {
     Failure::bad_request(format!("/{member}: {wrong}"))
 }
 
-pub(crate) fn failure(error: KeyError) -> Failure {
+pub(super) fn failure(error: KeyError) -> Failure {
     let code = match &error {
         KeyError::Name(_)
         | KeyError::Tenant(_)

@@ -75,7 +75,7 @@ pub(crate) async fn doctor(State(admin): State<Admin>) -> Result<Response, Failu
         )],
     };
     if let Some(keys) = &admin.keys {
-        let keys = keys.keyring.list(None).await.map_err(crate::access::keys::failure)?;
+        let keys = keys.keyring.list(None).await.map_err(super::keys::failure)?;
         findings.extend(about_keys(&keys, Timestamp::now()));
     }
     findings.extend(about_definitions(&admin));
