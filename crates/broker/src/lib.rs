@@ -5,7 +5,7 @@
 //! register ─▶ client id, sealed          nothing is kept            client, client_page, redirect
 //! authorize ─▶ a page that asks          sealed in its form         authorize, page, words, browser
 //! consent ──▶ to the provider            sealed in state            consent, provider
-//! callback ─▶ a code                     one record in the store    callback, session, sessions
+//! callback ─▶ a code                     one record in the store    callback, spent, session, sessions
 //! token ────▶ access and refresh token   the same record            token, keys
 //! ```
 //!
