@@ -16,7 +16,7 @@ use tokio::process::Child;
 
 use crate::child::{self, Tail};
 use crate::http_client::{HttpClient, Reply};
-use crate::wait::wait_until;
+use crate::wait::{SAID_WITHIN, wait_until};
 
 const START_WITHIN: Duration = Duration::from_secs(30);
 
@@ -164,6 +164,13 @@ impl Gateway {
     pub async fn banner(&self) -> Result<String> {
         let printed = async || Some(self.stdout()).filter(|text| text.contains("Try:"));
         wait_until("the banner", Duration::from_secs(10), printed).await
+    }
+
+    /// Waits until it has written these words to stderr, which comes by another way than its answers; gives everything that
+    /// stands there.
+    pub async fn said(&self, words: &str) -> Result<String> {
+        let told = async || Some(self.stderr()).filter(|text| text.contains(words));
+        wait_until(&format!("{words:?} on stderr"), SAID_WITHIN, told).await.with_context(|| self.stderr())
     }
 
     /// The end of what it has written to stderr.

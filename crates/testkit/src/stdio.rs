@@ -12,6 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout};
 
 use crate::child::{self, Tail};
+use crate::wait::{SAID_WITHIN, wait_until};
 
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
@@ -78,6 +79,13 @@ impl Stdio {
             }
             self.early.push_back(message);
         }
+    }
+
+    /// Waits until it has written these words to stderr, which comes by another way than its answers; gives everything that
+    /// stands there.
+    pub async fn said(&self, words: &str) -> Result<String> {
+        let told = async || Some(self.stderr()).filter(|text| text.contains(words));
+        wait_until(&format!("{words:?} on stderr"), SAID_WITHIN, told).await.with_context(|| self.stderr())
     }
 
     /// The end of what it has written to stderr.

@@ -6,6 +6,8 @@ use anyhow::{Result, bail};
 use tokio::time::Instant;
 
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long words on stderr may take.
+pub(crate) const SAID_WITHIN: Duration = Duration::from_secs(30);
 
 /// Asks `probe` again and again until it gives something; fails with `what` once `within` has passed.
 pub async fn wait_until<T>(

@@ -23,7 +23,7 @@ async fn a_gateway_is_started_asked_stopped_killed_and_restarted() {
     assert_eq!(gateway.post_json("/echo", &json!(1)).await.unwrap().json().unwrap()["body"], "1");
     assert_eq!(gateway.delete("/echo").await.unwrap().json().unwrap()["method"], "DELETE");
     assert!(gateway.mcp("tools/list", json!({})).await.unwrap().json().unwrap()["result"].is_object());
-    assert!(gateway.stderr().contains("arguments: --tools here"), "{}", gateway.stderr());
+    gateway.said("arguments: --tools here").await.unwrap();
 
     let first = gateway.pid().unwrap();
     assert_eq!(gateway.stop().await.unwrap().signal(), Some(15));

@@ -35,7 +35,7 @@ async fn the_local_registry_is_served() {
     assert_eq!(call["result"]["structuredContent"]["query"], "q=x");
     let unknown = stdio.call("tools/call", json!({"name": "nope"})).await.unwrap();
     assert_eq!(unknown["error"]["code"], -32602, "initialize settled the dialect");
-    assert!(stdio.stderr().contains("weather.search"), "the tools are listed on stderr: {}", stdio.stderr());
+    stdio.said("weather.search").await.expect("the tools are listed on stderr");
     assert!(stdio.finish().await.unwrap().success());
 }
 
@@ -54,7 +54,7 @@ async fn the_first_list_has_the_tools_of_upstream_servers() {
     let mut stdio = spawn(&["stdio", "--data", &path("data"), "--tools", &path("near")]);
     let list = stdio.call("tools/list", json!({})).await.unwrap();
     assert_eq!(list["result"]["tools"][0]["name"], "up_one", "{list}");
-    assert!(stdio.stderr().contains("1 tool: up_one"), "{}", stdio.stderr());
+    stdio.said("1 tool: up_one").await.unwrap();
     assert!(stdio.finish().await.unwrap().success());
 }
 

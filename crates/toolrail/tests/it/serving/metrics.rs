@@ -85,7 +85,7 @@ async fn log_lines_name_their_revision() {
     });
     let line = line.await.unwrap();
     assert_eq!((&line["name"], &line["revision"]), (&json!("one"), &revision), "{line}");
-    let text = gateway.stderr();
+    let text = gateway.said("\"listening\"").await.unwrap();
     let listening = text.lines().find(|line| line.contains("\"listening\"")).unwrap();
     assert!(serde_json::from_str::<Value>(listening).unwrap()["revision"].is_i64(), "{listening}");
 }

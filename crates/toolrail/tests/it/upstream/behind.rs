@@ -108,7 +108,7 @@ async fn a_server_that_is_slow_or_broken_is_told_of_at_the_start() -> Result<()>
     assert!(list.contains("slow    mcp   connecting  files   offers nothing yet"), "{list}");
     let broken = "broken  mcp   failing     files   fails: \"sh\" ended with status 3: MY_KEY is not set";
     assert!(list.contains(broken), "{list}");
-    let log = gateway.stderr();
+    let log = gateway.said("MY_KEY is not set").await?;
     assert_eq!(log.matches("MY_KEY is not set").count(), 1, "{log}");
     Ok(())
 }
