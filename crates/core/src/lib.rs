@@ -24,6 +24,7 @@ mod published;
 mod rights;
 mod schema;
 mod secret;
+mod self_wakes;
 mod span;
 mod stepped;
 mod store;
@@ -65,6 +66,7 @@ pub use published::{publish_revision, published_revision};
 pub use rights::{Denial, SaidHints, ToolRights, ToolTraits};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Unchecked, Validator, Violation};
 pub use secret::{Binding, CallerToken, HostPattern, MASK, Secret, Secrets, WrongHost};
+pub use self_wakes::SelfWakes;
 pub use span::{WrongSpan, span_of};
 pub use stepped::{Stepped, Unknown, Unusable};
 pub use store::{

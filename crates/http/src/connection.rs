@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolrail_core::PeerAddress;
+use toolrail_core::{PeerAddress, SelfWakes};
 
 use super::answered::WatchedBody;
 use super::listen::Listen;
@@ -88,16 +88,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Connection<S> {
         let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
         let connection = http1::Builder::new().serve_connection(stream, service).with_upgrades();
         let mut connection = pin!(connection);
+        // Reading a request, answering it and writing the answer are parts of one task, which tell one another how far they are.
+        let wakes = SelfWakes::default();
         let ended = tokio::select! {
             biased;
-            ended = connection.as_mut() => ended,
+            ended = wakes.run(connection.as_mut()) => ended,
             () = activity.stays_away(PATIENCE) => {
                 tracing::debug!("idle or slow connection closed");
                 return;
             }
             () = stopping.cancelled() => {
                 connection.as_mut().graceful_shutdown();
-                connection.await
+                wakes.run(connection).await
             }
         };
         tell_end(ended);

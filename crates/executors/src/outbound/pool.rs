@@ -20,6 +20,7 @@ use hyper_rustls::MaybeHttpsStream;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+use toolrail_core::SelfWakes;
 
 use super::ClientLimits;
 use super::connect::{BoxError, OutboundConnector, peer};
@@ -59,6 +60,8 @@ pub(super) struct Link {
     origin: ConnectionOrigin,
     pub(super) sender: SendRequest<Full<Bytes>>,
     driver: Driver,
+    /// Its two sides wake one another.
+    wakes: SelfWakes,
     /// Whose end it is, if that is known.
     pub(super) peer: Option<IpAddr>,
     /// Whether it has carried a request before.
@@ -103,6 +106,7 @@ impl Pool {
             origin: ConnectionOrigin::of(uri),
             sender,
             driver: Driver(Some(Box::pin(connection))),
+            wakes: SelfWakes::default(),
             peer,
             is_used: false,
         };
@@ -131,9 +135,12 @@ impl Drop for Pool {
 impl Link {
     /// Polls `wanted` while moving the connection's bytes.
     pub(super) async fn drive<T>(&mut self, mut wanted: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
+        let Self { driver, wakes, .. } = self;
         std::future::poll_fn(|context| {
-            self.driver.poll(context);
-            wanted(context)
+            wakes.poll(context, |context| {
+                driver.poll(context);
+                wanted(context)
+            })
         })
         .await
     }
@@ -144,10 +151,12 @@ impl Link {
         request: http::Request<Full<Bytes>>,
     ) -> hyper::Result<http::Response<hyper::body::Incoming>> {
         let mut answer = std::pin::pin!(self.sender.send_request(request));
-        let driver = &mut self.driver;
+        let (driver, wakes) = (&mut self.driver, &self.wakes);
         std::future::poll_fn(|context| {
-            driver.poll(context);
-            answer.as_mut().poll(context)
+            wakes.poll(context, |context| {
+                driver.poll(context);
+                answer.as_mut().poll(context)
+            })
         })
         .await
     }
