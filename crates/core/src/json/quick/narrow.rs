@@ -1,23 +1,56 @@
-//! The pass on any processor.
+//! The pass on any processor, and on those that have AVX2.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod masks;
 mod order;
 mod primitive;
 mod quote;
 
-use self::masks::{masks, special};
+use self::masks::{AnyProcessor, Masks};
 use self::order::Order;
 use self::quote::Quoted;
 use super::{BLOCK, Escapes, bits, check_hex_digits};
 
 #[cfg(target_arch = "x86_64")]
+pub(super) use avx2::Avx2;
+#[cfg(not(target_arch = "x86_64"))]
+use quote::{ROOM, SOURCE};
+#[cfg(target_arch = "x86_64")]
 pub(super) use quote::{ROOM, SOURCE, escape_block};
+
+/// What of the pass is quicker on some processors.
+trait Processor: Copy {
+    /// What the first 64 bytes of `source` are.
+    fn masks(self, source: &[u8; SOURCE]) -> Masks;
+
+    /// Which of them a JSON string escapes.
+    fn special(self, source: &[u8; SOURCE]) -> u64;
+
+    /// Writes what stands for them, with those in `special` escaped; returns how long that is.
+    fn escape_block(self, source: &[u8; SOURCE], special: u64, room: &mut [u8; ROOM]) -> usize;
+
+    /// Every bit of the result says whether an odd number of bits of `mask` is set up to there.
+    fn prefix_xor(self, mask: u64) -> u64;
+}
 
 /// The JSON string that holds `text`, if `text` is surely JSON.
 pub(super) fn check_and_quote(text: &str) -> Option<Vec<u8>> {
+    check_with(AnyProcessor, text)
+}
+
+/// Appends `text` to `out` as a JSON string.
+pub(super) fn write_json_string(out: &mut Vec<u8>, text: &str) {
+    write_with(AnyProcessor, out, text);
+}
+
+#[expect(clippy::inline_always, reason = "compiled for the processor of whoever calls it")]
+#[inline(always)]
+fn check_with<P: Processor>(processor: P, text: &str) -> Option<Vec<u8>> {
     let text = text.as_bytes();
     let mut out = Vec::new();
     let mut scan = Scan {
+        processor,
         text,
         order: Order::new(),
         quoted: Quoted::new(&mut out, text.len()),
@@ -36,14 +69,15 @@ pub(super) fn check_and_quote(text: &str) -> Option<Vec<u8>> {
     scan.order.is_at_end().then_some(out)
 }
 
-/// Appends `text` to `out` as a JSON string.
-pub(super) fn write_json_string(out: &mut Vec<u8>, text: &str) {
+#[expect(clippy::inline_always, reason = "compiled for the processor of whoever calls it")]
+#[inline(always)]
+fn write_with<P: Processor>(processor: P, out: &mut Vec<u8>, text: &str) {
     let text = text.as_bytes();
     let mut quoted = Quoted::new(out, text.len());
     let padded = Padded::new(text);
     for start in (0..=text.len()).step_by(BLOCK) {
         let source = padded.at(start);
-        quoted.push(source, special(source));
+        quoted.push(processor, source, processor.special(source));
     }
     quoted.finish(padding(text));
 }
@@ -80,7 +114,8 @@ impl<'a> Padded<'a> {
     }
 }
 
-struct Scan<'a> {
+struct Scan<'a, P> {
+    processor: P,
     text: &'a [u8],
     order: Order,
     quoted: Quoted<'a>,
@@ -91,17 +126,18 @@ struct Scan<'a> {
     in_primitive: u64,
 }
 
-impl Scan<'_> {
-    #[inline]
+impl<P: Processor> Scan<'_, P> {
+    #[expect(clippy::inline_always, reason = "compiled for the processor of whoever calls it")]
+    #[inline(always)]
     fn take(&mut self, start: usize, source: &[u8; SOURCE]) -> Option<()> {
-        let masks = masks(source);
+        let masks = self.processor.masks(source);
         let escaped = self.escapes.escaped(masks.backslashes);
         let quotes = masks.quotes & !escaped;
         // From each opening quote up to, but not including, its closing one.
-        let inside = prefix_xor(quotes) ^ self.in_string;
+        let inside = self.processor.prefix_xor(quotes) ^ self.in_string;
         self.in_string = 0_u64.wrapping_sub(inside >> 63);
-        // What refuses control characters outside strings is that no number or literal has them.
-        let faults = (masks.control & inside) | ((masks.backslashes | masks.not_ascii) & !inside);
+        let control = masks.control & (inside | !masks.spaces);
+        let faults = control | ((masks.backslashes | masks.not_ascii) & !inside);
         if faults != 0 {
             return None;
         }
@@ -121,16 +157,7 @@ impl Scan<'_> {
         for index in bits((masks.operators & !inside) | (quotes & inside) | primitive_starts) {
             self.order.push(source[index])?;
         }
-        self.quoted.push(source, masks.quotes | masks.backslashes | masks.control);
+        self.quoted.push(self.processor, source, masks.quotes | masks.backslashes | masks.control);
         Some(())
     }
-}
-
-/// Every bit of the result says whether an odd number of bits of `mask` is set up to there.
-#[inline]
-fn prefix_xor(mut mask: u64) -> u64 {
-    for shift in [1, 2, 4, 8, 16, 32] {
-        mask ^= mask << shift;
-    }
-    mask
 }

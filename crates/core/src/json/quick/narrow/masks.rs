@@ -6,7 +6,8 @@ use registers as parts;
 use words as parts;
 
 use super::super::BLOCK;
-use super::quote::SOURCE;
+use super::Processor;
+use super::quote::{ROOM, SOURCE, escape_block};
 
 /// What 64 bytes are, the first of a source.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,37 @@ pub(super) struct Masks {
     pub(super) not_ascii: u64,
 }
 
+/// What every processor has.
+#[derive(Clone, Copy)]
+pub(super) struct AnyProcessor;
+
+impl Processor for AnyProcessor {
+    #[inline]
+    fn masks(self, source: &[u8; SOURCE]) -> Masks {
+        masks(source)
+    }
+
+    #[inline]
+    fn special(self, source: &[u8; SOURCE]) -> u64 {
+        special(source)
+    }
+
+    #[inline]
+    fn escape_block(self, source: &[u8; SOURCE], special: u64, room: &mut [u8; ROOM]) -> usize {
+        escape_block(source, special, room)
+    }
+
+    #[inline]
+    fn prefix_xor(self, mut mask: u64) -> u64 {
+        for shift in [1, 2, 4, 8, 16, 32] {
+            mask ^= mask << shift;
+        }
+        mask
+    }
+}
+
 #[inline]
-pub(super) fn masks(source: &[u8; SOURCE]) -> Masks {
+fn masks(source: &[u8; SOURCE]) -> Masks {
     let (pieces, _) = source[..BLOCK].as_chunks::<{ parts::SIZE }>();
     let mut masks = Masks::default();
     for (index, piece) in pieces.iter().enumerate() {
@@ -41,7 +71,7 @@ pub(super) fn masks(source: &[u8; SOURCE]) -> Masks {
 
 /// The bytes that a JSON string escapes.
 #[inline]
-pub(super) fn special(source: &[u8; SOURCE]) -> u64 {
+fn special(source: &[u8; SOURCE]) -> u64 {
     let (pieces, _) = source[..BLOCK].as_chunks::<{ parts::SIZE }>();
     let special =
         |(index, piece): (usize, &[u8; parts::SIZE])| parts::special(*piece) << (index * parts::SIZE);

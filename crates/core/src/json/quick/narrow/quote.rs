@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use super::super::BLOCK;
+use super::Processor;
 
 /// How many bytes are copied at once, also where fewer count.
 const COPIED: usize = 16;
@@ -53,13 +54,14 @@ impl<'a> Quoted<'a> {
     }
 
     /// Adds the first 64 bytes of `source`, of which those in `special` are to be escaped.
-    #[inline]
-    pub(super) fn push(&mut self, source: &[u8; SOURCE], special: u64) {
+    #[expect(clippy::inline_always, reason = "compiled for the processor of whoever calls it")]
+    #[inline(always)]
+    pub(super) fn push<P: Processor>(&mut self, processor: P, source: &[u8; SOURCE], special: u64) {
         if self.out.len() - self.end < ROOM {
             self.out.resize(self.out.len() + self.out.len() / 2 + ROOM, b'"');
         }
         if let Some(room) = self.out.get_mut(self.end..).and_then(<[u8]>::first_chunk_mut) {
-            self.end += escape_block(source, special, room);
+            self.end += processor.escape_block(source, special, room);
         }
     }
 
