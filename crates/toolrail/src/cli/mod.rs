@@ -114,6 +114,8 @@ enum Command {
 impl identity::Gateway {
     /// Runs the command line of this process. What carries `#[tool]` anywhere in the binary is served.
     pub fn run(self) -> ExitCode {
+        // Before there is much in memory: what is taken in large pages stays in them.
+        toolrail_http::keep_memory_small();
         self.introduce();
         run()
     }

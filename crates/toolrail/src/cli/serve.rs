@@ -113,7 +113,6 @@ pub(super) async fn run(args: ServeArgs) -> anyhow::Result<()> {
     gateway::look_at(&settings)?;
     let tls = SpokenTls::read(&settings)?;
     toolrail_http::raise_file_limit();
-    toolrail_http::keep_memory_small();
     let demo = if args.gateway.demo { Some(demo::start().await?) } else { None };
     let (demo, built_in) = demo.unzip();
     let listeners = Listeners::bind(&settings).await?;
