@@ -1,5 +1,6 @@
 //! Warns once when an endpoint lists so many tools that models read little else.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolrail_registry::{ListingMode, Snapshot};
@@ -15,7 +16,7 @@ pub(crate) struct LongLists {
 
 impl LongLists {
     /// Looks at what is about to be listed.
-    pub(crate) fn look(&self, snapshot: &Snapshot) {
+    pub(crate) fn look(&self, snapshot: &Arc<Snapshot>) {
         let listing = snapshot.listing();
         if listing.mode != ListingMode::Full
             || listing.listed <= MANY
@@ -23,13 +24,19 @@ impl LongLists {
         {
             return;
         }
-        let tokens = snapshot.context_cost().formats.iter().map(|cost| cost.full).max();
-        let group = snapshot.endpoint().and_then(|endpoint| endpoint.group.as_deref());
-        tracing::warn!(
-            tools = listing.listed,
-            tokens,
-            group,
-            "every client is shown a long list, at about that many tokens; --listing search, or listing: auto in the configuration, lets it search instead"
-        );
+        // Counting what it costs takes some milliseconds, for which nobody shall wait.
+        let snapshot = Arc::clone(snapshot);
+        tokio::task::spawn_blocking(move || warn_of(&snapshot));
     }
+}
+
+fn warn_of(snapshot: &Snapshot) {
+    let tokens = snapshot.context_cost().formats.iter().map(|cost| cost.full).max();
+    let group = snapshot.endpoint().and_then(|endpoint| endpoint.group.as_deref());
+    tracing::warn!(
+        tools = snapshot.listing().listed,
+        tokens,
+        group,
+        "every client is shown a long list, at about that many tokens; --listing search, or listing: auto in the configuration, lets it search instead"
+    );
 }

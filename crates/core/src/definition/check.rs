@@ -70,16 +70,24 @@ impl DefinitionForm {
         document: &Value,
         finish: impl FnOnce(Definition, Option<Compiled>, &mut Problems) -> Option<T>,
     ) -> (Option<T>, Vec<Problem>) {
+        self.check_owned(document.clone(), finish)
+    }
+
+    /// The same for whoever has no more use for the document.
+    pub fn check_owned<T>(
+        &self,
+        document: Value,
+        finish: impl FnOnce(Definition, Option<Compiled>, &mut Problems) -> Option<T>,
+    ) -> (Option<T>, Vec<Problem>) {
         let mut problems = Problems::default();
-        let (value, spelling) = if let Some(members) = document.as_object() {
-            self.check_object(members.clone(), &mut problems, finish)
-        } else {
-            problems.error("", format!("a definition is a JSON object, not {}", type_name(document)));
-            (None, Spelling::default())
+        let name = document.get("name").and_then(Value::as_str).map(str::to_owned);
+        let Value::Object(members) = document else {
+            problems.error("", format!("a definition is a JSON object, not {}", type_name(&document)));
+            return (None, problems.into_list(None, str::to_owned));
         };
+        let (value, spelling) = self.check_object(members, &mut problems, finish);
         let value = value.filter(|_| !problems.any_error());
-        let name = document.get("name").and_then(Value::as_str);
-        (value, problems.into_list(name, |pointer| spelling.as_written(pointer)))
+        (value, problems.into_list(name.as_deref(), |pointer| spelling.as_written(pointer)))
     }
 
     fn check_object<T>(

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::node::{Check, InPlace, Node, NodeId};
 use super::pattern::Patterns;
 use super::place::{Address, Anchors, Place};
-use super::{Dialect, Violation, escape};
+use super::{Dialect, Violation, escape, member};
 
 /// The most parts of a schema; more than its values only where resources lie inside each other.
 const MOST_NODES: usize = 200_000;
@@ -161,7 +161,7 @@ impl<'s> Builder<'s> {
         spot: &SchemaSpot<'s>,
     ) -> Result<Vec<Check>, Violation> {
         let mut checks = Vec::new();
-        if let Some(target) = members.get("$ref").and_then(Value::as_str) {
+        if let Some(target) = member(members, "$ref").and_then(Value::as_str) {
             checks.push(Check::Reference(self.target_of(target, spot)?));
             if self.dialect == Dialect::Draft7 {
                 return Ok(checks);

@@ -10,7 +10,7 @@ use super::known::Known;
 use super::node::{Bound, Check, Choices, Condition, Contains, Fixed, Items, Members, NodeId, Types};
 use super::pattern::Pattern;
 use super::quote::{brief, listed};
-use super::{Dialect, Violation};
+use super::{Dialect, Violation, member};
 
 type Schema<'s> = &'s Map<String, Value>;
 type Added = Result<(), Violation>;
@@ -30,12 +30,12 @@ impl<'s> Builder<'s> {
             }
         }
         if self.dialect == Dialect::Current
-            && let Some(Value::Object(named)) = schema.get("dependentRequired")
+            && let Some(Value::Object(named)) = member(schema, "dependentRequired")
         {
             let named = named.iter().map(|(name, names)| (name.as_str().into(), names_in(names)));
             checks.push(Check::DependentRequired(named.collect()));
         }
-        if let Some(text) = schema.get("pattern").and_then(Value::as_str) {
+        if let Some(text) = member(schema, "pattern").and_then(Value::as_str) {
             checks.push(Check::Pattern(self.pattern(text, &spot.inner(spot.place.value, &["pattern"]))?));
         }
         // In 2020-12 formats and encodings are only said, not checked.
@@ -79,7 +79,7 @@ impl<'s> Builder<'s> {
         }
         self.add_dependencies(schema, spot, checks)?;
         if self.dialect == Dialect::Current {
-            if let Some(target) = schema.get("$dynamicRef").and_then(Value::as_str) {
+            if let Some(target) = member(schema, "$dynamicRef").and_then(Value::as_str) {
                 checks.push(Check::Reference(self.dynamic_target_of(target, spot)?));
             }
             let unevaluated = self.one(schema, "unevaluatedProperties", spot)?;
@@ -95,7 +95,7 @@ impl<'s> Builder<'s> {
             ..Members::default()
         };
         members.named.sort();
-        if let Some(Value::Object(patterns)) = schema.get("patternProperties") {
+        if let Some(Value::Object(patterns)) = member(schema, "patternProperties") {
             for (text, value) in patterns {
                 let inner = spot.inner(value, &["patternProperties", text]);
                 members.patterns.push((self.pattern(text, &inner)?, self.node_of(inner)?));
@@ -110,7 +110,7 @@ impl<'s> Builder<'s> {
     }
 
     fn add_items(&mut self, schema: Schema<'s>, spot: &SchemaSpot<'s>, checks: &mut Vec<Check>) -> Added {
-        let items = match (self.dialect, schema.get("items")) {
+        let items = match (self.dialect, member(schema, "items")) {
             (Dialect::Draft7, Some(Value::Array(_))) => Items {
                 first: self.list(schema, "items", spot)?.unwrap_or_default(),
                 rest: self.one(schema, "additionalItems", spot)?,
@@ -126,7 +126,7 @@ impl<'s> Builder<'s> {
         }
         if let Some(node) = self.one(schema, "contains", spot)? {
             let bound = |keyword| {
-                (self.dialect == Dialect::Current).then(|| schema.get(keyword).and_then(count)).flatten()
+                (self.dialect == Dialect::Current).then(|| member(schema, keyword).and_then(count)).flatten()
             };
             let (least, most) = (bound("minContains").unwrap_or(1), bound("maxContains"));
             checks.push(Check::Contains(Box::new(Contains { node, least, most })));
@@ -145,7 +145,7 @@ impl<'s> Builder<'s> {
         {
             checks.push(Check::DependentSchemas(named.into()));
         }
-        let Some(Value::Object(named)) = schema.get("dependencies") else {
+        let Some(Value::Object(named)) = member(schema, "dependencies") else {
             return Ok(());
         };
         let (mut required, mut schemas) = (Vec::new(), Vec::new());
@@ -168,7 +168,7 @@ impl<'s> Builder<'s> {
         keyword: &str,
         spot: &SchemaSpot<'s>,
     ) -> Result<Option<NodeId>, Violation> {
-        let value = schema.get(keyword);
+        let value = member(schema, keyword);
         value.map(|value| self.node_of(spot.inner(value, &[keyword]))).transpose()
     }
 
@@ -178,7 +178,7 @@ impl<'s> Builder<'s> {
         keyword: &str,
         spot: &SchemaSpot<'s>,
     ) -> Result<Option<Box<[NodeId]>>, Violation> {
-        let Some(Value::Array(values)) = schema.get(keyword) else {
+        let Some(Value::Array(values)) = member(schema, keyword) else {
             return Ok(None);
         };
         let nodes = values.iter().enumerate();
@@ -192,7 +192,7 @@ impl<'s> Builder<'s> {
         keyword: &str,
         spot: &SchemaSpot<'s>,
     ) -> Result<Option<Named>, Violation> {
-        let Some(Value::Object(values)) = schema.get(keyword) else {
+        let Some(Value::Object(values)) = member(schema, keyword) else {
             return Ok(None);
         };
         let nodes = values.iter().map(|(name, value)| {

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::member;
+
 /// A schema, and the one with an `$id` around it, from which its references start.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'s> {
@@ -22,7 +24,7 @@ impl<'s> Place<'s> {
 
     /// This place, or the start of a resource of its own.
     pub(super) fn entered(self) -> Self {
-        let id = self.value.get("$id").and_then(Value::as_str);
+        let id = self.value.as_object().and_then(|members| member(members, "$id")).and_then(Value::as_str);
         let own = id.is_some_and(|id| !id.starts_with('#'));
         if own { Self { base: self.value, ..self } } else { self }
     }

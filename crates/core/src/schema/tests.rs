@@ -34,7 +34,7 @@ fn told(schema: &Value, value: &Value) -> Vec<String> {
 #[test]
 fn references_that_double_at_every_level_are_refused() {
     let doubling = |levels: usize| {
-        let mut defs = serde_json::Map::new();
+        let mut defs = Map::new();
         for level in 0..levels {
             let next = format!("#/$defs/l{}", level + 1);
             defs.insert(format!("l{level}"), json!({"allOf": [{"$ref": next}, {"$ref": next}]}));
@@ -55,7 +55,7 @@ fn references_that_double_at_every_level_are_refused() {
 
 #[test]
 fn doubling_by_anchors_is_refused_too() {
-    let mut defs = serde_json::Map::new();
+    let mut defs = Map::new();
     for level in 0..30 {
         let next = format!("#l{}", level + 1);
         let anchor = format!("l{level}");
@@ -72,7 +72,7 @@ fn doubling_by_anchors_is_refused_too() {
 #[test]
 fn a_long_chain_of_references_is_refused() {
     let chain = |links: usize| {
-        let mut defs = serde_json::Map::new();
+        let mut defs = Map::new();
         for link in 0..links {
             let next = json!({"not": {"$ref": format!("#/$defs/l{}", link + 1)}});
             defs.insert(format!("l{link}"), (0..20).fold(next, |inner, _| json!({"not": inner})));
@@ -178,7 +178,7 @@ fn branches_that_lead_to_each_other_cannot_multiply() {
 #[test]
 fn neither_a_deep_value_nor_a_deep_schema_uses_up_the_stack() {
     let part = |inner: Value| (0..20).fold(inner, |inner, _| json!({"allOf": [inner]}));
-    let mut defs = serde_json::Map::new();
+    let mut defs = Map::new();
     for at in 0..8 {
         let next = part(json!({"$ref": format!("#/$defs/d{}", at + 1)}));
         defs.insert(format!("d{at}"), next);
@@ -387,12 +387,10 @@ fn of_many_alternatives_the_nearest_is_named_wherever_it_stands() {
 
 #[test]
 fn alternatives_that_were_not_looked_at_are_counted() {
-    let wide: serde_json::Map<String, Value> =
-        (0..40).map(|n| (format!("p{n}"), json!({"minLength": 1}))).collect();
+    let wide: Map<String, Value> = (0..40).map(|n| (format!("p{n}"), json!({"minLength": 1}))).collect();
     let alternatives: Vec<Value> =
         (0..500).map(|n| json!({"$ref": "#/$defs/wide", "required": [format!("r{n}")]})).collect();
-    let value: serde_json::Map<String, Value> =
-        (0..40).map(|n| (format!("p{n}"), json!("x".repeat(10_000)))).collect();
+    let value: Map<String, Value> = (0..40).map(|n| (format!("p{n}"), json!("x".repeat(10_000)))).collect();
     let schema = json!({"anyOf": alternatives, "$defs": {"wide": {"properties": wide}}});
     let found = told(&schema, &Value::Object(value));
     assert!(

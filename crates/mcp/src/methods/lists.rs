@@ -1,6 +1,8 @@
 //! `tools/list`, `prompts/list`, `resources/list` and `resources/templates/list`: a page of the snapshot, served from
 //! bytes that were made once.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::json;
@@ -30,7 +32,7 @@ pub(super) fn handle(context: &Context<'_>, list: List) -> Reply {
 }
 
 /// How many tools there are, and how many of them are listed, for `_meta`.
-fn counts(context: &Context<'_>, snapshot: &Snapshot) -> Option<String> {
+fn counts(context: &Context<'_>, snapshot: &Arc<Snapshot>) -> Option<String> {
     context.server.long_lists.look(snapshot);
     if context.peer.session.plain_shapes && context.dialect == Dialect::Plain {
         return None;

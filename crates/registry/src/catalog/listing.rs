@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolrail_core::{Definition, METADATA};
+use toolrail_core::{Annotations, Definition, METADATA};
 
 /// Which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,40 +37,44 @@ impl Page {
 
 /// The entries of one tool: for modern clients, and for legacy ones where it differs.
 pub(crate) fn entries_of(definition: &Definition, input_schema: &Value) -> (Bytes, Option<Bytes>) {
-    let entry = |output_schema: Option<&Value>| {
-        let text = entry_of(definition, input_schema, output_schema).to_string();
-        // Without the room that was left for more, which would be as much again.
-        Bytes::from(text.into_boxed_str().into_boxed_bytes())
-    };
     let output = definition.output_schema.as_ref();
-    (entry(output), output.and_then(wrapped).map(|schema| entry(Some(&schema))))
+    let entry = entry_of(definition, (input_schema, output));
+    (entry, output.and_then(wrapped).map(|schema| entry_of(definition, (input_schema, Some(&schema)))))
 }
 
-fn entry_of(definition: &Definition, input_schema: &Value, output_schema: Option<&Value>) -> Value {
-    let mut entry = Map::new();
+/// What a list says of a tool.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ListEntry<'d> {
+    name: &'d str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'d str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'d str>,
+    input_schema: &'d Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'d Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<&'d Annotations>,
+    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
+    meta: Map<String, Value>,
+}
+
+fn entry_of(definition: &Definition, (input_schema, output_schema): (&Value, Option<&Value>)) -> Bytes {
     let alias = definition.name.alias();
-    let name = alias.as_deref().unwrap_or(definition.name.as_str());
-    entry.insert("name".into(), name.into());
-    // Whoever reads a list sees the name that its author gave, where a client has to call it otherwise.
-    let title = definition.title.as_deref().or(alias.as_ref().map(|_| definition.name.as_str()));
-    if let Some(title) = title {
-        entry.insert("title".into(), title.into());
-    }
-    if let Some(description) = &definition.description {
-        entry.insert("description".into(), description.as_str().into());
-    }
-    entry.insert("inputSchema".into(), input_schema.clone());
-    if let Some(schema) = output_schema {
-        entry.insert("outputSchema".into(), schema.clone());
-    }
-    if let Some(annotations) = &definition.annotations {
-        entry.insert("annotations".into(), serde_json::to_value(annotations).unwrap_or_default());
-    }
-    let meta = meta_of(definition);
-    if !meta.is_empty() {
-        entry.insert("_meta".into(), Value::Object(meta));
-    }
-    Value::Object(entry)
+    let entry = ListEntry {
+        name: alias.as_deref().unwrap_or(definition.name.as_str()),
+        // Whoever reads a list sees the name that its author gave, where a client has to call it otherwise.
+        title: definition.title.as_deref().or(alias.as_ref().map(|_| definition.name.as_str())),
+        description: definition.description.as_deref(),
+        input_schema,
+        output_schema,
+        annotations: definition.annotations.as_ref(),
+        meta: meta_of(definition),
+    };
+    let text = serde_json::to_vec(&entry).unwrap_or_default();
+    // Without the room that was left for more, which would be as much again.
+    Bytes::from(text.into_boxed_slice())
 }
 
 fn meta_of(definition: &Definition) -> Map<String, Value> {

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::thread;
 
 use serde::Deserialize;
 use toolrail_search::semantic::meaning_text;
@@ -16,6 +17,8 @@ use crate::source_id::SourceId;
 
 /// How many tools are read at once; what was read of them is held until they are in the index.
 const BATCH: usize = 4_096;
+/// Fewer are not worth another thread.
+const FEWEST_FOR_A_THREAD: usize = 256;
 
 /// Puts the tools of those names into the index as they are now, and takes out those that are gone. `entry` finds the entry
 /// of a folded name.
@@ -26,22 +29,40 @@ pub(crate) fn index_tools<'s>(
 ) {
     let (mut servers, mut reading) = (Servers::default(), Reading::default());
     for batch in names.chunks(BATCH) {
-        let texts: Vec<_> = batch
-            .iter()
-            .map(|name| {
-                let found = entry(name).and_then(|entry| Texts::of(entry));
-                if let Some(server) = found.as_ref().and_then(Texts::upstream) {
-                    servers.look_at(server, &entry);
-                }
-                (name, found)
-            })
-            .collect();
-        let changes = texts.iter().map(|(name, texts)| {
+        let entries: Vec<_> = batch.iter().map(|name| entry(name)).collect();
+        let texts = read_all(&entries);
+        for server in texts.iter().flatten().filter_map(Texts::upstream) {
+            servers.look_at(server, &entry);
+        }
+        let changes = batch.iter().zip(&texts).map(|(name, texts)| {
             let put = texts.as_ref().map(|texts| (texts.document(&servers), Arc::clone(texts.tool)));
             (Arc::clone(name), put)
         });
         index.apply_with(changes, &mut reading);
     }
+}
+
+/// What is known of those tools; many are read on several processors.
+fn read_all<'s>(entries: &[Option<&'s Arc<Entry>>]) -> Vec<Option<Texts<'s>>> {
+    let read = |entries: &[Option<&'s Arc<Entry>>]| -> Vec<_> {
+        entries.iter().map(|entry| entry.and_then(|entry| Texts::of(entry))).collect()
+    };
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let threads = (entries.len() / FEWEST_FOR_A_THREAD).clamp(1, processors);
+    let mut parts = entries.chunks(entries.len().div_ceil(threads).max(1));
+    let Some(mine) = parts.next() else { return Vec::new() };
+    thread::scope(|scope| {
+        let others: Vec<_> = parts
+            .map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || read(part))))
+            .collect();
+        let mut texts = read(mine);
+        for (part, started) in others {
+            // Where no thread could be had, or one ended badly, the part is read here.
+            let theirs = started.ok().and_then(|thread| thread.join().ok());
+            texts.extend(theirs.unwrap_or_else(|| read(part)));
+        }
+        texts
+    })
 }
 
 /// A tool, and the text that its vector is made of; nothing of what is no live tool.

@@ -6,20 +6,18 @@ use std::sync::Arc;
 
 use rpds::{HashTrieMapSync, RedBlackTreeMapSync};
 use toolrail_core::{Problem, ToolName};
-use toolrail_search::Index;
 
 use super::entry::Entry;
 use super::item::Item;
-use super::search_document::index_tools;
+use super::lazy_index::{ByName, LazyIndex};
 use super::shelf::Shelves;
 use super::tally::Tally;
-use super::tools::Tool;
 use crate::entry_key::EntryKey;
 
 /// Entries by folded name.
 #[derive(Clone)]
 pub(crate) struct Space {
-    by_name: HashTrieMapSync<Arc<str>, Arc<Entry>>,
+    by_name: ByName,
     /// The names of tools by their folded aliases: those that clients cannot carry.
     aliases: HashTrieMapSync<String, Arc<str>>,
     in_order: RedBlackTreeMapSync<Arc<str>, Arc<Entry>>,
@@ -29,7 +27,7 @@ pub(crate) struct Space {
     /// When what a client would see of its tools last changed, by the count of such changes in all spaces.
     pub(crate) tools_changed: u64,
     /// Finds the live tools; behind the entries until [`Spaces::index`] is called.
-    pub(crate) index: Index<Arc<Tool>>,
+    pub(crate) index: Arc<LazyIndex>,
     /// What is listed beside the tools.
     pub(crate) shelves: Arc<Shelves>,
 }
@@ -43,7 +41,7 @@ impl Default for Space {
             troubled: RedBlackTreeMapSync::new_sync(),
             tally: Tally::default(),
             tools_changed: 0,
-            index: Index::default(),
+            index: Arc::default(),
             shelves: Arc::default(),
         }
     }
@@ -174,12 +172,14 @@ impl Spaces {
     }
 
     /// Puts the tools of those names into the index of their space as they are now. Many at once are much cheaper than one
-    /// by one.
-    pub(crate) fn index(&mut self, tenant: Option<&Arc<str>>, names: &[Arc<str>]) {
+    /// by one. Returns the index if it is still to be made.
+    pub(crate) fn index(&mut self, tenant: Option<&Arc<str>>, names: &[Arc<str>]) -> Option<Arc<LazyIndex>> {
+        let mut changed = None;
         self.change(tenant, |space| {
-            let by_name = &space.by_name;
-            index_tools(&mut space.index, names, |name| by_name.get(name));
+            space.index = Arc::new(space.index.with(names, &space.by_name));
+            changed = Some(Arc::clone(&space.index));
         });
+        changed.filter(|index| !index.is_made())
     }
 
     /// Changes what a tenant has beside its tools, or what is shared of that.

@@ -200,7 +200,7 @@ impl Changes {
     ) -> Registered {
         let mut problems: Vec<Problem> = registration.settle_name().into_iter().collect();
         let (compiled, found) =
-            self.intake.compiler().compile(&registration.document, &Arc::from(""), SourceId::Store);
+            self.intake.compiler().compile(registration.document.clone(), &Arc::from(""), SourceId::Store);
         problems.extend(found);
         let name = registration.document.get("name").and_then(Value::as_str).map(str::to_owned);
         let tenant = registration.tenant.clone();

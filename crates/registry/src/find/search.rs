@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use toolrail_core::{LearntLimits, ToolName};
-use toolrail_search::{Extras, Index, Meaning, Parameters, Query};
+use toolrail_search::{Extras, Meaning, Parameters, Query};
 pub use toolrail_search::{Hit, Matched, Method as SearchMethod, UnknownMethod};
 
 use super::Finder;
 use super::meaning::Meant;
-use crate::catalog::{Snapshot, Tool};
+use crate::catalog::{LazyIndex, Snapshot, Tool, ToolIndex};
 use crate::gauges;
 use crate::usage::Temperature;
 
@@ -152,6 +152,7 @@ impl Finder {
         let (read, unread) = read_of(request.checked()?);
         let text = &*read;
         self.usage.ready_uses().await;
+        ready_indexes(snapshot).await;
         let wanted = Wanted::new(&request.only);
         let search = Search { finder: self, snapshot, request, wanted, text, now: SystemTime::now() };
         let (hits, mut notes) = match request.method {
@@ -179,6 +180,17 @@ impl Finder {
         let names: Vec<String> = hits.iter().map(|hit| ToolName::fold(hit.value.name.as_str())).collect();
         let hits = names.iter().map(String::as_str);
         self.usage.note_search((request.tenant, conversation), query, hits);
+    }
+}
+
+/// Waits until the indexes are made that this snapshot is searched by.
+async fn ready_indexes(snapshot: &Snapshot) {
+    let indexes = snapshot.spaces_seen().map(|space| &space.index);
+    let unmade: Vec<Arc<LazyIndex>> = indexes.filter(|index| !index.is_made()).cloned().collect();
+    if !unmade.is_empty() {
+        let made = tokio::task::spawn_blocking(move || unmade.iter().for_each(|index| index.make()));
+        // What could not be made beside is made by the search.
+        let _ = made.await;
     }
 }
 
@@ -227,8 +239,8 @@ impl<'a> Search<'a> {
         toolrail_search::search_with(&self.indexes(), &query, &extras)
     }
 
-    pub(crate) fn indexes(&self) -> Vec<&'a Index<Arc<Tool>>> {
-        self.snapshot.spaces_seen().map(|space| &space.index).collect()
+    pub(crate) fn indexes(&self) -> Vec<&'a ToolIndex> {
+        self.snapshot.spaces_seen().map(|space| space.index.get()).collect()
     }
 
     pub(crate) fn accepts(&self, tool: &Arc<Tool>) -> bool {

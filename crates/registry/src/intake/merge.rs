@@ -10,7 +10,7 @@ use super::compile::Compiler;
 use super::layer::Layer;
 use super::overlay::{Overlay, TenantShelves};
 use super::upstreams::Upstreams;
-use crate::catalog::{Entry, Item, PageLimits, Published, Resource, Shelves, Spaces};
+use crate::catalog::{Entry, Item, LazyIndex, PageLimits, Published, Resource, Shelves, Spaces};
 use crate::entry_key::EntryKey;
 use crate::source_id::SourceId;
 
@@ -42,6 +42,8 @@ pub(crate) struct Differences {
     pub(crate) resources: bool,
     /// Where the search would find something else.
     pub(crate) found: Vec<EntryKey>,
+    /// Indexes that are still to be made.
+    pub(crate) unmade: Vec<Arc<LazyIndex>>,
     /// The URIs of resources whose definitions changed.
     pub(crate) updated: Vec<(Box<str>, EntryKey)>,
 }
@@ -109,7 +111,7 @@ impl MergeState {
             for entry in holders.skip(1) {
                 if let Some(Item::Upstream { document, .. }) = entry.live() {
                     let value = serde_json::from_str(document).unwrap_or_default();
-                    let (finished, _) = compiler.compile(&value, document, entry.source);
+                    let (finished, _) = compiler.compile(value, document, entry.source);
                     let item = finished.map(|finished| finished.item);
                     *entry = Arc::new(Entry { item, ..Entry::clone(entry) });
                 }
@@ -152,7 +154,7 @@ impl MergeState {
         // When all are in their places: what is told of a tool may stand in another entry.
         for (tenant, mut names) in found {
             names.sort_unstable();
-            self.spaces.index(tenant.as_ref(), &names);
+            differences.unmade.extend(self.spaces.index(tenant.as_ref(), &names));
         }
     }
 

@@ -67,6 +67,10 @@ impl Intake {
         self.catalog.swap(snapshot);
         // Afterwards: whoever sees this revision finds the snapshot that has it.
         toolrail_core::publish_revision(revision);
+        let unmade = differences.unmade;
+        if !unmade.is_empty() {
+            tokio::task::spawn_blocking(move || unmade.iter().for_each(|index| index.make()));
+        }
         if let Some(tell) = &self.settings.on_found {
             tell(differences.found);
         }

@@ -67,6 +67,21 @@ async fn found(registry: &Registry, tenant: Option<&str>, query: &str) -> Vec<St
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn very_many_are_found_as_soon_as_they_are_published_and_so_is_what_comes_right_after() {
+    let Fixture { rows, registry } = fixture(&[]);
+    let many: Vec<Change> = (0..1_500).map(|at| said(&format!("other_{at}"), "something else")).collect();
+    rows.commit(&many);
+    rows.commit(&[said("forecast", "the weather of tomorrow")]);
+    registry.refresh().await;
+    let older = registry.snapshot();
+    rows.commit(&[said("climate", "the weather of this century"), purge("forecast")]);
+    registry.refresh().await;
+    assert_eq!(found(&registry, None, "weather").await, ["climate"]);
+    let SearchAnswer { hits, .. } = answer(&registry, &older, wanted("weather")).await;
+    assert_eq!(hits.iter().map(|hit| hit.value.name.as_str()).collect::<Vec<_>>(), ["forecast"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_registered_tool_is_found_once_it_is_published() {
     let Fixture { rows, registry } = fixture(&[]);
     registry.refresh().await;

@@ -15,8 +15,20 @@ pub fn header_params_of(schema: &Value) -> Vec<HeaderParam> {
 /// Finds the annotations of an input schema and notes those that break the rules.
 pub(crate) fn find(schema: &Value, problems: &mut Problems) -> Vec<HeaderParam> {
     let mut found: Vec<HeaderParam> = Vec::new();
+    if !is_annotated(schema) {
+        return found;
+    }
     walk(schema, &mut ParamPlace::root(), problems, &mut found);
     found
+}
+
+/// Whether there is any annotation, which few schemas have.
+fn is_annotated(schema: &Value) -> bool {
+    match schema {
+        Value::Object(members) => members.iter().any(|(key, member)| key == KEYWORD || is_annotated(member)),
+        Value::Array(items) => items.iter().any(is_annotated),
+        _ => false,
+    }
 }
 
 struct ParamPlace {

@@ -4,9 +4,10 @@
 
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use bytes::Bytes;
+use memchr::memmem::Finder;
 use serde_json::Value;
 use toolrail_core::{CallError, ErrorCode, SchemaCompiler, Validator};
 
@@ -60,9 +61,8 @@ pub(crate) struct Ready {
 impl LazyValidator {
     /// For a `schema` that was checked. If `text` holds the same JSON, it is shared.
     pub(crate) fn of(schema: &Value, text: &Bytes) -> Self {
-        let json = schema.to_string();
-        let found = memchr::memmem::find(text, json.as_bytes());
-        let schema = match found {
+        let json = serde_json::to_vec(schema).unwrap_or_default();
+        let schema = match place_of(&json, text) {
             Some(start) => text.slice(start..start + json.len()),
             None => json.into(),
         };
@@ -104,6 +104,17 @@ impl LazyValidator {
         let schema = self.schema.clone();
         Box::pin(elsewhere(move || compile(&schema))).await
     }
+}
+
+/// Where a schema stands in a list entry.
+fn place_of(schema: &[u8], entry: &[u8]) -> Option<usize> {
+    static KEYS: LazyLock<[Finder<'static>; 2]> =
+        LazyLock::new(|| ["\"inputSchema\":", "\"outputSchema\":"].map(Finder::new));
+    let behind = |key: &Finder<'_>| {
+        let start = key.find(entry)? + key.needle().len();
+        entry.get(start..)?.starts_with(schema).then_some(start)
+    };
+    KEYS.iter().find_map(behind)
 }
 
 fn changed() -> CallError {

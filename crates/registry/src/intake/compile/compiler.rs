@@ -68,11 +68,11 @@ impl Compiler {
     /// is the document's text, `source` where it comes from, on which depends what it may do.
     pub(crate) fn compile(
         self: &Arc<Self>,
-        document: &Value,
+        document: Value,
         text: &Arc<str>,
         source: SourceId,
     ) -> (Option<Finished>, Vec<Problem>) {
-        self.form.check(document, |definition, compiled, problems| {
+        self.form.check_owned(document, |definition, compiled, problems| {
             self.refuse_unpermitted(compiled.as_ref(), (&definition, source), problems);
             let (name, enabled) = (definition.name.clone(), definition.enabled);
             let item = self.item_of(definition, compiled, text, problems)?;
@@ -144,7 +144,7 @@ impl Compiler {
 
     /// Everything there is to say about a document that is, or would be, in that source.
     pub fn check(self: &Arc<Self>, document: &Value, source: SourceId) -> Vec<Problem> {
-        self.compile(document, &Arc::from(""), source).1
+        self.compile(document.clone(), &Arc::from(""), source).1
     }
 }
 
@@ -152,7 +152,7 @@ impl MakeExecutor for Compiler {
     /// Only for what [`Self::compile`] let pass: what it may do is not looked at again.
     fn executor(&self, text: &str) -> Option<Running> {
         let document = serde_json::from_str(text).ok()?;
-        let compiled = self.form.check(&document, |definition, compiled, _| {
+        let compiled = self.form.check_owned(document, |definition, compiled, _| {
             let compiled = compiled?;
             let known = known_arguments(&definition, &compiled);
             match compiled.made {

@@ -103,7 +103,7 @@ pub(crate) fn compile_one(name: String, draft: Draft, from: &dyn Source, compile
         Err(fault) => (None, vec![whole_document(&name, fault)]),
         Ok(document) => {
             let (document, text) = named_document(document, &draft);
-            compiler.compile(&document, &text, source)
+            compiler.compile(document, &text, source)
         }
     };
     let document_enabled = finished.as_ref().is_none_or(|finished| finished.enabled);

@@ -82,7 +82,7 @@ const DEEPEST: usize = 64;
 
 /// Notes what looks like a keyword and is none.
 pub(crate) fn warn_of_misspelt_keywords(schema: &Value, base: &str, problems: &mut Problems) {
-    walk(schema, base, 0, problems);
+    walk(schema, LintPlace::Base(base), 0, problems);
 }
 
 /// Notes arguments that were written where `properties` should be.
@@ -110,35 +110,53 @@ fn looks_like_property(value: &Value) -> bool {
     }
 }
 
-fn walk(schema: &Value, pointer: &str, depth: usize, problems: &mut Problems) {
+/// A place in a schema, made into a pointer only where there is something to say of it.
+#[derive(Clone, Copy)]
+enum LintPlace<'p> {
+    Base(&'p str),
+    Child(&'p LintPlace<'p>, &'p str),
+    Item(&'p LintPlace<'p>, usize),
+}
+
+impl LintPlace<'_> {
+    fn pointer(self) -> String {
+        match self {
+            Self::Base(base) => base.to_owned(),
+            Self::Child(place, step) => child(&place.pointer(), step),
+            Self::Item(place, index) => format!("{}/{index}", place.pointer()),
+        }
+    }
+}
+
+fn walk(schema: &Value, place: LintPlace<'_>, depth: usize, problems: &mut Problems) {
     let Some(members) = schema.as_object().filter(|_| depth < DEEPEST) else {
         return;
     };
     for (keyword, value) in members {
-        let place = child(pointer, keyword);
+        let place = LintPlace::Child(&place, keyword);
         match (holds_of(keyword), value) {
             (Some(Holds::Nothing), _) => {}
             (Some(Holds::Named), Value::Object(named)) => {
                 for (name, schema) in named {
-                    walk(schema, &child(&place, name), depth + 1, problems);
+                    walk(schema, LintPlace::Child(&place, name), depth + 1, problems);
                 }
             }
             (Some(Holds::Schemas), Value::Array(schemas)) => {
                 for (index, schema) in schemas.iter().enumerate() {
-                    walk(schema, &child(&place, &index.to_string()), depth + 1, problems);
+                    walk(schema, LintPlace::Item(&place, index), depth + 1, problems);
                 }
             }
-            (Some(_), schema) => walk(schema, &place, depth + 1, problems),
+            (Some(_), schema) => walk(schema, place, depth + 1, problems),
             (None, _) => warn_of_misspelt(keyword, place, problems),
         }
     }
 }
 
-fn warn_of_misspelt(keyword: &str, place: String, problems: &mut Problems) {
+fn warn_of_misspelt(keyword: &str, place: LintPlace<'_>, problems: &mut Problems) {
     let candidates = KEYWORDS.iter().map(|(known, _)| *known);
     let candidates = candidates.filter(|known| known.len() >= SHORTEST && !NEVER_MEANT.contains(known));
     if let Some(question) = did_you_mean(keyword, candidates).filter(|_| keyword.len() >= SHORTEST) {
-        problems.warning(place, format!("{keyword:?} is no JSON Schema keyword; {question}"));
+        problems.warning(place.pointer(), format!("{keyword:?} is no JSON Schema keyword; {question}"));
     }
 }
 
