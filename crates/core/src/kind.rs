@@ -67,6 +67,8 @@ pub enum Permission {
     StartPrograms,
     /// Send secrets that the operator gave to the gateway.
     UseSecrets,
+    /// Carry out a script.
+    RunScripts,
 }
 
 impl Permission {
@@ -75,6 +77,9 @@ impl Permission {
         match self {
             Self::StartPrograms => {
                 "starting programs is not allowed for definitions in the store; put the definition into a folder of --tools, or start the gateway with --allow-commands"
+            }
+            Self::RunScripts => {
+                "scripts are not allowed for definitions in the store; put the file into a folder of --tools, or start the gateway with --allow-scripts"
             }
             Self::UseSecrets => {
                 "using secrets is not allowed for a definition that an agent registered; an operator who trusts it registers it again without \"registeredBy\", or starts the gateway with --allow-agent-secrets"

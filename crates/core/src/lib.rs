@@ -4,6 +4,7 @@
 mod block;
 mod budget;
 mod caller;
+mod chain;
 mod change_origin;
 mod clock;
 mod definition;
@@ -37,6 +38,7 @@ pub use caller::{
     Caller, ForeignPage, HOP_HEADER, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions,
     Refusal, Resumed, Unanswered, missing_capability,
 };
+pub use chain::chain_to;
 pub use change_origin::{Way, author_name};
 pub use clock::{moment_of, rfc3339};
 pub use definition::{

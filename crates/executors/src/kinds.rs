@@ -11,6 +11,7 @@ use crate::metadata::Metadata;
 use crate::prompt::Prompt;
 use crate::resource::Resource;
 use crate::runtime::Runtime;
+use crate::script::Script;
 
 /// Every kind there is.
 pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
@@ -20,6 +21,7 @@ pub fn kinds(runtime: &Runtime) -> Vec<Arc<dyn AnyKind>> {
         Arc::new(Prompt::new(runtime.clone())),
         Arc::new(Resource::new(runtime.clone())),
         Arc::new(Mcp::new(runtime.clone())),
+        Arc::new(Script::new(runtime.clone())),
         Arc::new(Metadata),
     ]
 }

@@ -22,10 +22,12 @@ mod prompt;
 mod request;
 mod resource;
 mod runtime;
+mod script;
 mod service;
 mod template;
 
 pub use kinds::kinds;
 pub use mcp::end_programs;
 pub use runtime::Runtime;
+pub use script::Scripts;
 pub use service::{Service, Services};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolrail_core::{Secrets, Variables};
 
 use crate::outbound::Client;
+use crate::script::Scripts;
 use crate::service::Services;
 
 /// What the kinds need to run.
@@ -18,4 +19,6 @@ pub struct Runtime {
     pub variables: Arc<Variables>,
     /// What several definitions share about a service.
     pub services: Arc<Services>,
+    /// The workers that carry scripts out.
+    pub scripts: Arc<Scripts>,
 }

@@ -58,8 +58,9 @@ pub use find::{
 };
 pub use intake::{
     Compiler, DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Intake, LoadProgress, Loaded,
-    OnBroken, OnProgress, Places, ReadDocument, Registration, RegistryLimits, Source, SourceError,
-    StoreSource, Wrap, read_at_most, read_bounded, read_documents, read_yaml, registry_tools_definition,
+    OnBroken, OnProgress, Places, ReadDocument, ReadFile, ReadScript, Registration, RegistryLimits,
+    ScriptFault, ScriptReader, Source, SourceError, StoreSource, Wrap, read_at_most, read_bounded,
+    read_documents, read_yaml, registry_tools_definition,
 };
 pub use registry::Registry;
 pub use source_id::SourceId;

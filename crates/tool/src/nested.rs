@@ -6,23 +6,18 @@ use std::net::IpAddr;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolrail_core::{
-    CallError, Caller, CallerToken, Kept, LogLevel, Questions, ToolName, Unanswered, async_trait,
+    CallError, Caller, CallerToken, Kept, LogLevel, Questions, Unanswered, async_trait, chain_to,
 };
 
 use crate::ask;
 use crate::{Context, ToolError, ToolOutput};
-
-/// The most tools that may call one another.
-const DEEPEST: usize = 16;
 
 pub(crate) async fn call(
     context: &Context<'_>,
     tool: &str,
     arguments: &RawValue,
 ) -> Result<ToolOutput, ToolError> {
-    let mut chain = context.call.caller.chain().to_vec();
-    chain.push(context.call.tool.to_owned());
-    check(&chain, tool)?;
+    let chain = chain_to(context.call.caller, context.call.tool, tool).map_err(ToolError::failed)?;
     let Some(tools) = context.offering().gateway() else {
         return Err(ToolError::failed(format!("{tool} cannot be called: these tools run outside a gateway")));
     };
@@ -33,17 +28,6 @@ pub(crate) async fn call(
     let nested = Nested { context, chain, key };
     let outcome = tools.call(tool, arguments, context.call.principal, &nested).await;
     ToolOutput::of_result(outcome.map_err(ToolError::of_call)?)
-}
-
-fn check(chain: &[String], tool: &str) -> Result<(), ToolError> {
-    let told = || format!("{} → {tool}", chain.join(" → "));
-    if chain.iter().any(|name| ToolName::fold(name) == ToolName::fold(tool)) {
-        return Err(ToolError::failed(format!("tools call one another in a circle: {}", told())));
-    }
-    if chain.len() >= DEEPEST {
-        return Err(ToolError::failed(format!("more than {DEEPEST} tools call one another: {}", told())));
-    }
-    Ok(())
 }
 
 /// The client as a tool sees it that was called by another. Questions go through the calling tool, whose run is the one

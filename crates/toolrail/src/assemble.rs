@@ -13,7 +13,7 @@ use toolrail_core::{
     Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
-use toolrail_executors::{Runtime, Services};
+use toolrail_executors::{Runtime, Scripts, Services};
 use toolrail_identity::{Directory, Keyring, RecordFollower};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
@@ -26,6 +26,7 @@ use crate::config::{self, Settings};
 use crate::identity;
 use crate::issuers::Issuers;
 use crate::progress::LoadingBar;
+use crate::scripts;
 use crate::semantic;
 use crate::spare::{self, Spare};
 use crate::store_choice::{self, Opened};
@@ -151,19 +152,23 @@ async fn put_together(
     Account::of_process().allow(settings.memory.0);
     let Opened { store, spare, missing } = opened;
     let mut sources: Vec<Arc<dyn Source>> = vec![Arc::new(StoreSource::new(Arc::clone(&store)))];
-    for folder in &settings.tools {
-        sources.push(Arc::new(FileSource::new(folder)));
-    }
     let mut secrets = Vec::new();
     if let Some(built_in) = built_in {
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
     let runtime = runtime(settings, secrets)?;
+    for folder in &settings.tools {
+        let reader = Arc::new(scripts::FolderReader(Arc::clone(&runtime.scripts)));
+        sources.push(Arc::new(FileSource::new(folder).with_scripts(reader)));
+    }
     let secrets = Arc::clone(&runtime.secrets);
     let mut compiler = compiler_on(&runtime);
     if settings.allow_commands {
         compiler = compiler.permitting(Permission::StartPrograms);
+    }
+    if settings.allow_scripts {
+        compiler = compiler.permitting(Permission::RunScripts);
     }
     if settings.allow_agent_secrets {
         compiler = compiler.permitting(Permission::UseSecrets);
@@ -195,7 +200,9 @@ async fn put_together(
     if let Some(missing) = missing.filter(|_| registry.snapshot().revision == 0) {
         return Err(missing);
     }
-    Offering::global().connect(Arc::new(OwnTools(Arc::downgrade(&registry))));
+    let own = Arc::new(OwnTools(Arc::downgrade(&registry)));
+    runtime.scripts.connect(Arc::clone(&own) as _);
+    Offering::global().connect(own);
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
     let issuers = Issuers::of(settings, &store, &secrets);
     let stored_rules = Arc::new(StoredRules::new(Arc::clone(&store)));
@@ -269,6 +276,7 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
         secrets: Arc::new(secrets),
         variables: Arc::new(settings.variables.clone()),
         services: Arc::new(settings.services.clone()),
+        scripts: Arc::new(Scripts::of_this_binary()),
     };
     check_services(&runtime)?;
     Ok(runtime)

@@ -114,6 +114,11 @@ fn about_definitions(settings: &Settings) -> Vec<Finding> {
         let advice = "leave --allow-commands out, and put such definitions into files (--tools DIR)";
         findings.push(Finding::new(FindingLevel::Warning, "commands", message, advice));
     }
+    if settings.allow_scripts {
+        let message = "definitions in the store may be scripts";
+        let advice = "leave --allow-scripts out, and put scripts into files (--tools DIR)";
+        findings.push(Finding::new(FindingLevel::Warning, "scripts", message, advice));
+    }
     if settings.allow_agent_secrets {
         let message = "definitions that agents registered may use secrets";
         findings.push(Finding::new(

@@ -18,6 +18,7 @@ mod memory;
 mod print;
 mod program_pages;
 mod progress;
+mod scripts;
 mod semantic;
 mod server_file;
 mod spare;

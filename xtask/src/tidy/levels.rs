@@ -23,6 +23,7 @@ enum Sees {
 
 const PROTOCOL: &str = "toolrail-protocol";
 const CORE: &str = "toolrail-core";
+const SCRIPTS: &str = "toolrail-scripts";
 const TESTKIT: &str = "toolrail-testkit";
 const XTASK: &str = "xtask";
 
@@ -32,9 +33,10 @@ const EMBEDS: &[&str] = &["toolrail", "toolrail-tool"];
 const PLACES: &[Place] = &[
     Place { name: PROTOCOL, level: 0, sees: Sees::Only(&[]) },
     Place { name: CORE, level: 1, sees: Sees::Only(&[PROTOCOL]) },
+    Place { name: SCRIPTS, level: 0, sees: Sees::Only(&[]) },
     Place { name: "toolrail-tool-macros", level: 0, sees: Sees::Only(&[]) },
     Place { name: "toolrail-search", level: 2, sees: Sees::Only(&[CORE]) },
-    Place { name: "toolrail-executors", level: 2, sees: Sees::Only(&[PROTOCOL, CORE]) },
+    Place { name: "toolrail-executors", level: 2, sees: Sees::Only(&[PROTOCOL, CORE, SCRIPTS]) },
     Place { name: "toolrail-policies", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-access", level: 2, sees: Sees::Only(&[CORE]) },
     Place { name: "toolrail-identity", level: 3, sees: Sees::Only(&[CORE]) },

@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use toolrail_core::{Embedder, Reach, Secrets};
-use toolrail_executors::Runtime;
 use toolrail_executors::embeddings::{Embeddings, EmbeddingsSettings};
 use toolrail_executors::outbound::{Client, ClientLimits};
+use toolrail_executors::{Runtime, Scripts};
 
 /// How the server behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +87,7 @@ fn runtime() -> Runtime {
         secrets: Arc::new(Secrets::from_environment(environment, &[])),
         variables: Arc::default(),
         services: Arc::default(),
+        scripts: Arc::new(Scripts::of_this_binary()),
     }
 }
 

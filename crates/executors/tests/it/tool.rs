@@ -8,7 +8,7 @@ use toolrail_core::{
     Problem, Secrets, ToolName,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
-use toolrail_executors::{Runtime, kinds};
+use toolrail_executors::{Runtime, Scripts, kinds};
 
 /// A compiled tool.
 pub(crate) struct Tool {
@@ -26,6 +26,7 @@ pub(crate) fn runtime(secrets: &[(&str, &str)]) -> Runtime {
         secrets: Arc::new(Secrets::from_environment(environment, &[])),
         variables: Arc::default(),
         services: Arc::default(),
+        scripts: Arc::new(Scripts::of_this_binary()),
     }
 }
 

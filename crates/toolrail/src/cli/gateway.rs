@@ -146,6 +146,19 @@ pub(super) struct AllowCommands {
         value_parser = BoolishValueParser::new()
     )]
     pub(super) allow_commands: Option<bool>,
+    /// Let definitions in the store be scripts, as files in a folder of --tools may. A server that runs already goes by its
+    /// own flag
+    #[arg(
+        long,
+        global = true,
+        env = "TOOLRAIL_ALLOW_SCRIPTS",
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        value_parser = BoolishValueParser::new()
+    )]
+    pub(super) allow_scripts: Option<bool>,
 }
 
 impl GatewayArgs {
@@ -159,6 +172,7 @@ impl GatewayArgs {
             secrets: (!self.secrets.is_empty()).then(|| SecretsFile(self.secrets.clone())),
             given_vars: Some(self.vars.clone()),
             allow_commands: self.commands.allow_commands,
+            allow_scripts: self.commands.allow_scripts,
             allow_agent_secrets: self.allow_agent_secrets,
             memory: self.memory,
             poll_ms: self.poll_ms,

@@ -415,6 +415,7 @@ impl TargetPlace {
             data: Some(folder.to_owned()),
             store,
             allow_commands: args.commands.allow_commands,
+            allow_scripts: args.commands.allow_scripts,
             ..ConfigFile::default()
         };
         let config = config.over(args.supplies.config()?);

@@ -107,6 +107,8 @@ layered! {
         pub(crate) services: Option<BTreeMap<String, Service>>,
         /// Whether definitions in the store may start programs, as those in files may; they may not when left out.
         pub(crate) allow_commands: Option<bool>,
+        /// Whether definitions in the store may be scripts, as those in files may; they may not when left out.
+        pub(crate) allow_scripts: Option<bool>,
         /// Whether definitions that agents registered with `register_tool` may use secrets; they may not when left out.
         pub(crate) allow_agent_secrets: Option<bool>,
         /// Host names under which clients reach this server, beside loopback ones.
@@ -172,6 +174,7 @@ pub(crate) struct Settings {
     pub(crate) variables: Variables,
     pub(crate) services: Services,
     pub(crate) allow_commands: bool,
+    pub(crate) allow_scripts: bool,
     pub(crate) allow_agent_secrets: bool,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
@@ -368,6 +371,7 @@ impl ConfigFile {
             ),
             services: services::settle(self.services.unwrap_or_default())?,
             allow_commands: self.allow_commands.unwrap_or_default(),
+            allow_scripts: self.allow_scripts.unwrap_or_default(),
             allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),

@@ -7,7 +7,7 @@ use anyhow::bail;
 use serde_json::{Map, Value};
 use toolrail_core::{Auth, Problem, Problems, Secrets, Severity, Variables};
 use toolrail_executors::outbound::{Client, ClientLimits};
-use toolrail_executors::{Runtime, Service, Services};
+use toolrail_executors::{Runtime, Scripts, Service, Services};
 
 use super::faults;
 use super::wording::{self, in_plain_words, step};
@@ -79,6 +79,7 @@ fn of_requests(place: &str, members: Map<String, Value>) -> Vec<String> {
                 secrets: Arc::new(Secrets::from_environment([], &[])),
                 variables: Arc::new(Variables::none()),
                 services: Arc::new(services),
+                scripts: Arc::new(Scripts::of_this_binary()),
             })
         },
     );

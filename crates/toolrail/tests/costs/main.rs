@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use toolrail_core::{DefinitionForm, Mute, Principal, Secrets, Store};
 use toolrail_executors::outbound::{Client, ClientLimits};
-use toolrail_executors::{Runtime, kinds};
+use toolrail_executors::{Runtime, Scripts, kinds};
 use toolrail_registry::{Compiler, FixedSource, LateStore, Registry, RegistryLimits, SourceId};
 
 use crate::definitions::{Case, case, known};
@@ -95,6 +95,7 @@ async fn serving_all(definitions: Vec<Value>, store: Arc<dyn Store>) -> Registry
         secrets: Arc::new(Secrets::from_environment(std::iter::empty::<(String, String)>(), &[])),
         variables: Arc::default(),
         services: Arc::default(),
+        scripts: Arc::new(Scripts::of_this_binary()),
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
     let source = FixedSource::new(SourceId::Demo, "fixed", definitions);

@@ -129,7 +129,7 @@ impl Compiler {
     ) {
         for need in compiled.into_iter().flat_map(|compiled| &compiled.needs) {
             let trusted = match need.permission {
-                Permission::StartPrograms => match source {
+                Permission::StartPrograms | Permission::RunScripts => match source {
                     // Whoever writes these is the operator, or has an account on the machine.
                     SourceId::Files | SourceId::Native | SourceId::Demo => true,
                     SourceId::Store | SourceId::Upstream => false,

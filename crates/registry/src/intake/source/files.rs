@@ -1,4 +1,4 @@
-//! A folder of `*.yaml`, `*.yml` and `*.json` files as a source, watched for changes. A file that cannot be read or
+//! A folder of `*.yaml`, `*.yml` and `*.json` files and of scripts as a source, watched for changes. A file that cannot be read or
 //! parsed, has nothing in it or is half-written keeps its last good definitions and becomes a problem.
 
 use std::collections::{BTreeMap, HashSet};
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use toolrail_core::{Problem, Revision, Severity, Spot};
 
 use super::half_written::{DraftVerdict, HOLD, judge};
+use super::scripts::{ScriptFolder, ScriptReader, is_script};
 use super::{Draft, FileFault, Loaded, Places, Registration, Source, SourceError, read_documents};
 use crate::source_id::SourceId;
 
@@ -41,6 +42,7 @@ pub struct FileSource {
 struct FilesState {
     revision: Revision,
     files: BTreeMap<PathBuf, File>,
+    scripts: ScriptFolder,
 }
 
 /// What one file gave the last time it could be read.
@@ -59,8 +61,8 @@ struct File {
 
 /// What tells that a file has changed. Whoever writes a file can set the time of its modification, but not the time at which
 /// its entry changed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Stamp {
     modified: std::time::SystemTime,
     length: u64,
     changed: (i64, i64),
@@ -71,7 +73,7 @@ impl Stamp {
     /// How coarse the clocks of file systems are at worst.
     const COARSE_SECONDS: i64 = 2;
 
-    fn of(path: &Path) -> Option<Self> {
+    pub(super) fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(Self {
             modified: metadata.modified().ok()?,
@@ -82,7 +84,7 @@ impl Stamp {
     }
 
     /// Whether the file may change again without another stamp, since the clock has not moved on.
-    fn is_fresh(&self) -> bool {
+    pub(super) fn is_fresh(&self) -> bool {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         i64::try_from(now.as_secs()).is_ok_and(|now| now - self.changed.0 <= Self::COARSE_SECONDS)
     }
@@ -99,6 +101,14 @@ impl FileSource {
         };
         source.watch();
         source
+    }
+
+    /// The same with the scripts in that folder, which `reader` can read.
+    #[must_use]
+    pub fn with_scripts(self, reader: Arc<dyn ScriptReader>) -> Self {
+        let state =
+            Mutex::new(FilesState { scripts: ScriptFolder::new(Some(reader)), ..FilesState::default() });
+        Self { state, ..self }
     }
 
     /// Watching only makes changes faster to see: the registry looks again at every poll all the same.
@@ -136,6 +146,7 @@ impl FileSource {
             changed |= state.files.get(folder).is_none_or(|before| before.fault != file.fault);
             files.insert(folder.clone(), file);
         }
+        changed |= state.scripts.refresh(&self.folder, &found.scripts, &found.files);
         for path in found.files {
             let before = state.files.get(&path);
             let file = self.file(&path, before);
@@ -152,8 +163,18 @@ impl FileSource {
         Ok(Some(Loaded {
             revision: state.revision,
             complete: true,
-            drafts: state.files.values().flat_map(|file| file.drafts.iter().cloned()).collect(),
-            problems: state.files.iter().filter_map(|(path, file)| self.problem(path, file)).collect(),
+            drafts: state
+                .files
+                .values()
+                .flat_map(|file| file.drafts.iter().cloned())
+                .chain(state.scripts.drafts())
+                .collect(),
+            problems: state
+                .files
+                .iter()
+                .filter_map(|(path, file)| self.problem(path, file))
+                .chain(state.scripts.problems())
+                .collect(),
             ..Loaded::default()
         }))
     }
@@ -327,6 +348,8 @@ fn within(places: &Places, base: &str, pointer: &str) -> String {
 pub struct DefinitionFiles {
     /// The files.
     pub files: Vec<PathBuf>,
+    /// Files that may be scripts.
+    pub scripts: Vec<PathBuf>,
     /// Folders inside it that cannot be read, and why.
     pub unreadable: Vec<(PathBuf, String)>,
     /// The folders that were looked into, so that links cannot lead in circles.
@@ -347,13 +370,17 @@ impl DefinitionFiles {
         }
         for entry in std::fs::read_dir(folder)? {
             let path = entry?.path();
-            let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            let hidden = path
+                .file_name()
+                .is_some_and(|name| name.as_encoded_bytes().starts_with(b".") || name == "node_modules");
             if hidden {
                 continue;
             }
             if !path.is_dir() {
                 if is_definition_file(&path) {
                     self.files.push(path);
+                } else if is_script(&path) {
+                    self.scripts.push(path);
                 }
             } else if depth < DEEPEST
                 && let Err(error) = self.look_into(&path, depth + 1)

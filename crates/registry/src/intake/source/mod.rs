@@ -7,6 +7,7 @@ mod half_written;
 mod places;
 mod registration;
 mod registry_tools;
+mod scripts;
 mod store;
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use places::Places;
 pub use registration::Registration;
 pub(crate) use registration::error_at;
 pub use registry_tools::definition as registry_tools_definition;
+pub use scripts::{ReadFile, ReadScript, ScriptFault, ScriptReader};
 pub use store::StoreSource;
 pub(crate) use store::{Tenants, draft_of};
 

@@ -45,6 +45,7 @@ impl SupplyArgs {
             vars: file.vars,
             services: file.services,
             allow_commands: file.allow_commands,
+            allow_scripts: file.allow_scripts,
             allow_agent_secrets: file.allow_agent_secrets,
             ..ConfigFile::default()
         }))

@@ -1,0 +1,6 @@
+//! Scripts in real worker processes.
+
+mod calls;
+mod hostile;
+mod inspecting;
+mod support;
