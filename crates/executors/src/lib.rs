@@ -22,6 +22,10 @@ mod prompt;
 mod request;
 mod resource;
 mod runtime;
+#[cfg(feature = "scripts")]
+mod script;
+#[cfg(not(feature = "scripts"))]
+#[path = "script_absent.rs"]
 mod script;
 mod service;
 mod template;

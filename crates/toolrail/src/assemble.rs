@@ -17,8 +17,7 @@ use toolrail_executors::{Runtime, Scripts, Services};
 use toolrail_identity::{Directory, Keyring, RecordFollower};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
-    Compiler, FileSource, FixedSource, Learning, Registry, Resolved, Source, SourceId, StoreSource,
-    Unresolved,
+    Compiler, FixedSource, Learning, Registry, Resolved, Source, SourceId, StoreSource, Unresolved,
 };
 use toolrail_tool::Offering;
 
@@ -159,8 +158,7 @@ async fn put_together(
     }
     let runtime = runtime(settings, secrets)?;
     for folder in &settings.tools {
-        let reader = Arc::new(scripts::FolderReader(Arc::clone(&runtime.scripts)));
-        sources.push(Arc::new(FileSource::new(folder).with_scripts(reader)));
+        sources.push(Arc::new(scripts::source(folder, &runtime.scripts)));
     }
     let secrets = Arc::clone(&runtime.secrets);
     let mut compiler = compiler_on(&runtime);

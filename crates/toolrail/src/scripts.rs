@@ -1,24 +1,31 @@
-//! Scripts in folders of tools: read by the workers that carry them out.
+//! Scripts in folders of tools, read by the workers that carry them out; and this binary as such a worker. A build without
+//! scripts leaves both out.
 
+use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 use toolrail_executors::Scripts;
-use toolrail_registry::{ReadFile, ReadScript, ScriptFault, ScriptReader};
+use toolrail_registry::FileSource;
 
-/// Reads the scripts of a folder.
-pub(crate) struct FolderReader(pub(crate) Arc<Scripts>);
+#[cfg(feature = "scripts")]
+mod folder;
 
-impl ScriptReader for FolderReader {
-    fn read(&self, name: &str, source: String, read: ReadFile<'_>) -> Result<ReadScript, ScriptFault> {
-        let read = self.0.definition(name, source, read);
-        let (definition, imports) = read.map_err(|faults| {
-            // They are told one at a time: the next one shows when this one is mended.
-            let first = faults.into_iter().next();
-            first.map_or_else(
-                || ScriptFault { message: "cannot be loaded".to_owned(), file: name.to_owned(), place: None },
-                |fault| ScriptFault { message: fault.message, file: fault.file, place: fault.place },
-            )
-        })?;
-        Ok(ReadScript { definition, imports })
+/// Carries scripts out until the gateway ends, if this process was started for that.
+pub(crate) fn work() -> Option<ExitCode> {
+    #[cfg(feature = "scripts")]
+    if std::env::args_os().nth(1).is_some_and(|word| word == toolrail_scripts::WORKER_COMMAND) {
+        return Some(toolrail_scripts::run_worker());
     }
+    None
+}
+
+/// The definitions of a folder, and its scripts.
+pub(crate) fn source(folder: &Path, scripts: &Arc<Scripts>) -> FileSource {
+    let source = FileSource::new(folder);
+    #[cfg(feature = "scripts")]
+    let source = source.with_scripts(Arc::new(folder::FolderReader(Arc::clone(scripts))));
+    #[cfg(not(feature = "scripts"))]
+    let _ = scripts;
+    source
 }

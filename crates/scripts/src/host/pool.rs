@@ -11,7 +11,7 @@ use super::Failure;
 use super::worker::Worker;
 use crate::limits::Limits;
 use crate::program::Program;
-use crate::wire::{End, Order, Report};
+use crate::wire::{End, Order, Report, Telling};
 
 /// How often workers that have nothing to do are looked for.
 const LOOKS: Duration = Duration::from_secs(5);
@@ -336,7 +336,8 @@ async fn say_goodbye(worker: &Worker, program: u64) {
                         let order = Order::Answer { call, ask, is_good: false, has_body: false, value };
                         worker.order(&order, b"").await;
                     }
-                    _ => {}
+                    Report::Tell { what: Telling::Console { text, .. }, .. } => tracing::info!("{text}"),
+                    Report::Tell { .. } | Report::Ready => {}
                 }
             }
             worker.close(call);

@@ -44,7 +44,7 @@ use serde_json::json;
 use self::tools::OutputForm;
 use crate::print::Tone;
 use crate::telemetry::{self, LogFormat};
-use crate::{identity, print};
+use crate::{identity, print, scripts};
 
 #[derive(Parser)]
 #[command(
@@ -115,8 +115,8 @@ impl identity::Gateway {
     /// Runs the command line of this process. What carries `#[tool]` anywhere in the binary is served.
     pub fn run(self) -> ExitCode {
         // Before anything else: what a worker has is what a script could get hold of.
-        if std::env::args_os().nth(1).is_some_and(|word| word == toolrail_scripts::WORKER_COMMAND) {
-            return toolrail_scripts::run_worker();
+        if let Some(code) = scripts::work() {
+            return code;
         }
         // Before there is much in memory: what is taken in large pages stays in them.
         toolrail_http::keep_memory_small();

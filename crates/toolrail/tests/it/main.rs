@@ -11,6 +11,7 @@ mod documents;
 mod identity;
 mod mcp;
 mod replicas;
+mod scripts;
 mod search;
 mod serving;
 mod stores;
