@@ -57,10 +57,10 @@ pub use find::{
     Named, Only, Resolved, SearchAnswer, SearchError, SearchMethod, SearchRequest, UnknownMethod, Unresolved,
 };
 pub use intake::{
-    Compiler, DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Intake, LoadProgress, Loaded,
-    OnBroken, OnProgress, Places, ReadDocument, ReadFile, ReadScript, Registration, RegistryLimits,
-    ScriptFault, ScriptReader, Source, SourceError, StoreSource, Wrap, read_at_most, read_bounded,
-    read_documents, read_yaml, registry_tools_definition,
+    Compiler, DefinitionFiles, Draft, FileFault, FileSource, FixedSource, FoundScript, Intake, LoadProgress,
+    Loaded, OnBroken, OnProgress, Places, ReadDocument, ReadFile, ReadScript, Registration, RegistryLimits,
+    ScriptFault, ScriptReader, Source, SourceError, StoreSource, Wrap, is_script, read_at_most, read_bounded,
+    read_documents, read_scripts, read_yaml, registry_tools_definition,
 };
 pub use registry::Registry;
 pub use source_id::SourceId;

@@ -1,12 +1,14 @@
 //! Scripts in folders of tools, read by the workers that carry them out; and this binary as such a worker. A build without
 //! scripts leaves both out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use toolrail_executors::Scripts;
-use toolrail_registry::FileSource;
+#[cfg(feature = "scripts")]
+use toolrail_registry::read_scripts;
+use toolrail_registry::{FileSource, FoundScript};
 
 #[cfg(feature = "scripts")]
 mod folder;
@@ -18,6 +20,18 @@ pub(crate) fn work() -> Option<ExitCode> {
         return Some(toolrail_scripts::run_worker());
     }
     None
+}
+
+/// Reads scripts as the gateway would: the definition of each, or what is wrong with it.
+pub(crate) fn read(folder: &Path, paths: &[PathBuf]) -> Vec<FoundScript> {
+    #[cfg(feature = "scripts")]
+    let found = read_scripts(&folder::FolderReader(Arc::new(Scripts::of_this_binary())), folder, paths);
+    #[cfg(not(feature = "scripts"))]
+    let found = {
+        let _ = (folder, paths);
+        Vec::new()
+    };
+    found
 }
 
 /// The definitions of a folder, and its scripts.

@@ -31,9 +31,10 @@ pub use limits::RegistryLimits;
 pub use refresh::{LoadProgress, OnProgress};
 pub(crate) use source::error_at;
 pub use source::{
-    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, Loaded, Places, ReadDocument, ReadFile,
-    ReadScript, Registration, ScriptFault, ScriptReader, Source, SourceError, StoreSource, read_at_most,
-    read_bounded, read_documents, read_yaml, registry_tools_definition,
+    DefinitionFiles, Draft, FileFault, FileSource, FixedSource, FoundScript, Loaded, Places, ReadDocument,
+    ReadFile, ReadScript, Registration, ScriptFault, ScriptReader, Source, SourceError, StoreSource,
+    is_script, read_at_most, read_bounded, read_documents, read_scripts, read_yaml,
+    registry_tools_definition,
 };
 pub(crate) use upstreams::built_ins;
 

@@ -6,7 +6,11 @@ use std::sync::{Arc, OnceLock};
 use anyhow::Context;
 use serde_json::Value;
 use toolrail_core::{Problem, Severity, Spot};
-use toolrail_registry::{DefinitionFiles, FileFault, Places, read_at_most, read_bounded, read_documents};
+use toolrail_registry::{
+    DefinitionFiles, FileFault, FoundScript, Places, is_script, read_at_most, read_bounded, read_documents,
+};
+
+use crate::scripts;
 
 /// The largest file that is read. More than a server reads of a watched one: all of a large store may be in it.
 const LARGEST: u64 = 256 * 1024 * 1024;
@@ -60,17 +64,28 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
     let mut read = Vec::new();
     for path in paths {
         if !path.is_dir() {
-            read.push(read_file(path));
+            if is_script(path) {
+                read.extend(read_scripts(
+                    path.parent().unwrap_or(Path::new(".")),
+                    std::slice::from_ref(path),
+                ));
+            } else {
+                read.push(read_file(path));
+            }
             continue;
         }
         let mut inside = DefinitionFiles::under(path)
             .with_context(|| format!("the folder {} cannot be read", path.display()))?;
         inside.files.sort();
-        if inside.files.is_empty() && inside.unreadable.is_empty() {
-            let fault = "has no definition file (*.yaml, *.yml, *.json) in it".to_owned().into();
+        inside.scripts.sort();
+        if inside.files.is_empty() && inside.scripts.is_empty() && inside.unreadable.is_empty() {
+            let fault = "has no definition file (*.yaml, *.yml, *.json) and no script (*.ts, *.js) in it"
+                .to_owned()
+                .into();
             read.push(ReadFile { file: path.display().to_string(), found: Err(fault) });
         }
         read.extend(inside.files.iter().map(|path| read_one(path, read_bounded(path, LARGEST))));
+        read.extend(read_scripts(path, &inside.scripts));
         let unreadable = inside.unreadable.into_iter();
         read.extend(unreadable.map(|(folder, fault)| ReadFile {
             file: folder.display().to_string(),
@@ -78,6 +93,21 @@ pub(super) fn read(paths: &[PathBuf]) -> anyhow::Result<Vec<ReadFile>> {
         }));
     }
     Ok(read)
+}
+
+/// Reads scripts, as the gateway would if that were a folder of tools.
+fn read_scripts(folder: &Path, paths: &[PathBuf]) -> Vec<ReadFile> {
+    let read = scripts::read(folder, paths).into_iter().map(|FoundScript { path, read, .. }| {
+        let name = path.display().to_string();
+        let found =
+            read.map_err(|fault| FileFault { message: fault.message, place: fault.place }).map(|document| {
+                let text =
+                    FileText { name: name.clone(), path, text: String::new(), places: OnceLock::new() };
+                vec![Found { file: Arc::new(text), pointer: String::new(), document }]
+            });
+        ReadFile { file: name, found }
+    });
+    read.collect()
 }
 
 /// Reads one file, or standard input.

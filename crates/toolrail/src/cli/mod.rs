@@ -46,6 +46,9 @@ use crate::print::Tone;
 use crate::telemetry::{self, LogFormat};
 use crate::{identity, print, scripts};
 
+/// What scripts have.
+const SCRIPT_TYPES: &str = include_str!("toolrail.d.ts");
+
 #[derive(Parser)]
 #[command(
     name = "toolrail",
@@ -107,6 +110,8 @@ enum Command {
     Requests(requests::RequestsArgs),
     /// Print the JSON Schema of a definition
     Schema,
+    /// Print the TypeScript declarations of what scripts have, for editors
+    Types,
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }
@@ -238,6 +243,10 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Schema => {
             schema::run()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Types => {
+            print::line(SCRIPT_TYPES.trim_end());
             Ok(ExitCode::SUCCESS)
         }
         Command::Completions(args) => {

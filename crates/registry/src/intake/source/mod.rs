@@ -24,7 +24,7 @@ pub use places::Places;
 pub use registration::Registration;
 pub(crate) use registration::error_at;
 pub use registry_tools::definition as registry_tools_definition;
-pub use scripts::{ReadFile, ReadScript, ScriptFault, ScriptReader};
+pub use scripts::{FoundScript, ReadFile, ReadScript, ScriptFault, ScriptReader, is_script, read_scripts};
 pub use store::StoreSource;
 pub(crate) use store::{Tenants, draft_of};
 

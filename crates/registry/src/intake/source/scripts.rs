@@ -15,6 +15,8 @@ use super::{Draft, read_bounded};
 /// The largest file of a script.
 const LARGEST: u64 = 4 << 20;
 
+const NO_TOOL: &str = "is no tool, and no tool imports it: a tool has `export const schema = {name, description, …}` and `export default async function (request) { … }`";
+
 /// Finds out what a script says about itself.
 pub trait ScriptReader: Send + Sync {
     /// Reads the script of that name; `read` gives the files that it imports.
@@ -42,6 +44,48 @@ pub struct ScriptFault {
     pub file: String,
     /// Line and column, where they are known.
     pub place: Option<(u32, u32)>,
+}
+
+/// A file that is a tool, or should be one.
+#[derive(Clone, Debug)]
+pub struct FoundScript {
+    /// The file.
+    pub path: PathBuf,
+    /// Its name in the folder.
+    pub name: String,
+    /// Its definition, or what is wrong with it.
+    pub read: Result<Value, ScriptFault>,
+}
+
+/// Reads the scripts of a folder; files that only others import are left out.
+pub fn read_scripts(reader: &dyn ScriptReader, folder: &Path, scripts: &[PathBuf]) -> Vec<FoundScript> {
+    let beside = |name: &str| {
+        let path = folder.join(name);
+        path.is_file().then(|| read_bounded(&path, LARGEST))
+    };
+    let (mut imports, mut no_tools, mut found) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for path in scripts {
+        let (path, name) = (path.clone(), name_of(folder, path));
+        let unread = |message| ScriptFault { message, file: name.clone(), place: None };
+        let source = read_bounded(&path, LARGEST).map_err(unread);
+        match source.and_then(|source| reader.read(&name, source, &beside)) {
+            Ok(ReadScript { definition, imports: more }) => {
+                imports.extend(more);
+                match definition {
+                    Some(definition) => found.push(FoundScript { path, name, read: Ok(definition) }),
+                    None => no_tools.push((path, name)),
+                }
+            }
+            Err(fault) => found.push(FoundScript { path, name, read: Err(fault) }),
+        }
+    }
+    for (path, name) in
+        no_tools.into_iter().filter(|(path, name)| is_typescript(path) && !imports.contains(name))
+    {
+        let fault = ScriptFault { message: NO_TOOL.to_owned(), file: name.clone(), place: None };
+        found.push(FoundScript { path, name, read: Err(fault) });
+    }
+    found
 }
 
 /// The scripts of a folder as they were read last.
@@ -80,44 +124,18 @@ impl ScriptFolder {
     }
 
     fn read(&mut self, reader: &dyn ScriptReader, folder: &Path, scripts: &[PathBuf]) {
-        let beside = |name: &str| {
-            let path = folder.join(name);
-            path.is_file().then(|| read_bounded(&path, LARGEST))
-        };
-        let mut imports = BTreeSet::new();
-        let mut no_tools = Vec::new();
-        let mut files = BTreeMap::new();
-        for path in scripts {
-            let name = name_of(folder, path);
-            let source = read_bounded(path, LARGEST);
-            let unread = |message| ScriptFault { message, file: name.clone(), place: None };
-            let read = source.map_err(unread).and_then(|source| reader.read(&name, source, &beside));
-            let before = self.files.get(path).and_then(|file| file.draft.clone());
-            match read {
-                Ok(ReadScript { definition: Some(definition), imports: more }) => {
-                    imports.extend(more);
-                    files.insert(
-                        path.clone(),
-                        ScriptFile { draft: Some(draft_of(definition, name)), fault: None },
-                    );
-                }
-                Ok(ReadScript { definition: None, imports: more }) => {
-                    imports.extend(more);
-                    no_tools.push((path.clone(), name));
-                }
-                Err(fault) => {
-                    drop(files.insert(path.clone(), ScriptFile { draft: before, fault: Some(fault) }))
-                }
-            }
-        }
-        for (path, name) in no_tools.into_iter().filter(|(_, name)| !imports.contains(name)) {
-            if is_typescript(&path) {
-                let message = "is no tool, and no tool imports it: a tool has `export const schema = {name, description, …}` and `export default async function (request) { … }`";
-                let fault = ScriptFault { message: message.to_owned(), file: name, place: None };
-                files.insert(path, ScriptFile { draft: None, fault: Some(fault) });
-            }
-        }
-        self.files = files;
+        let read =
+            read_scripts(reader, folder, scripts).into_iter().map(|FoundScript { path, name, read }| {
+                let file = match read {
+                    Ok(definition) => ScriptFile { draft: Some(draft_of(definition, name)), fault: None },
+                    Err(fault) => {
+                        let before = self.files.get(&path).and_then(|file| file.draft.clone());
+                        ScriptFile { draft: before, fault: Some(fault) }
+                    }
+                };
+                (path, file)
+            });
+        self.files = read.collect();
     }
 
     /// The tools.
@@ -143,7 +161,7 @@ impl ScriptFolder {
 }
 
 /// Whether a file may be a script that is a tool.
-pub(super) fn is_script(path: &Path) -> bool {
+pub fn is_script(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let is_declaration = name.ends_with(".d.ts") || name.ends_with(".d.mts");
     let is_test = [".test.ts", ".test.js", ".spec.ts", ".spec.js"].iter().any(|end| name.ends_with(end));

@@ -50,7 +50,7 @@ async fn a_file_as_people_have_it_is_a_tool() -> Result<()> {
     let failed = shop.call("my_tool", json!({"param1": "选项2"})).await?;
     assert_eq!(failed["isError"], true);
     let told = failed["content"][0]["text"].as_str().unwrap();
-    assert!(told.starts_with("not this one\n    at ") && told.contains("my_tool.ts:25:"), "{told}");
+    assert!(told.starts_with("not this one\n    at ") && told.contains("my_tool.ts:26:"), "{told}");
     // R53: what is missing is said before the script runs.
     let refused = shop.gateway.mcp("tools/call", json!({"name": "my_tool", "arguments": {}})).await?.text();
     assert!(refused.contains("param1"), "{refused}");

@@ -41,6 +41,13 @@ impl Workshop {
     pub(super) async fn call(&self, name: &str, arguments: Value) -> Result<Value> {
         let called = self.gateway.mcp("tools/call", json!({"name": name, "arguments": arguments})).await?;
         let answer = called.json()?;
+        // Without a revision a failure is an error, with the result in its data.
+        if let Some(error) = answer.get("error").filter(|error| error["code"] == -32000) {
+            let mut result = error["data"].clone();
+            result["isError"] = json!(true);
+            result["content"] = json!([{"type": "text", "text": error["message"]}]);
+            return Ok(result);
+        }
         answer.get("result").cloned().with_context(|| answer.to_string())
     }
 
