@@ -79,7 +79,7 @@ fn json_module(file: &str, source: &str) -> Result<JavaScript, Vec<Fault>> {
         // A text in JSON is one in JavaScript, too.
         Ok(_) => Ok(JavaScript { code: format!("export default {source};"), places: Vec::new() }),
         Err(error) => {
-            let place = (error.line() as u32, error.column() as u32);
+            let place = (counted(error.line()), counted(error.column()));
             Err(vec![Fault { file: file.to_owned(), place: Some(place), message: error.to_string() }])
         }
     }
@@ -87,7 +87,7 @@ fn json_module(file: &str, source: &str) -> Result<JavaScript, Vec<Fault>> {
 
 fn fault(file: &str, source: &str, diagnostic: &OxcDiagnostic) -> Fault {
     let help = diagnostic.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
-    let offset = diagnostic.labels.first().map(|label| label.offset());
+    let offset = diagnostic.labels.first().map(oxc_diagnostics::LabeledSpan::offset);
     let place = offset.map(|offset| place_of(source, offset as usize));
     Fault { file: file.to_owned(), place, message: format!("{}{help}", diagnostic.message) }
 }
@@ -95,10 +95,14 @@ fn fault(file: &str, source: &str, diagnostic: &OxcDiagnostic) -> Fault {
 /// Line and column of a byte, from 1; columns count as editors do, in UTF-16.
 fn place_of(source: &str, offset: usize) -> (u32, u32) {
     let before = &source.as_bytes()[..offset.min(source.len())];
-    let line = before.iter().filter(|byte| **byte == b'\n').count();
+    let line = memchr::memchr_iter(b'\n', before).count();
     let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let column = String::from_utf8_lossy(&before[start..]).encode_utf16().count();
-    (line as u32 + 1, column as u32 + 1)
+    (counted(line + 1), counted(column + 1))
+}
+
+fn counted(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -112,7 +116,7 @@ mod tests {
         assert!(!made.code.contains("ToolSchema"), "{}", made.code);
         let (line, text) = made.code.lines().enumerate().find(|(_, line)| line.contains("throw")).unwrap();
         let column = text.find("new Error").unwrap();
-        assert_eq!(made.origin(line as u32 + 1, column as u32 + 1), Some((7, 9)));
+        assert_eq!(made.origin(counted(line + 1), counted(column + 1)), Some((7, 9)));
     }
 
     #[test]

@@ -125,7 +125,7 @@ pub(crate) struct Frames {
 impl Frames {
     /// Reads what is there once; false at the end.
     pub(crate) fn read_from(&mut self, mut channel: impl Read) -> io::Result<bool> {
-        let mut chunk = [0; 64 << 10];
+        let mut chunk = [0; 16 << 10];
         let read = channel.read(&mut chunk)?;
         self.bytes.extend_from_slice(&chunk[..read]);
         Ok(read > 0)
@@ -138,10 +138,9 @@ impl Frames {
 
     /// The next frame, if it is there as a whole.
     pub(crate) fn next<H: DeserializeOwned>(&mut self) -> io::Result<Option<(H, Vec<u8>)>> {
-        let Some((lengths, rest)) = self.bytes.split_first_chunk::<8>() else { return Ok(None) };
-        let [a, b, c, d, e, f, g, h] = *lengths;
-        let (head, body) =
-            (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes([e, f, g, h]) as usize);
+        let Some((head, rest)) = self.bytes.split_first_chunk() else { return Ok(None) };
+        let Some((body, rest)) = rest.split_first_chunk() else { return Ok(None) };
+        let (head, body) = (u32::from_le_bytes(*head) as usize, u32::from_le_bytes(*body) as usize);
         if head + body > LARGEST_FRAME {
             return Err(io::Error::other("the frame is too large"));
         }

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use toolrail_access::{Permissions, StoredRules};
 use toolrail_admin::{Admin, Finding, Keys, MetricsPage, Rules};
 use toolrail_core::{
-    Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Permission,
-    Principal, Problem, Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
+    Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Principal, Problem,
+    Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Scripts, Services};
@@ -162,14 +162,8 @@ async fn put_together(
     }
     let secrets = Arc::clone(&runtime.secrets);
     let mut compiler = compiler_on(&runtime);
-    if settings.allow_commands {
-        compiler = compiler.permitting(Permission::StartPrograms);
-    }
-    if settings.allow_scripts {
-        compiler = compiler.permitting(Permission::RunScripts);
-    }
-    if settings.allow_agent_secrets {
-        compiler = compiler.permitting(Permission::UseSecrets);
+    for permission in &settings.permitted {
+        compiler = compiler.permitting(*permission);
     }
     let bar = LoadingBar::new();
     let mut builder = Registry::builder(compiler, Arc::clone(&store), sources, settings.limits)

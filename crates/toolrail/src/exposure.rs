@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use toolrail_admin::{Finding, FindingLevel};
-use toolrail_core::Secrets;
+use toolrail_core::{Permission, Secrets};
 use toolrail_http::Addresses;
 
 use crate::config::{self, Settings};
@@ -109,17 +109,17 @@ fn about_clients(settings: &Settings, asks_for_keys: bool) -> Vec<Finding> {
 /// What definitions may do.
 fn about_definitions(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if settings.allow_commands {
+    if settings.permitted.contains(&Permission::StartPrograms) {
         let message = "definitions in the store may start programs on this machine";
         let advice = "leave --allow-commands out, and put such definitions into files (--tools DIR)";
         findings.push(Finding::new(FindingLevel::Warning, "commands", message, advice));
     }
-    if settings.allow_scripts {
+    if settings.permitted.contains(&Permission::RunScripts) {
         let message = "definitions in the store may be scripts";
         let advice = "leave --allow-scripts out, and put scripts into files (--tools DIR)";
         findings.push(Finding::new(FindingLevel::Warning, "scripts", message, advice));
     }
-    if settings.allow_agent_secrets {
+    if settings.permitted.contains(&Permission::UseSecrets) {
         let message = "definitions that agents registered may use secrets";
         findings.push(Finding::new(
             FindingLevel::Warning,

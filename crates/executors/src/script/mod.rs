@@ -119,7 +119,7 @@ impl Kind for Script {
             adopted: self.runtime.scripts.adopt(settings.program()),
             limits: settings.limits.limits(),
             secrets: settings.secrets.clone(),
-            hosts: hosts?,
+            hosts: hosts.ok()?,
             bound: Bound::new(bindings),
             sensitive: Sensitive::of(values),
             wall: definition.policy.timeout_ms.map_or(WALL_TIME, Duration::from_millis),

@@ -73,14 +73,14 @@ impl ScriptSettings {
         Program { entry, files }
     }
 
-    /// The hosts that it may reach; nothing if one of them cannot be read or the program is too large.
-    pub(super) fn hosts(&self, problems: &mut Problems) -> Option<Option<Vec<HostPattern>>> {
+    /// The hosts that it may reach; an error was noted if one of them cannot be read or the program is too large.
+    pub(super) fn hosts(&self, problems: &mut Problems) -> Result<Option<Vec<HostPattern>>, Noted> {
         let size = self.source.len() + self.modules.values().map(String::len).sum::<usize>();
         if size > LARGEST {
             problems.error("/script/source", format!("is larger than {} MB with its modules", LARGEST >> 20));
-            return None;
+            return Err(Noted);
         }
-        let Some(hosts) = &self.hosts else { return Some(None) };
+        let Some(hosts) = &self.hosts else { return Ok(None) };
         let mut patterns = Vec::new();
         for (index, host) in hosts.iter().enumerate() {
             match host.parse() {
@@ -88,9 +88,12 @@ impl ScriptSettings {
                 Err(error) => problems.error(format!("/script/hosts/{index}"), format!("{error}")),
             }
         }
-        (patterns.len() == hosts.len()).then_some(Some(patterns))
+        if patterns.len() == hosts.len() { Ok(Some(patterns)) } else { Err(Noted) }
     }
 }
+
+/// What is wrong was noted.
+pub(super) struct Noted;
 
 impl ScriptLimits {
     /// With what is usual where nothing is said.

@@ -43,7 +43,7 @@ impl PoolSettings {
             workers: 8,
             calls_per_worker: 16,
             queue: 512,
-            idle: Duration::from_secs(60),
+            idle: Duration::from_mins(1),
         }
     }
 

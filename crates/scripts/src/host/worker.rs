@@ -25,11 +25,14 @@ const STARTS_WITHIN: Duration = Duration::from_secs(5);
 /// What comes from a worker for one call.
 pub(super) type Reports = mpsc::Receiver<(Report, Vec<u8>)>;
 
+/// Where what comes for each call goes.
+type Calls = HashMap<u32, mpsc::Sender<(Report, Vec<u8>)>>;
+
 /// One worker.
 #[derive(Debug)]
 pub(super) struct Worker {
     orders: mpsc::Sender<Vec<u8>>,
-    calls: Mutex<HashMap<u32, mpsc::Sender<(Report, Vec<u8>)>>>,
+    calls: Mutex<Calls>,
     last_call: AtomicU32,
     pub(super) duty: Mutex<Duty>,
     is_dead: AtomicBool,
@@ -125,7 +128,7 @@ impl Worker {
         self.duty.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<u32, mpsc::Sender<(Report, Vec<u8>)>>> {
+    fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -48,5 +48,6 @@ impl CpuMeter {
 /// The processor time of this thread in nanoseconds.
 fn now() -> u64 {
     let now = clock_gettime(ClockId::ThreadCPUTime);
-    (now.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(now.tv_nsec as u64)
+    let (seconds, rest) = (u64::try_from(now.tv_sec).unwrap_or(0), u64::try_from(now.tv_nsec).unwrap_or(0));
+    seconds.saturating_mul(1_000_000_000).saturating_add(rest)
 }

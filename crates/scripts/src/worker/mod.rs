@@ -99,7 +99,10 @@ impl Worker {
             let due = self.running.values().filter_map(|(_, instance)| instance.due()).min();
             let timeout = due.map(|due| {
                 let left = due.saturating_duration_since(Instant::now());
-                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
+                Timespec {
+                    tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+                    tv_nsec: left.subsec_nanos().into(),
+                }
             });
             let mut fds = [PollFd::new(&self.channel, PollFlags::IN)];
             match poll(&mut fds, timeout.as_ref()) {

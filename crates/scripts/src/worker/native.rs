@@ -83,8 +83,10 @@ fn texts<'js>(ctx: &Ctx<'js>, object: &Object<'js>) -> Result<()> {
             Err(_) => Some(String::from_utf8_lossy(&bytes).into_owned()),
         }
     })?;
-    add(ctx, object, "whole", |buffer: ArrayBuffer<'js>| whole_characters(&copied(&buffer)) as u32)?;
-    add(ctx, object, "toBase64", |buffer: ArrayBuffer<'js>| STANDARD.encode(&copied(&buffer)))?;
+    add(ctx, object, "whole", |buffer: ArrayBuffer<'js>| {
+        u32::try_from(whole_characters(&copied(&buffer))).unwrap_or(u32::MAX)
+    })?;
+    add(ctx, object, "toBase64", |buffer: ArrayBuffer<'js>| STANDARD.encode(copied(&buffer)))?;
     add(ctx, object, "fromBase64", |ctx: Ctx<'js>, text: String| {
         let text: String = text.chars().filter(|character| !character.is_ascii_whitespace()).collect();
         let bytes = STANDARD_NO_PAD.decode(text.trim_end_matches('=')).ok();

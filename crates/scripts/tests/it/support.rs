@@ -81,6 +81,6 @@ pub(crate) async fn run_with(body: &str, heard: &Heard, limits: Limits) -> Resul
 pub(crate) async fn call(adopted: &Adopted, heard: &Heard, limits: Limits) -> Result<Value, Failure> {
     let request = json!({"params": {"name": "tool", "arguments": {"who": "Ann"}}}).to_string();
     let running = adopted.run(&request, limits, heard);
-    let result = tokio::time::timeout(Duration::from_secs(60), running).await.expect("it ends by itself");
+    let result = tokio::time::timeout(Duration::from_mins(1), running).await.expect("it ends by itself");
     Ok(result?.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap()))
 }

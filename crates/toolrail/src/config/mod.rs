@@ -13,6 +13,13 @@ mod search;
 mod secrets;
 mod semantic;
 mod services;
+fn permitted(said: [(Permission, Option<bool>); 3]) -> Vec<Permission> {
+    said.into_iter()
+        .filter(|(_, is_allowed)| *is_allowed == Some(true))
+        .map(|(permission, _)| permission)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -29,7 +36,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use toolrail_access::Rulebook;
 use toolrail_broker::BrokerSettings;
-use toolrail_core::{Principal, Retention, Variables};
+use toolrail_core::{Permission, Principal, Retention, Variables};
 use toolrail_discovery::Language;
 use toolrail_executors::{Service, Services};
 use toolrail_http::{Proxies, TlsSettings};
@@ -173,9 +180,8 @@ pub(crate) struct Settings {
     pub(crate) secrets: Vec<ListedSecret>,
     pub(crate) variables: Variables,
     pub(crate) services: Services,
-    pub(crate) allow_commands: bool,
-    pub(crate) allow_scripts: bool,
-    pub(crate) allow_agent_secrets: bool,
+    /// What definitions may do that would not be allowed otherwise.
+    pub(crate) permitted: Vec<Permission>,
     pub(crate) allow_hosts: Vec<String>,
     pub(crate) allow_origins: Vec<String>,
     pub(crate) trusted_proxies: Proxies,
@@ -370,9 +376,11 @@ impl ConfigFile {
                 self.given_vars.unwrap_or_default(),
             ),
             services: services::settle(self.services.unwrap_or_default())?,
-            allow_commands: self.allow_commands.unwrap_or_default(),
-            allow_scripts: self.allow_scripts.unwrap_or_default(),
-            allow_agent_secrets: self.allow_agent_secrets.unwrap_or_default(),
+            permitted: permitted([
+                (Permission::StartPrograms, self.allow_commands),
+                (Permission::RunScripts, self.allow_scripts),
+                (Permission::UseSecrets, self.allow_agent_secrets),
+            ]),
             allow_hosts: self.allow_hosts.unwrap_or_default(),
             allow_origins: self.allow_origins.unwrap_or_default(),
             trusted_proxies: bounds::proxies(self.trusted_proxies.as_deref().unwrap_or_default()),

@@ -16,7 +16,10 @@ fn every_key_of_the_file_is_taken() {
     assert_eq!((settings.data, settings.tools), ("d".into(), vec![PathBuf::from("t")]));
     let listed = ListedSecret { name: "TOKEN".into(), binding: None };
     assert_eq!((settings.secrets, settings.allow_hosts), (vec![listed], vec!["gw".into()]));
-    assert_eq!((settings.unix_socket, settings.allow_commands), (Some("s".into()), true));
+    assert_eq!(
+        (settings.unix_socket, settings.permitted),
+        (Some("s".into()), vec![Permission::StartPrograms])
+    );
     assert_eq!(settings.allow_origins, ["https://a.b"]);
     assert_eq!((settings.limits.poll, settings.limits.page_tools), (Duration::from_millis(100), 50));
     assert_eq!((settings.limits.window, settings.tenant.tenant()), (Duration::ZERO, Some("acme")));
@@ -179,7 +182,7 @@ fn flags_go_before_the_file() {
         ..ConfigFile::default()
     };
     let settings = flags.over(file).settle().unwrap();
-    assert_eq!((settings.listen.to_string(), settings.allow_commands), ("127.0.0.1:9001".into(), false));
+    assert_eq!((settings.listen.to_string(), settings.permitted), ("127.0.0.1:9001".into(), vec![]));
     assert_eq!(settings.limits.poll, Duration::from_millis(100));
 }
 
