@@ -169,6 +169,10 @@ async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, 
 /// The failure as the caller gets it; if it is the shared connection that is gone, the supervisor hears of it.
 fn told(hub: &Hub, connection: &Arc<Connection>, failure: Failure) -> CallError {
     let is_gone = matches!(failure, Failure::Lost(_) | Failure::SessionGone);
+    if failure.is_refusal() {
+        // The token is good no more; the next call begins anew.
+        hub.sessions.forget(connection);
+    }
     let error = failure.into_error();
     if is_gone {
         hub.lost(connection, &error);

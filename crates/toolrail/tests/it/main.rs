@@ -17,3 +17,4 @@ mod stores;
 mod support;
 mod tls;
 mod upstream;
+mod users;
