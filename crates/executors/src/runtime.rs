@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolrail_core::{Secrets, Variables};
+use toolrail_core::{Secrets, UserGrants, Variables};
 
 use crate::outbound::Client;
 use crate::service::Services;
@@ -18,4 +18,6 @@ pub struct Runtime {
     pub variables: Arc<Variables>,
     /// What several definitions share about a service.
     pub services: Arc<Services>,
+    /// What people have granted this gateway at upstream servers, where that is kept.
+    pub grants: Option<Arc<dyn UserGrants>>,
 }

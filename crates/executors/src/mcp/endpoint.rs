@@ -6,12 +6,14 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Map;
-use toolrail_core::{CallError, Caller, Definition};
+use toolrail_core::{Auth, CallError, Caller, Definition, GrantServer, OAuthUser, Principal};
 
-use super::on_behalf::Holder;
+use super::on_behalf::{self, Accounts, Holder};
 use super::settings::{Limits, McpSettings};
 use crate::outbound::{OutboundError, StreamedAnswer};
-use crate::request::{Base, OnBehalf, Proof, RequestTemplate, Target, Written, reach, split_url};
+use crate::request::{
+    Base, OnBehalf, Proof, RequestTemplate, Target, Written, check_hosts, reach, split_url,
+};
 use crate::runtime::Runtime;
 use crate::template::{Braces, Compiler, Rendering, scan};
 
@@ -36,7 +38,15 @@ pub(super) struct CompiledEndpoint {
 /// How requests are made in the name of whoever calls.
 struct InName {
     request: RequestTemplate,
-    way: Arc<OnBehalf>,
+    way: InNameWay,
+}
+
+/// Where the token comes from.
+enum InNameWay {
+    /// The caller came with it, or it is given for that one.
+    Brought(Arc<OnBehalf>),
+    /// The caller has granted it.
+    Granted(OAuthUser),
 }
 
 impl ServerEndpoint {
@@ -71,9 +81,9 @@ impl ServerEndpoint {
         let in_name = match of_caller {
             None => Some(None),
             Some(proof) => {
-                let way = OnBehalf::compile(Some(&proof), base.as_slice(), compiler);
+                let way = InNameWay::compile(&proof, base.as_slice(), compiler);
                 let request = RequestTemplate::compile(&written, &settings.request(), Some(proof), compiler);
-                way.zip(request).map(|(way, request)| Some(InName { request, way: Arc::new(way) }))
+                way.zip(request).map(|(way, request)| Some(InName { request, way }))
             }
         };
         reach::check(base.as_slice(), compiler);
@@ -86,10 +96,43 @@ impl ServerEndpoint {
         Self { runtime, compiled, limits }
     }
 
-    /// In whose name a call of that caller is made; nobody's where everybody is the same to the server.
-    pub(super) fn holder(&self, caller: &dyn Caller, server: &str) -> Result<Option<Holder>, CallError> {
-        let in_name = self.compiled.in_name.as_ref();
-        in_name.map(|in_name| Holder::of(caller, &in_name.way, server)).transpose()
+    /// In whose name a call is made; nobody's where everybody is the same to the server.
+    pub(super) fn holder(
+        &self,
+        (principal, caller): (&Principal, &dyn Caller),
+        server: &str,
+    ) -> Result<Option<Holder>, CallError> {
+        match self.compiled.in_name.as_ref().map(|in_name| &in_name.way) {
+            None => Ok(None),
+            Some(InNameWay::Brought(way)) => Holder::who_came(caller, way, server).map(Some),
+            Some(InNameWay::Granted(_)) => {
+                let accounts = self.accounts(server).ok_or_else(on_behalf::not_kept)?;
+                accounts.holder(principal).map(Some)
+            }
+        }
+    }
+
+    /// The accounts that people have at the server, where calls are made with what they grant.
+    pub(super) fn accounts(&self, server: &str) -> Option<Accounts> {
+        let Some(InNameWay::Granted(user)) = self.compiled.in_name.as_ref().map(|in_name| &in_name.way)
+        else {
+            return None;
+        };
+        let secret = user.client_secret.as_deref().and_then(on_behalf::secret_named);
+        let server = GrantServer {
+            name: server.to_owned(),
+            url: self.path(),
+            issuer: user.issuer.clone(),
+            client_id: user.client_id.clone(),
+            client_secret: secret.map(str::to_owned),
+            scopes: user.scopes.clone(),
+        };
+        Some(Accounts { server, grants: Arc::clone(self.runtime.grants.as_ref()?) })
+    }
+
+    /// Whether calls are made with what people have granted.
+    pub(super) fn has_accounts(&self) -> bool {
+        matches!(&self.compiled.in_name, Some(InName { way: InNameWay::Granted(_), .. }))
     }
 
     /// Whether calls are made in the name of whoever calls.
@@ -150,6 +193,19 @@ impl ServerEndpoint {
             outgoing
         };
         self.runtime.client.open(outgoing).await.map_err(OutboundError::into)
+    }
+}
+
+impl InNameWay {
+    fn compile(proof: &Proof<'_>, bases: &[Base], compiler: &mut Compiler<'_>) -> Option<Self> {
+        let Auth::OAuthUser(user) = proof.auth else {
+            return OnBehalf::compile(Some(proof), bases, compiler).map(|way| Self::Brought(Arc::new(way)));
+        };
+        // Whoever writes such a definition decides where the tokens of others go.
+        compiler.on_behalf.push(proof.pointer.clone());
+        check_hosts(&[], &proof.pointer, bases, compiler);
+        on_behalf::check(user, &proof.pointer, compiler.problems);
+        Some(Self::Granted((**user).clone()))
     }
 }
 

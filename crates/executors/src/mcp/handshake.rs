@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
-use toolrail_core::{CallError, Caller, ErrorCode, Json};
+use toolrail_core::{CallError, Caller, ErrorCode, Json, Principal};
 use toolrail_protocol::{Era, code, revision};
 
 use super::connection::{Connection, answer_of};
@@ -17,7 +17,7 @@ use super::http::HttpSession;
 use super::http_sse;
 use super::message::{self, Writer};
 use super::meta::{self, Claims};
-use super::on_behalf::Holder;
+use super::on_behalf::{Accounts, Holder};
 use super::process::{Command, Process};
 use super::session_stream::SessionStream;
 use super::settings::{Limits, Protocol};
@@ -96,24 +96,16 @@ impl ServerConnector {
     }
 
     /// A new connection, on which the server is listed.
-    pub(super) async fn connect(&self) -> Result<NewConnection, CallError> {
-        let capabilities = &self.claims.capabilities();
-        let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = match (self.protocol, found) {
-            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => {
-                self.modern(self.claims, None).await
-            }
-            (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => {
-                self.legacy(capabilities, None).await
-            }
-            (Protocol::Auto, None) => match self.modern(self.claims, None).await {
-                Err(failure) if self.may_be_legacy(&failure) => {
-                    let legacy = self.legacy(capabilities, None).await;
-                    // What a server says about a handshake it does not know tells less than about the one it does.
-                    legacy.map_err(|second| if is_unknown_method(&second) { failure } else { second })
+    pub(super) async fn connect(&self, server: &str) -> Result<NewConnection, CallError> {
+        let made = match self.first(None).await {
+            // What it does not list for nobody it may for somebody who has connected his account.
+            Err(failure) if failure.is_refusal() => {
+                match self.accounts(server).and_then(|accounts| accounts.of_anybody()) {
+                    Some(holder) => self.first(Some(holder)).await,
+                    None => Err(failure),
                 }
-                made => made,
-            },
+            }
+            made => made,
         };
         let made = made
             .map(|(connection, unsolicited)| (Connection { claims: self.claims, ..connection }, unsolicited));
@@ -126,6 +118,28 @@ impl ServerConnector {
                 Err(http_sse::explained(endpoint, failure).await.into_error())
             }
             (Err(failure), Way::Stdio(_)) => Err(failure.into_error()),
+        }
+    }
+
+    /// A first connection, in the name of whoever is to hold it: which era the server speaks is found out, unless it is known.
+    async fn first(&self, holder: Option<Holder>) -> Result<NewConnection, Failure> {
+        let capabilities = &self.claims.capabilities();
+        let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match (self.protocol, found) {
+            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => {
+                self.modern(self.claims, holder).await
+            }
+            (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => {
+                self.legacy(capabilities, holder).await
+            }
+            (Protocol::Auto, None) => match self.modern(self.claims, holder.clone()).await {
+                Err(failure) if self.may_be_legacy(&failure) => {
+                    let legacy = self.legacy(capabilities, holder).await;
+                    // What a server says about a handshake it does not know tells less than about the one it does.
+                    legacy.map_err(|second| if is_unknown_method(&second) { failure } else { second })
+                }
+                made => made,
+            },
         }
     }
 
@@ -147,11 +161,23 @@ impl ServerConnector {
         }
     }
 
-    /// In whose name a call of that caller is made; nobody's where everybody is the same to the server.
-    pub(super) fn holder(&self, caller: &dyn Caller, server: &str) -> Result<Option<Holder>, CallError> {
+    /// In whose name a call is made; nobody's where everybody is the same to the server.
+    pub(super) fn holder(
+        &self,
+        whose: (&Principal, &dyn Caller),
+        server: &str,
+    ) -> Result<Option<Holder>, CallError> {
         match &self.way {
-            Way::Http(endpoint) => endpoint.holder(caller, server),
+            Way::Http(endpoint) => endpoint.holder(whose, server),
             Way::Stdio(_) => Ok(None),
+        }
+    }
+
+    /// The accounts that people have at the server, where calls are made with what they grant.
+    pub(super) fn accounts(&self, server: &str) -> Option<Accounts> {
+        match &self.way {
+            Way::Http(endpoint) => endpoint.accounts(server),
+            Way::Stdio(_) => None,
         }
     }
 

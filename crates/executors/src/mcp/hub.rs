@@ -17,7 +17,7 @@ use super::gate::Gates;
 use super::handshake::ServerConnector;
 use super::message;
 use super::meta::{self, Claims};
-use super::on_behalf::Holder;
+use super::on_behalf::{self, Holder};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
 use super::sessions::{Lease, Seat, SessionKey, SessionLimits, SessionUse, Sessions};
@@ -132,8 +132,9 @@ impl Hub {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Result<Lease, CallError> {
-        let holder = self.connector.holder(caller, &self.name)?;
+        let holder = self.connector.holder((principal, caller), &self.name)?;
         let shared = self.connection().await?;
+        let mut is_renewed = false;
         loop {
             let Some((key, how)) = self.whose(&shared, (principal, holder.as_ref()), caller) else {
                 return Ok(Lease::shared(shared));
@@ -147,6 +148,12 @@ impl Hub {
                     tracing::debug!(server = self.name, %reason, "knows no older revision");
                     // And so it is not tried again.
                     shared.may_know_legacy.store(false, Ordering::Relaxed);
+                }
+                Err(failure) if failure.is_unauthorised() && !is_renewed => {
+                    is_renewed = true;
+                    if !on_behalf::renew(self, principal).await {
+                        return Err(failure.into_error());
+                    }
                 }
                 Err(failure) => return Err(failure.into_error()),
             }
@@ -170,7 +177,7 @@ impl Hub {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Result<Option<SessionKey>, CallError> {
-        let holder = self.connector.holder(caller, &self.name)?;
+        let holder = self.connector.holder((principal, caller), &self.name)?;
         let known = self.state.borrow().connection.clone();
         let shared = match known {
             Some(shared) => shared,
@@ -277,11 +284,11 @@ impl Hub {
             Notice::Task { id, params } => {
                 Notice::Task { id: format!("{}{}{id}", self.name, task::SEPARATOR), params }
             }
-            other @ Notice::Log { .. } => other,
+            other @ (Notice::Log { .. } | Notice::Elicited { .. }) => other,
         }
     }
 
-    fn tell(&self, changed: Changed) {
+    pub(super) fn tell(&self, changed: Changed) {
         if let Some(listener) = self.listener.get() {
             listener(changed);
         }

@@ -25,6 +25,12 @@ impl OnBehalf {
         let (hosts, exchange) = match auth {
             Auth::CallerToken { hosts } => (hosts, None),
             Auth::TokenExchange(exchange) => (&exchange.hosts, Some(exchange)),
+            Auth::OAuthUser(_) => {
+                let message =
+                    "is for upstream MCP servers only (type: mcp); use caller_token or token_exchange";
+                compiler.problems.error(format!("{pointer}/type"), message);
+                return None;
+            }
             Auth::None | Auth::ApiKey { .. } | Auth::Basic { .. } | Auth::Bearer { .. } | Auth::OAuth2(_) => {
                 return None;
             }
@@ -74,7 +80,7 @@ impl OnBehalf {
 }
 
 /// Notes an address that may not get the token, and headers that lead it elsewhere.
-fn check_hosts(hosts: &[HostPattern], pointer: &str, bases: &[Base], compiler: &mut Compiler<'_>) {
+pub(crate) fn check_hosts(hosts: &[HostPattern], pointer: &str, bases: &[Base], compiler: &mut Compiler<'_>) {
     let fits = |(host, port): (&str, u16)| hosts.iter().any(|pattern| pattern.matches(host, port));
     if !hosts.is_empty() && !bases.iter().filter_map(Base::destination).all(fits) {
         let message = "does not name the host of the address, so the token may not go there; add it";

@@ -87,6 +87,7 @@ fn runtime() -> Runtime {
         secrets: Arc::new(Secrets::from_environment(environment, &[])),
         variables: Arc::default(),
         services: Arc::default(),
+        grants: None,
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn runtime(secrets: &[(&str, &str)]) -> Runtime {
         secrets: Arc::new(Secrets::from_environment(environment, &[])),
         variables: Arc::default(),
         services: Arc::default(),
+        grants: None,
     }
 }
 

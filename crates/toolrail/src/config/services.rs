@@ -79,6 +79,7 @@ fn of_requests(place: &str, members: Map<String, Value>) -> Vec<String> {
                 secrets: Arc::new(Secrets::from_environment([], &[])),
                 variables: Arc::new(Variables::none()),
                 services: Arc::new(services),
+                grants: None,
             })
         },
     );

@@ -95,6 +95,7 @@ async fn serving_all(definitions: Vec<Value>, store: Arc<dyn Store>) -> Registry
         secrets: Arc::new(Secrets::from_environment(std::iter::empty::<(String, String)>(), &[])),
         variables: Arc::default(),
         services: Arc::default(),
+        grants: None,
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
     let source = FixedSource::new(SourceId::Demo, "fixed", definitions);

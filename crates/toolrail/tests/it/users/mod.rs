@@ -1,13 +1,17 @@
 //! Upstream MCP servers that are asked in the name of whoever calls.
 
+mod authority;
+mod connect;
+mod interleaving;
 mod per_caller;
+mod real;
 mod recorder;
 
 use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
-use toolrail_testkit::{Gateway, HttpClient, Reply};
+use toolrail_testkit::{Gateway, HttpClient, RawConnection, Reply};
 
 use crate::identity::tokens::Issuer;
 use crate::identity::{ask, first_key};
@@ -114,5 +118,18 @@ impl Talk {
             .filter_map(|text| serde_json::from_str::<Value>(text).ok().filter(|read| read["id"] == 1));
         let answer = messages.next().unwrap_or_else(|| json!({"error": {"message": text}}));
         answer.get("result").or(answer.get("error")).cloned().unwrap_or(answer)
+    }
+
+    /// The session's own stream.
+    async fn stream(&self, gateway: &Gateway) -> RawConnection {
+        let mut stream = RawConnection::open(gateway.url()).await.unwrap();
+        let (host, id) = (stream.host().to_owned(), self.id.as_deref().unwrap());
+        let request = format!(
+            "GET /mcp HTTP/1.1\r\nhost: {host}\r\naccept: text/event-stream\r\nauthorization: Bearer {}\r\nmcp-session-id: {id}\r\nmcp-protocol-version: 2025-11-25\r\n\r\n",
+            self.token
+        );
+        stream.send(request.as_bytes()).await.unwrap();
+        assert!(stream.head().await.unwrap().contains("200 ok"));
+        stream
     }
 }

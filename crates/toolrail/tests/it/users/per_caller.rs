@@ -145,3 +145,27 @@ async fn a_server_that_lists_nothing_for_nobody_says_what_is_missing() {
     check(json!({"auth": {"type": "caller_token", "hosts": ["a.example"]}}), "/auth/hosts", "add it").await;
     check(json!({"registeredBy": "agent"}), "/auth", "an agent registered").await;
 }
+
+#[tokio::test]
+async fn what_a_server_tells_one_caller_no_other_hears() {
+    let stage = Stage::open().await;
+    let server = Recorder::start(Speaks::Legacy).await;
+    for shared in [false, true] {
+        let (name, more) = (format!("up-{shared}"), json!({"shared": shared, "exclude": ["*x"]}));
+        stage.bring_in(&name, &server, (json!({"type": "caller_token"}), more)).await;
+    }
+    let tokens = ["ann", "bob"].map(|who| stage.token(who));
+    let mut streams = Vec::new();
+    for token in &tokens {
+        let mut talk = Talk::open(&stage.gateway, token, json!({})).await;
+        let stream = talk.stream(&stage.gateway).await;
+        assert_eq!(talk.ask("resources/subscribe", json!({"uri": "mine://all"})).await, json!({}));
+        streams.push((talk, stream));
+    }
+    for (token, at) in [(&tokens[0], 0), (&tokens[1], 1)] {
+        server.tell(&format!("Bearer {token}"), "mine://all");
+        let heard = streams[at].1.until(b"mine://all").await.unwrap();
+        let heard = String::from_utf8_lossy(&heard);
+        assert_eq!(heard.matches("resources/updated").count(), 1, "{heard}");
+    }
+}

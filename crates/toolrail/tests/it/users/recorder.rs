@@ -46,6 +46,10 @@ struct Inner {
     refused: BTreeSet<String>,
     /// What must be shown to list anything; nothing if anybody may.
     list_token: Option<String>,
+    /// Whether something must be shown for everything.
+    wants_token: bool,
+    /// What a 401 says of where tokens are to be had.
+    challenge: Option<String>,
 }
 
 struct Opened {
@@ -83,9 +87,18 @@ impl Recorder {
         format!("{}/mcp", self.0.url)
     }
 
+    pub(super) fn origin(&self) -> &str {
+        &self.0.url
+    }
+
     /// From now on lists are for those only who show that.
     pub(super) fn list_for(&self, token: &str) {
         self.inner(|inner| inner.list_token = Some(format!("Bearer {token}")));
+    }
+
+    /// From now on whoever shows no token is told that, and nothing else.
+    pub(super) fn challenge(&self, challenge: &str) {
+        self.inner(|inner| (inner.challenge, inner.wants_token) = (Some(challenge.to_owned()), true));
     }
 
     /// From now on that token is good no more.
@@ -102,6 +115,19 @@ impl Recorder {
         self.inner(|inner| inner.faults.clone())
     }
 
+    /// Tells those who hold sessions with that token that a resource has changed.
+    pub(super) fn tell(&self, authorization: &str, uri: &str) {
+        let notice =
+            json!({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}});
+        self.inner(|inner| {
+            for opened in inner.sessions.values().filter(|opened| opened.authorization == authorization) {
+                if let Some(stream) = &opened.stream {
+                    let _ = stream.send(Ok(Bytes::from(format!("data: {notice}\n\n"))));
+                }
+            }
+        });
+    }
+
     fn inner<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
         work(&mut self.0.inner.lock().unwrap())
     }
@@ -116,8 +142,13 @@ impl Recorder {
             let is_list = method.ends_with("/list");
             let wanted = inner.list_token.as_ref().filter(|_| is_list || seen.authorization.is_empty());
             let is_stranger = wanted.is_some_and(|wanted| *wanted != seen.authorization);
-            if is_stranger || inner.refused.contains(&seen.authorization) {
-                return Err(plain(StatusCode::UNAUTHORIZED));
+            let is_nobody = inner.wants_token && seen.authorization.is_empty();
+            if is_nobody || is_stranger || inner.refused.contains(&seen.authorization) {
+                let mut refused = plain(StatusCode::UNAUTHORIZED);
+                if let Some(challenge) = &inner.challenge {
+                    refused.headers_mut().insert("www-authenticate", challenge.parse().unwrap());
+                }
+                return Err(refused);
             }
             let Some(session) = &seen.session else { return Ok(seen) };
             let Some(opened) = inner.sessions.get(session) else { return Err(plain(StatusCode::NOT_FOUND)) };
@@ -135,6 +166,9 @@ pub(super) fn subject(authorization: &str) -> String {
     let token = authorization.trim_start_matches("Bearer ");
     let claims = token.split('.').nth(1).and_then(|part| URL_SAFE_NO_PAD.decode(part).ok());
     let claims: Option<Value> = claims.and_then(|claims| serde_json::from_slice(&claims).ok());
+    if let Some(given) = token.strip_prefix("access-") {
+        return given.split('-').next().unwrap_or_default().to_owned();
+    }
     match claims {
         Some(claims) => claims["sub"].as_str().unwrap_or_default().to_owned(),
         None => token.to_owned(),
@@ -184,6 +218,10 @@ fn result(
     let who = subject(&seen.authorization);
     let told = json!({"who": who, "session": seen.session}).to_string();
     let is_modern = recorder.0.speaks == Speaks::Modern;
+    // Who calls says so, and must be the one whose token is shown.
+    if let Some(said) = params["arguments"]["as"].as_str().filter(|said| *said != who) {
+        recorder.inner(|inner| inner.faults.push(format!("{said} called with the token of {who}")));
+    }
     Ok(match seen.method.as_str() {
         "server/discover" if is_modern => {
             json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities})
