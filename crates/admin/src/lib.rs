@@ -46,7 +46,7 @@ pub use history::MOST_VERSIONS;
 use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
-use toolrail_core::Way;
+use toolrail_core::{UserGrants, Way};
 use toolrail_registry::Registry;
 
 /// Makes the page that Prometheus reads.
@@ -67,6 +67,8 @@ pub struct Admin {
     pub(crate) keys: Option<Keys>,
     /// The rules that say what they may do.
     pub(crate) rules: Option<Rules>,
+    /// The accounts at upstream servers that people have connected.
+    pub(crate) connections: Option<Arc<dyn UserGrants>>,
     /// What an operator should know of how the gateway runs, where one does.
     pub(crate) exposure: Option<Arc<Vec<Finding>>>,
 }
@@ -83,6 +85,7 @@ impl Admin {
             refreshing: Arc::default(),
             keys: None,
             rules: None,
+            connections: None,
             exposure: None,
         }
     }
@@ -97,6 +100,12 @@ impl Admin {
     #[must_use]
     pub fn with_exposure(self, findings: Vec<Finding>) -> Self {
         Self { exposure: Some(Arc::new(findings)), ..self }
+    }
+
+    /// The same with the accounts at upstream servers that people have connected.
+    #[must_use]
+    pub fn with_connections(self, connections: Arc<dyn UserGrants>) -> Self {
+        Self { connections: Some(connections), ..self }
     }
 
     /// The same with the keys of a store.

@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
 use crate::access::permit::Needs;
-use crate::access::{approvals, doctor, explain, keys, permissions};
+use crate::access::{approvals, connections, doctor, explain, keys, permissions};
 use crate::{
     Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
     register, requests, rollback, search, stats, sync,
@@ -38,6 +38,7 @@ pub(crate) fn example_of(variable: &str) -> &'static str {
         "name" => "example.health",
         "key" => "example-key",
         "approval" => "ap_0123456789abcdef0123",
+        "connection" => "co_0123456789abcdef0123456789abcdef",
         _ => "1",
     }
 }
@@ -81,6 +82,9 @@ const READING: Needs = Needs::Role(Role::Read);
 /// Who decides what, the desk knows.
 const DECIDING: Needs = Needs::Role(Role::Call);
 
+/// Everybody has his own; the grants know whose they are.
+const CONNECTING: Needs = Needs::Role(Role::Call);
+
 const ADMINISTERING: Needs = Needs::Role(Role::Admin);
 
 /// Rules hold for all tenants. No rule keeps anybody from them: he could not mend it.
@@ -93,6 +97,7 @@ const SCHEMA: &str = "schema";
 const KEYS: &str = "keys";
 const RULES: &str = "rules";
 const APPROVALS: &str = "approvals";
+const CONNECTIONS: &str = "connections";
 
 /// All of them.
 #[rustfmt::skip]
@@ -135,6 +140,8 @@ pub(crate) const ROUTES: &[Route] = &[
     route(APPROVALS, ("GET", "/admin/approvals"), "The calls that a person must approve of", || get(approvals::list)).needing(DECIDING),
     route(APPROVALS, ("GET", "/admin/approvals/{approval}"), "Show one, with the request that it would send", || get(approvals::show)).needing(DECIDING).unscripted(),
     route(APPROVALS, ("POST", "/admin/approvals/{approval}"), "Approve of it, or deny it", || post(approvals::decide)).sending(r#"{"decision":"approve","reason":"as agreed"}"#).needing(DECIDING).unscripted(),
+    route(CONNECTIONS, ("GET", "/admin/connections"), "The accounts at upstream servers that people have connected", || get(connections::list)).needing(CONNECTING),
+    route(CONNECTIONS, ("DELETE", "/admin/connections/{connection}"), "Take one back", || delete(connections::revoke)).needing(CONNECTING).unscripted(),
     route(ADMIN, ("GET", "/admin/audit"), "Who changed what", || get(audit::list)).needing(Needs::Role(Role::Admin)),
     route(ADMIN, ("GET", "/admin/audit/verify"), "Whether that record is whole", || get(audit::verify)).needing(Needs::RoleOverAll(Role::Admin)),
     route(ADMIN, ("GET", "/admin/doctor"), "What is open, and what else an operator should know", || get(doctor::doctor)).needing(Needs::RoleOverAll(Role::Admin)),

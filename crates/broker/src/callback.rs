@@ -15,6 +15,7 @@ use crate::provider::{NotSignedIn, SignedIn};
 use crate::session::{Asked, Session};
 use crate::sessions::now;
 use crate::token::claims_of;
+use crate::who;
 use crate::{Broker, CALLBACK};
 
 /// The most bytes of what is said of somebody: it travels in every request.
@@ -37,6 +38,9 @@ pub(crate) async fn take(broker: &Broker, head: &Parts) -> Result<Page, Trouble>
     let query = Parameters::read(head.uri.query().unwrap_or_default().as_bytes());
     let query = query.map_err(Failure::invalid)?;
     let keys = broker.keys().await?;
+    if let Some(asked) = who::asked(keys, &query) {
+        return who::arrive(broker, head, (asked, &query)).await;
+    }
     let travelling: Option<Travelling> = query.get("state").and_then(|text| keys.open(Purpose::State, text));
     let travelling = travelling.filter(|travelling| travelling.until > now()).ok_or(Trouble::Stale)?;
     let browser = Browser::of(&head.headers, broker.is_secure).ok_or(Trouble::OtherBrowser)?;

@@ -33,7 +33,7 @@ pub(crate) struct Travelling {
 
 /// Takes the answer.
 pub(crate) async fn take(broker: &Broker, headers: &HeaderMap, form: &Parameters) -> Result<Page, Trouble> {
-    if !is_from_our_page(broker, headers) {
+    if !is_from_page_of(&broker.origin, headers) {
         return Err(Failure::invalid("the answer was sent by a page of another site").into());
     }
     let keys = broker.keys().await?;
@@ -61,8 +61,8 @@ pub(crate) async fn take(broker: &Broker, headers: &HeaderMap, form: &Parameters
 }
 
 /// Whether a browser says that the form was one of ours. The cookie alone would do; browsers differ in what they send.
-fn is_from_our_page(broker: &Broker, headers: &HeaderMap) -> bool {
+pub(crate) fn is_from_page_of(own: &str, headers: &HeaderMap) -> bool {
     let said = |name: &HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    said(&ORIGIN).is_none_or(|origin| origin == broker.origin)
+    said(&ORIGIN).is_none_or(|origin| origin == own)
         && said(&FETCH_SITE).is_none_or(|site| matches!(site, "same-origin" | "none"))
 }

@@ -38,6 +38,20 @@ pub(crate) enum Purpose {
     State,
     /// What the store keeps of somebody who is signed in.
     Session,
+    /// What the store keeps of an invitation to connect an account.
+    ConnectTicket,
+    /// What stands in the form of the page for that.
+    ConnectForm,
+    /// Somebody who connects an account and is at the authorisation server.
+    ConnectState,
+    /// Somebody who connects an account and is asked who he is.
+    ConnectWho,
+    /// The answer to that.
+    ConnectPass,
+    /// What the store keeps of what somebody has granted.
+    UserGrant,
+    /// What this gateway is called at an authorisation server.
+    UpstreamClient,
 }
 
 impl Keys {

@@ -9,6 +9,9 @@
 //! token ────▶ access and refresh token   the same record            token, keys
 //! ```
 //!
+//! `connect` is the other way round: this gateway is a client of the authorisation servers of upstream servers. `who` finds out who
+//! somebody is that connects an account there.
+//!
 //! Its access tokens are checked like those of any other issuer (`identity`), whose keys happen to be at hand.
 
 mod answer;
@@ -17,6 +20,7 @@ mod browser;
 mod callback;
 mod client;
 mod client_page;
+mod connect;
 mod consent;
 mod keys;
 mod metadata;
@@ -30,6 +34,7 @@ mod sessions;
 mod settings;
 mod spent;
 mod token;
+mod who;
 mod words;
 
 use std::sync::Arc;
@@ -52,6 +57,10 @@ use answer::{Failure, private_json, public_json};
 use client::Application;
 use client_page::ClientPages;
 pub use client_page::MOST_PAGE_BYTES;
+pub use connect::{
+    ClientSecret, Connections, MOST_ANSWER_BYTES, UpstreamAnswer, UpstreamBody, UpstreamOutbound,
+    UpstreamRequest, connect_routes, is_connect,
+};
 use keys::Keys;
 use page::{Page, Trouble};
 use parameters::{MOST_BYTES, Parameters};

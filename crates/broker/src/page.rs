@@ -171,7 +171,7 @@ pub(crate) fn answer(broker: &Broker, headers: &HeaderMap, page: Result<Page, Tr
 }
 
 /// Not 307, which would send a form on.
-fn redirect(to: &str) -> Response<Body> {
+pub(crate) fn redirect(to: &str) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::SEE_OTHER;
     let headers = response.headers_mut();
@@ -240,7 +240,7 @@ fn explain(broker: &Broker, words: &Words, trouble: &Trouble) -> String {
 
 /// A whole page. Without `form-action`: browsers hold it against the redirects that follow a form too, and those lead to the
 /// provider and to applications.
-fn html(status: StatusCode, words: &Words, inside: &str) -> Response<Body> {
+pub(crate) fn html(status: StatusCode, words: &Words, inside: &str) -> Response<Body> {
     let page = format!(
         "<!doctype html><html lang=\"{}\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <title>{}</title><style>{STYLE}</style></head><body><main>{inside}</main></body></html>",
@@ -268,7 +268,7 @@ fn html(status: StatusCode, words: &Words, inside: &str) -> Response<Body> {
     response
 }
 
-fn put(words: &str, what: &str) -> String {
+pub(crate) fn put(words: &str, what: &str) -> String {
     words.replacen("{}", what, 1)
 }
 
@@ -277,7 +277,7 @@ fn host_in(url: &str) -> &str {
     rest.split('/').next().unwrap_or(rest)
 }
 
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -28,6 +28,20 @@ pub(crate) struct Words {
     pub(crate) refused: &'static str,
     pub(crate) unavailable: &'static str,
     pub(crate) back: &'static str,
+    pub(crate) connect_title: &'static str,
+    pub(crate) connect_ask: &'static str,
+    pub(crate) connect_to: &'static str,
+    pub(crate) connect_at: &'static str,
+    pub(crate) connect_warning: &'static str,
+    pub(crate) connect_yes: &'static str,
+    pub(crate) connect_refused: &'static str,
+    pub(crate) connected_title: &'static str,
+    pub(crate) connected: &'static str,
+    pub(crate) not_connected: &'static str,
+    pub(crate) connect_stale: &'static str,
+    pub(crate) connect_other_browser: &'static str,
+    pub(crate) connect_other_person: &'static str,
+    pub(crate) connect_upstream: &'static str,
 }
 
 impl Words {
@@ -65,6 +79,20 @@ const ENGLISH: Words = Words {
     refused: "The request of the application cannot be granted:",
     unavailable: "Nobody can sign in at the moment:",
     back: "Back to {}",
+    connect_title: "Connect your account at {}?",
+    connect_ask: "The tools of {} will then be used with your account there whenever {} calls them.",
+    connect_to: "It is connected to",
+    connect_at: "The server is at",
+    connect_warning: "If you are not {}, or were sent this address by somebody else, refuse: he would get at your account.",
+    connect_yes: "Go on and connect",
+    connect_refused: "Nothing was connected. You can close this page.",
+    connected_title: "Your account is connected",
+    connected: "{} is now used with your account when {} calls its tools. You can close this page and go on in your application.",
+    not_connected: "No account was connected",
+    connect_stale: "This address is too old, was used before, or is not complete. Call the tool again to get a new one.",
+    connect_other_browser: "This was begun in another browser, or the browser keeps no cookies. Open the address again.",
+    connect_other_person: "You have signed in as somebody else than the one for whom this address was made:",
+    connect_upstream: "The server at which the account is did not connect it:",
 };
 
 const CHINESE: Words = Words {
@@ -92,6 +120,20 @@ const CHINESE: Words = Words {
     refused: "无法满足该应用的请求：",
     unavailable: "目前无法登录：",
     back: "返回 {}",
+    connect_title: "连接您在 {} 的账户吗？",
+    connect_ask: "此后，{} 的工具在由 {} 调用时将使用您在那里的账户。",
+    connect_to: "连接到",
+    connect_at: "服务器位于",
+    connect_warning: "如果您不是 {}，或者此地址是别人发给您的，请拒绝：否则对方将能使用您的账户。",
+    connect_yes: "继续并连接",
+    connect_refused: "未连接任何账户。您可以关闭此页面。",
+    connected_title: "您的账户已连接",
+    connected: "{} 现在会在 {} 调用其工具时使用您的账户。您可以关闭此页面，回到您的应用继续。",
+    not_connected: "未连接任何账户",
+    connect_stale: "此地址已过期、已被使用或不完整。请再次调用该工具以获取新的地址。",
+    connect_other_browser: "此操作是在另一个浏览器中开始的，或者浏览器不保存 Cookie。请重新打开该地址。",
+    connect_other_person: "您登录的身份与此地址所属的人不同：",
+    connect_upstream: "账户所在的服务器未能完成连接：",
 };
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ mod span;
 mod stepped;
 mod store;
 mod upstream;
+mod user_grants;
 mod variable;
 
 pub use block::{Block, write_base64, write_text_block};
@@ -42,8 +43,8 @@ pub use chain::chain_to;
 pub use change_origin::{Way, author_name};
 pub use clock::{moment_of, rfc3339};
 pub use definition::{
-    Annotations, ApiKeyPlace, Approval, Auth, Definition, DefinitionForm, Document, OAuth2, Policy,
-    RegisteredBy, ResponseMapping, TokenExchange,
+    Annotations, ApiKeyPlace, Approval, Auth, Definition, DefinitionForm, Document, OAuth2, OAuthUser,
+    Policy, RegisteredBy, ResponseMapping, TokenExchange,
 };
 pub use difference::{Difference, differences};
 pub use embedder::{EmbedError, Embedder, Embedding, Reach};
@@ -83,6 +84,7 @@ pub use upstream::{
     ArgumentCheck, Changed, ListEntry, Notice, Offer, Offered, OfferedTool, TaskRequest, TaskSupport,
     Upstream, UpstreamState,
 };
+pub use user_grants::{GrantId, GrantServer, GrantView, Invitation, NoToken, OnConnected, UserGrants};
 
 pub use variable::Variables;
 

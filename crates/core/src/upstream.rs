@@ -110,6 +110,11 @@ pub enum Notice {
         /// `params` of `notifications/tasks/status`, as sent.
         params: Json,
     },
+    /// What the client was asked to have its user do at an address has been done (2025-11-25).
+    Elicited {
+        /// The id of what was asked.
+        id: String,
+    },
 }
 
 impl Notice {
@@ -117,6 +122,7 @@ impl Notice {
     pub fn size(&self) -> usize {
         match self {
             Self::Log { params, .. } | Self::Task { params, .. } => params.bytes().len(),
+            Self::Elicited { id } => id.len(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolrail_core::{Secrets, Variables};
+use toolrail_core::{Secrets, UserGrants, Variables};
 
 use crate::outbound::Client;
 use crate::script::Scripts;
@@ -21,4 +21,6 @@ pub struct Runtime {
     pub services: Arc<Services>,
     /// The workers that carry scripts out.
     pub scripts: Arc<Scripts>,
+    /// What people have granted this gateway at upstream servers, where that is kept.
+    pub grants: Option<Arc<dyn UserGrants>>,
 }

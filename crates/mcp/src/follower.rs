@@ -88,6 +88,9 @@ impl Wanted {
                 let is_wanted = *level >= live.log_level().unwrap_or(LogLevel::Info);
                 is_wanted.then(|| raw_notification("notifications/message", params.text()))
             }
+            Notice::Elicited { id } => {
+                Some(notification("notifications/elicitation/complete", &json!({"elicitationId": id})))
+            }
             // One that the client did not make is none of its business.
             Notice::Task { id, params } => {
                 let mut params = params.to_value();

@@ -18,5 +18,7 @@ pub const RESOURCE_NOT_FOUND: i64 = -32002;
 pub const HEADER_MISMATCH: i64 = -32020;
 /// The client lacks a capability that the request needs.
 pub const MISSING_CAPABILITY: i64 = -32021;
+/// The user must open an address first (2025-11-25 only).
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// The revision is not known.
 pub const UNSUPPORTED_VERSION: i64 = -32022;

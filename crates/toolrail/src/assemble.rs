@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolrail_access::{Permissions, StoredRules};
 use toolrail_admin::{Admin, Finding, Keys, MetricsPage, Rules};
+use toolrail_broker::Connections;
 use toolrail_core::{
     Account, Binding, CallError, Caller, DefinitionForm, ErrorCode, HostPattern, Outcome, Principal, Problem,
     Retention, Secrets, Severity, Store, ToolName, Tools, Way, async_trait,
@@ -22,6 +23,7 @@ use toolrail_registry::{
 use toolrail_tool::Offering;
 
 use crate::config::{self, Settings};
+use crate::connecting;
 use crate::identity;
 use crate::issuers::Issuers;
 use crate::progress::LoadingBar;
@@ -48,7 +50,9 @@ pub(crate) struct Assembly {
     /// The rules that say what they may do, and those of the store among them.
     permissions: Arc<Permissions>,
     stored_rules: Arc<StoredRules>,
-    /// Brings keys and rules that are new in the store.
+    /// The accounts at upstream servers that people have connected.
+    connections: Arc<Connections>,
+    /// Brings keys, rules and connections that are new in the store.
     follower: Arc<RecordFollower>,
 }
 
@@ -58,7 +62,9 @@ impl Assembly {
         let directory = Arc::new(Directory::new(Arc::clone(&self.store)));
         self.directory = Some(Arc::clone(&directory));
         let (keys, rules) = (Arc::clone(&directory), Arc::clone(&self.stored_rules));
-        self.follower = Arc::new(RecordFollower::new(Arc::clone(&self.store), vec![rules, keys]));
+        let connections = Arc::clone(&self.connections);
+        self.follower =
+            Arc::new(RecordFollower::new(Arc::clone(&self.store), vec![rules, keys, connections]));
         directory
     }
 
@@ -80,6 +86,11 @@ impl Assembly {
     /// Brings keys and rules that are new in the store.
     pub(crate) fn follower(&self) -> &Arc<RecordFollower> {
         &self.follower
+    }
+
+    /// The accounts at upstream servers that people have connected.
+    pub(crate) fn connections(&self) -> &Arc<Connections> {
+        &self.connections
     }
 
     /// The rules, for those who administer them.
@@ -118,7 +129,7 @@ pub(crate) struct BuiltIn {
 /// on a server may be away; then what it had last is served.
 pub(crate) async fn assemble(settings: &Settings, built_in: Option<BuiltIn>) -> anyhow::Result<Assembly> {
     let opened = store_choice::open_or_wait(settings).await?;
-    put_together(settings, opened, built_in).await
+    put_together(settings, opened, built_in, None).await
 }
 
 /// The same on the store of `before`, for settings that have changed.
@@ -128,7 +139,9 @@ pub(crate) async fn assemble_again(
     built_in: Option<BuiltIn>,
 ) -> anyhow::Result<Assembly> {
     let (store, spare) = (Arc::clone(&before.store), before.spare.clone());
-    let again = put_together(settings, Opened { store, spare, missing: None }, built_in).await?;
+    let connections = Some(Arc::clone(&before.connections));
+    let opened = Opened { store, spare, missing: None };
+    let again = put_together(settings, opened, built_in, connections).await?;
     let issuers = Issuers::again(before.issuers.as_ref(), again.issuers.clone());
     // Whoever follows the store goes on.
     let stored_rules = Arc::clone(&before.stored_rules);
@@ -140,13 +153,14 @@ pub(crate) async fn assemble_again(
 /// The same for one command on a store, which must be there.
 pub(crate) async fn assemble_offline(settings: &Settings) -> anyhow::Result<Assembly> {
     let store = store_choice::open(settings).await?;
-    put_together(settings, Opened { store, spare: None, missing: None }, None).await
+    put_together(settings, Opened { store, spare: None, missing: None }, None, None).await
 }
 
 async fn put_together(
     settings: &Settings,
     opened: Opened,
     built_in: Option<BuiltIn>,
+    connections: Option<Arc<Connections>>,
 ) -> anyhow::Result<Assembly> {
     Account::of_process().allow(settings.memory.0);
     let Opened { store, spare, missing } = opened;
@@ -156,11 +170,17 @@ async fn put_together(
         secrets = built_in.secrets;
         sources.push(Arc::new(FixedSource::new(SourceId::Demo, built_in.description, built_in.documents)));
     }
-    let runtime = runtime(settings, secrets)?;
+    let mut runtime = runtime(settings, secrets)?;
     for folder in &settings.tools {
         sources.push(Arc::new(scripts::source(folder, &runtime.scripts)));
     }
     let secrets = Arc::clone(&runtime.secrets);
+    let issuers = Issuers::of(settings, &store, &secrets);
+    let connections = connections.unwrap_or_else(|| {
+        let broker = issuers.as_ref().and_then(|issuers| issuers.broker.clone());
+        connecting::connections(settings, &store, &secrets, broker)
+    });
+    runtime.grants = Some(Arc::clone(&connections) as _);
     let mut compiler = compiler_on(&runtime);
     for permission in &settings.permitted {
         compiler = compiler.permitting(*permission);
@@ -196,7 +216,6 @@ async fn put_together(
     runtime.scripts.connect(Arc::clone(&own) as _);
     Offering::global().connect(own);
     registry.intake().await_upstreams(UPSTREAMS_WITHIN).await;
-    let issuers = Issuers::of(settings, &store, &secrets);
     let stored_rules = Arc::new(StoredRules::new(Arc::clone(&store)));
     Ok(Assembly {
         registry,
@@ -207,6 +226,7 @@ async fn put_together(
         permissions: Arc::new(Permissions::new(settings.permissions.clone(), &stored_rules)),
         follower: Arc::new(RecordFollower::new(Arc::clone(&store), vec![Arc::clone(&stored_rules) as _])),
         stored_rules,
+        connections,
         store,
     })
 }
@@ -269,6 +289,7 @@ fn runtime(settings: &Settings, given: Vec<(String, String)>) -> anyhow::Result<
         variables: Arc::new(settings.variables.clone()),
         services: Arc::new(settings.services.clone()),
         scripts: Arc::new(Scripts::of_this_binary()),
+        grants: None,
     };
     check_services(&runtime)?;
     Ok(runtime)
@@ -317,12 +338,13 @@ pub(crate) fn routes(
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::AdminApi);
     let admin = admin.with_metrics(page).with_keys(assembly.keys()).with_rules(assembly.rules());
-    let admin = admin.with_exposure(exposure);
+    let admin = admin.with_exposure(exposure).with_connections(Arc::clone(assembly.connections()) as _);
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
 /// The REST face of a registry for the command line.
 pub(crate) fn rest_routes(assembly: &Assembly) -> Router {
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::Cli);
+    let admin = admin.with_connections(Arc::clone(assembly.connections()) as _);
     toolrail_admin::routes(admin.with_keys(assembly.keys()).with_rules(assembly.rules()))
 }

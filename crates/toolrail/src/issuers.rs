@@ -192,7 +192,7 @@ impl ProviderClient {
 }
 
 /// Who we are, in a header (RFC 6749, 2.3.1).
-fn basic(id: &str, secret: &str) -> Result<HeaderValue, String> {
+pub(crate) fn basic(id: &str, secret: &str) -> Result<HeaderValue, String> {
     let part = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let shown = format!("Basic {}", STANDARD.encode(format!("{}:{}", part(id), part(secret))));
     let mut value =

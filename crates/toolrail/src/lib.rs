@@ -10,6 +10,7 @@
 mod assemble;
 mod cli;
 mod config;
+mod connecting;
 mod demo;
 mod exposure;
 mod identity;

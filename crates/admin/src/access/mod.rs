@@ -2,6 +2,7 @@
 //! to approve of, and what is open.
 
 pub(crate) mod approvals;
+pub(crate) mod connections;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod keys;

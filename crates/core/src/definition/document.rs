@@ -118,10 +118,11 @@ pub(super) enum AuthType {
     OAuth2,
     CallerToken,
     TokenExchange,
+    OAuthUser,
 }
 
 impl AuthType {
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::None,
         Self::ApiKey,
         Self::Basic,
@@ -129,6 +130,7 @@ impl AuthType {
         Self::OAuth2,
         Self::CallerToken,
         Self::TokenExchange,
+        Self::OAuthUser,
     ];
 
     /// How it is written in a definition.
@@ -141,6 +143,7 @@ impl AuthType {
             Self::OAuth2 => "oauth2",
             Self::CallerToken => "caller_token",
             Self::TokenExchange => "token_exchange",
+            Self::OAuthUser => "oauth_user",
         }
     }
 
@@ -160,6 +163,7 @@ impl AuthType {
             Self::TokenExchange => {
                 &["tokenUrl", "clientId", "clientSecret", "scopes", "audience", "resource", "hosts"]
             }
+            Self::OAuthUser => &["issuer", "clientId", "clientSecret", "scopes"],
         }
     }
 }
@@ -168,7 +172,7 @@ impl AuthType {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with type")]
 pub struct AuthDocument {
-    /// `none`, `apiKey`, `basic`, `bearer`, `oauth2`, `caller_token` or `token_exchange`.
+    /// `none`, `apiKey`, `basic`, `bearer`, `oauth2`, `caller_token`, `token_exchange` or `oauth_user`.
     #[serde(rename = "type", default)]
     #[schemars(required, extend("enum" = AuthType::ALL.map(AuthType::word)))]
     pub kind: Option<String>,
@@ -194,13 +198,13 @@ pub struct AuthDocument {
     /// With `oauth2` and `token_exchange`: where the token is given.
     #[serde(default)]
     pub token_url: Option<String>,
-    /// With `oauth2` and `token_exchange`: who asks for the token.
+    /// With `oauth2`, `token_exchange` and `oauth_user`: who asks for the token.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// With `oauth2` and `token_exchange`: the proof of that, such as `{{secrets.CLIENT_SECRET}}`.
+    /// With `oauth2`, `token_exchange` and `oauth_user`: the proof of that, such as `{{secrets.CLIENT_SECRET}}`.
     #[serde(default)]
     pub client_secret: Option<String>,
-    /// With `oauth2` and `token_exchange`: what the token shall be good for, a list or a text with spaces.
+    /// With `oauth2`, `token_exchange` and `oauth_user`: what the token shall be good for, a list or a text with spaces.
     #[serde(default)]
     #[schemars(extend("type" = ["string", "array", "null"], "items" = {"type": "string"}))]
     pub scopes: Option<Value>,
@@ -214,6 +218,10 @@ pub struct AuthDocument {
     /// them. When left out, it may go to that of the definition only.
     #[serde(default)]
     pub hosts: Option<Vec<String>>,
+    /// With `oauth_user`: the authorisation server at which people connect their accounts; the one that the server names when left
+    /// out.
+    #[serde(default)]
+    pub issuer: Option<String>,
     /// With `oauth2`: the way of getting the token; `client_credentials` when left out.
     #[serde(default)]
     #[schemars(extend("enum" = ["client_credentials", null]))]

@@ -101,6 +101,21 @@ pub enum Auth {
     },
     /// A token that an authorisation server gives for that of the caller (RFC 8693).
     TokenExchange(Box<TokenExchange>),
+    /// A token that whoever calls has granted this gateway at the upstream's authorisation server.
+    OAuthUser(Box<OAuthUser>),
+}
+
+/// How people grant this gateway tokens of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct OAuthUser {
+    /// The authorisation server; the one that the upstream names if absent.
+    pub issuer: Option<String>,
+    /// What this gateway is called there; it registers itself if absent.
+    pub client_id: Option<String>,
+    /// The proof of that, a secret by its name in braces.
+    pub client_secret: Option<String>,
+    /// What the tokens shall be good for; what the upstream asks for if there are none.
+    pub scopes: Vec<String>,
 }
 
 /// How to get a token.
@@ -142,7 +157,7 @@ pub struct TokenExchange {
 impl Auth {
     /// Whether requests are made in the name of the caller.
     pub const fn is_on_behalf(&self) -> bool {
-        matches!(self, Self::CallerToken { .. } | Self::TokenExchange(_))
+        matches!(self, Self::CallerToken { .. } | Self::TokenExchange(_) | Self::OAuthUser(_))
     }
 
     /// Reads what stands elsewhere than in a definition, at `place`, in the same form.

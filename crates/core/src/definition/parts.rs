@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::document::{AuthDocument, AuthType, MappingDocument};
 use super::split_form::{self, Spelling};
-use super::{ApiKeyPlace, Auth, OAuth2, ResponseMapping, TokenExchange};
+use super::{ApiKeyPlace, Auth, OAuth2, OAuthUser, ResponseMapping, TokenExchange};
 use crate::{HostPattern, Problems, WrongHost};
 
 /// Reads a credential that stands elsewhere than in a definition.
@@ -38,7 +38,16 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
     };
     let AuthDocument { place, name, value, username, password, token, .. } = document;
     let AuthDocument {
-        token_url, client_id, client_secret, scopes, audience, grant, resource, hosts, ..
+        token_url,
+        client_id,
+        client_secret,
+        scopes,
+        audience,
+        grant,
+        resource,
+        hosts,
+        issuer,
+        ..
     } = document;
     let hosts = hosts_of(hosts.unwrap_or_default(), base, problems);
     let mut needed = |field: &str, given: Option<String>| {
@@ -75,6 +84,12 @@ pub(super) fn auth_of(document: AuthDocument, base: &str, problems: &mut Problem
                 hosts,
             })))
         }
+        AuthType::OAuthUser => Some(Auth::OAuthUser(Box::new(OAuthUser {
+            issuer,
+            client_id,
+            client_secret,
+            scopes: scopes_of(scopes.as_ref()),
+        }))),
         AuthType::OAuth2 => {
             problems.warning(
                 base,
@@ -139,6 +154,7 @@ fn refuse_other_auth(
         ("grant", document.grant.is_some()),
         ("resource", document.resource.is_some()),
         ("hosts", document.hosts.is_some()),
+        ("issuer", document.issuer.is_some()),
     ];
     for (field, _) in present.into_iter().filter(|(field, there)| *there && !fits(field)) {
         problems

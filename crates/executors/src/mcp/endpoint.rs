@@ -6,22 +6,47 @@ use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use serde_json::Map;
-use toolrail_core::{CallError, Definition};
+use toolrail_core::{Auth, CallError, Caller, Definition, GrantServer, OAuthUser, Principal};
 
+use super::on_behalf::{self, Accounts, Holder};
 use super::settings::{Limits, McpSettings};
 use crate::outbound::{OutboundError, StreamedAnswer};
-use crate::request::{Base, Proof, RequestTemplate, Target, Written, reach, split_url};
+use crate::request::{
+    Base, OnBehalf, Proof, RequestTemplate, Target, Written, check_hosts, reach, split_url,
+};
 use crate::runtime::Runtime;
 use crate::template::{Braces, Compiler, Rendering, scan};
 
 const URL: &str = "/mcp/url";
+pub(super) const LIST_AUTH: &str = "/mcp/listAuth";
 
 /// Where messages go, and what goes with them.
 pub(super) struct ServerEndpoint {
     runtime: Runtime,
+    compiled: CompiledEndpoint,
+    pub(super) limits: Limits,
+}
+
+/// What the definition says of it.
+pub(super) struct CompiledEndpoint {
+    /// Requests that nobody in particular makes: those that list the server, and all of them where everybody is the same to it.
     request: RequestTemplate,
     target: Target,
-    pub(super) limits: Limits,
+    in_name: Option<InName>,
+}
+
+/// How requests are made in the name of whoever calls.
+struct InName {
+    request: RequestTemplate,
+    way: InNameWay,
+}
+
+/// Where the token comes from.
+enum InNameWay {
+    /// The caller came with it, or it is given for that one.
+    Brought(Arc<OnBehalf>),
+    /// The caller has granted it.
+    Granted(OAuthUser),
 }
 
 impl ServerEndpoint {
@@ -31,7 +56,7 @@ impl ServerEndpoint {
         settings: &McpSettings,
         definition: &Definition,
         compiler: &mut Compiler<'_>,
-    ) -> Option<(RequestTemplate, Target)> {
+    ) -> Option<CompiledEndpoint> {
         let pieces = match scan(url, Braces::Double) {
             Ok(pieces) => pieces,
             Err(fault) => {
@@ -45,22 +70,79 @@ impl ServerEndpoint {
         }
         let base = Base::compile(&split.base, url, URL, compiler);
         let written = Written { path: split.path, query: split.query, pointer: URL.to_owned() };
-        let request =
-            RequestTemplate::compile(&written, &settings.request(), Proof::of(definition), compiler);
+        let proof = Proof::of(definition);
+        let of_caller = proof.clone().filter(|proof| proof.auth.is_on_behalf());
+        let list_auth = settings.list_auth(of_caller.is_some(), compiler.problems);
+        let listing = match &of_caller {
+            Some(_) => list_auth.as_ref().map(|auth| Proof { auth, pointer: LIST_AUTH.to_owned() }),
+            None => proof,
+        };
+        let request = RequestTemplate::compile(&written, &settings.request(), listing, compiler);
+        let in_name = match of_caller {
+            None => Some(None),
+            Some(proof) => {
+                let way = InNameWay::compile(&proof, base.as_slice(), compiler);
+                let request = RequestTemplate::compile(&written, &settings.request(), Some(proof), compiler);
+                way.zip(request).map(|(way, request)| Some(InName { request, way }))
+            }
+        };
         reach::check(base.as_slice(), compiler);
         let request = request?;
         let target = Target::new(base?, request.fixed());
-        Some((request, target))
+        Some(CompiledEndpoint { request, target, in_name: in_name? })
     }
 
-    pub(super) fn new(runtime: Runtime, compiled: (RequestTemplate, Target), limits: Limits) -> Self {
-        let (request, target) = compiled;
-        Self { runtime, request, target, limits }
+    pub(super) fn new(runtime: Runtime, compiled: CompiledEndpoint, limits: Limits) -> Self {
+        Self { runtime, compiled, limits }
+    }
+
+    /// In whose name a call is made; nobody's where everybody is the same to the server.
+    pub(super) fn holder(
+        &self,
+        (principal, caller): (&Principal, &dyn Caller),
+        server: &str,
+    ) -> Result<Option<Holder>, CallError> {
+        match self.compiled.in_name.as_ref().map(|in_name| &in_name.way) {
+            None => Ok(None),
+            Some(InNameWay::Brought(way)) => Holder::who_came(caller, way, server).map(Some),
+            Some(InNameWay::Granted(_)) => {
+                let accounts = self.accounts(server).ok_or_else(on_behalf::not_kept)?;
+                accounts.holder(principal).map(Some)
+            }
+        }
+    }
+
+    /// The accounts that people have at the server, where calls are made with what they grant.
+    pub(super) fn accounts(&self, server: &str) -> Option<Accounts> {
+        let Some(InNameWay::Granted(user)) = self.compiled.in_name.as_ref().map(|in_name| &in_name.way)
+        else {
+            return None;
+        };
+        let secret = user.client_secret.as_deref().and_then(on_behalf::secret_named);
+        let server = GrantServer {
+            name: server.to_owned(),
+            url: self.path(),
+            issuer: user.issuer.clone(),
+            client_id: user.client_id.clone(),
+            client_secret: secret.map(str::to_owned),
+            scopes: user.scopes.clone(),
+        };
+        Some(Accounts { server, grants: Arc::clone(self.runtime.grants.as_ref()?) })
+    }
+
+    /// Whether calls are made with what people have granted.
+    pub(super) fn has_accounts(&self) -> bool {
+        matches!(&self.compiled.in_name, Some(InName { way: InNameWay::Granted(_), .. }))
+    }
+
+    /// Whether calls are made in the name of whoever calls.
+    pub(super) fn is_on_behalf(&self) -> bool {
+        self.compiled.in_name.is_some()
     }
 
     /// Its address for messages.
     pub(super) fn name(&self) -> String {
-        self.target.name().unwrap_or_else(|| "the server".to_owned())
+        self.compiled.target.name().unwrap_or_else(|| "the server".to_owned())
     }
 
     /// Its address with the path, for messages about the path: no query, no credentials, secrets masked.
@@ -77,23 +159,29 @@ impl ServerEndpoint {
     pub(super) fn shown(&self) -> Result<String, CallError> {
         let arguments = Map::new();
         let mut rendering = Rendering::to_show(&arguments, &self.runtime.secrets);
-        let rest = self.request.draft(&mut rendering)?.rest;
-        self.target.shown(rest.as_deref().or(self.request.fixed()).unwrap_or_default(), &mut rendering)
+        let CompiledEndpoint { request, target, .. } = &self.compiled;
+        let rest = request.draft(&mut rendering)?.rest;
+        target.shown(rest.as_deref().or(request.fixed()).unwrap_or_default(), &mut rendering)
     }
 
-    /// Sends one message.
+    /// Sends one message, in the name of whoever holds the session.
     pub(super) async fn send(
         self: &Arc<Self>,
+        holder: Option<&Holder>,
         method: Method,
-        body: Bytes,
-        headers: HeaderMap,
+        (headers, body): (HeaderMap, Bytes),
     ) -> Result<StreamedAnswer, CallError> {
+        let CompiledEndpoint { request, target, in_name } = &self.compiled;
+        let (request, bearer) = match (holder, in_name) {
+            (Some(holder), Some(in_name)) => (&in_name.request, Some(holder.token(&self.runtime).await?)),
+            _ => (request, None),
+        };
         let outgoing = {
             let arguments = Map::new();
-            let mut rendering = Rendering::to_send(&arguments, &self.runtime.secrets);
-            let draft = self.request.draft(&mut rendering)?;
-            let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
-            let uri = self.target.uri(rest, &mut rendering)?;
+            let mut rendering = Rendering::to_send(&arguments, &self.runtime.secrets).bearing(bearer);
+            let draft = request.draft(&mut rendering)?;
+            let rest = draft.rest.as_deref().or(request.fixed()).unwrap_or_default();
+            let uri = target.uri(rest, &mut rendering)?;
             let mut outgoing = draft.into_outgoing(uri);
             outgoing.headers.insert(ACCEPT, accepted(&method));
             if !body.is_empty() {
@@ -105,6 +193,19 @@ impl ServerEndpoint {
             outgoing
         };
         self.runtime.client.open(outgoing).await.map_err(OutboundError::into)
+    }
+}
+
+impl InNameWay {
+    fn compile(proof: &Proof<'_>, bases: &[Base], compiler: &mut Compiler<'_>) -> Option<Self> {
+        let Auth::OAuthUser(user) = proof.auth else {
+            return OnBehalf::compile(Some(proof), bases, compiler).map(|way| Self::Brought(Arc::new(way)));
+        };
+        // Whoever writes such a definition decides where the tokens of others go.
+        compiler.on_behalf.push(proof.pointer.clone());
+        check_hosts(&[], &proof.pointer, bases, compiler);
+        on_behalf::check(user, &proof.pointer, compiler.problems);
+        Some(Self::Granted((**user).clone()))
     }
 }
 

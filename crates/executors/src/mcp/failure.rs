@@ -31,6 +31,16 @@ impl Failure {
         Self::Call(CallError::new(ErrorCode::Timeout, message))
     }
 
+    /// Whether the server does not want whoever asks.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Status(401 | 403, _))
+    }
+
+    /// Whether the server does not take the token.
+    pub(super) fn is_unauthorised(&self) -> bool {
+        matches!(self, Self::Status(401, _))
+    }
+
     pub(super) fn into_error(self) -> CallError {
         match self {
             Self::Call(error) | Self::Status(_, error) | Self::Lost(error) => error,

@@ -42,7 +42,9 @@ pub(super) async fn refusal(hub: &Hub, job: &Job<'_>, outcome: &Outcome) -> Opti
         return None;
     }
     let shared = hub.connection().await.ok()?;
-    if shared.claims != Claims::Everything || shared.era != Era::Legacy {
+    // What the server has for one caller it need not have for another.
+    let is_on_behalf = hub.connector.is_on_behalf();
+    if is_on_behalf || shared.claims != Claims::Everything || shared.era != Era::Legacy {
         return None;
     }
     let declared = meta::askable(job.caller);
@@ -106,7 +108,8 @@ async fn needed(hub: &Hub, name: &str, declared: &Map<String, Value>) -> Result<
 /// Whether the server has the tool for a client that declares that, in a session that ends at once.
 async fn has(hub: &Hub, name: &str, declared: &Map<String, Value>) -> Result<bool, CallError> {
     let capabilities = Value::Object(declared.clone());
-    let (connection, _unsolicited) = hub.connector.connect_as(Era::Legacy, &capabilities).await?;
+    let connecting = hub.connector.connect_as(Era::Legacy, &capabilities, None).await;
+    let (connection, _unsolicited) = connecting.map_err(super::failure::Failure::into_error)?;
     lists::has_tool(&connection, name).await.map_err(super::failure::Failure::into_error)
 }
 

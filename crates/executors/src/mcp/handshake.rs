@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
-use toolrail_core::{CallError, ErrorCode, Json};
+use toolrail_core::{CallError, Caller, ErrorCode, Json, Principal};
 use toolrail_protocol::{Era, code, revision};
 
 use super::connection::{Connection, answer_of};
@@ -17,6 +17,7 @@ use super::http::HttpSession;
 use super::http_sse;
 use super::message::{self, Writer};
 use super::meta::{self, Claims};
+use super::on_behalf::{Accounts, Holder};
 use super::process::{Command, Process};
 use super::session_stream::SessionStream;
 use super::settings::{Limits, Protocol};
@@ -95,20 +96,16 @@ impl ServerConnector {
     }
 
     /// A new connection, on which the server is listed.
-    pub(super) async fn connect(&self) -> Result<NewConnection, CallError> {
-        let capabilities = &self.claims.capabilities();
-        let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = match (self.protocol, found) {
-            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => self.modern(self.claims).await,
-            (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => self.legacy(capabilities).await,
-            (Protocol::Auto, None) => match self.modern(self.claims).await {
-                Err(failure) if self.may_be_legacy(&failure) => {
-                    let legacy = self.legacy(capabilities).await;
-                    // What a server says about a handshake it does not know tells less than about the one it does.
-                    legacy.map_err(|second| if is_unknown_method(&second) { failure } else { second })
+    pub(super) async fn connect(&self, server: &str) -> Result<NewConnection, CallError> {
+        let made = match self.first(None).await {
+            // What it does not list for nobody it may for somebody who has connected his account.
+            Err(failure) if failure.is_refusal() => {
+                match self.accounts(server).and_then(|accounts| accounts.of_anybody()) {
+                    Some(holder) => self.first(Some(holder)).await,
+                    None => Err(failure),
                 }
-                made => made,
-            },
+            }
+            made => made,
         };
         let made = made
             .map(|(connection, unsolicited)| (Connection { claims: self.claims, ..connection }, unsolicited));
@@ -124,21 +121,69 @@ impl ServerConnector {
         }
     }
 
-    /// A new connection in that era, which the server is known to speak, for a client that has those capabilities.
+    /// A first connection, in the name of whoever is to hold it: which era the server speaks is found out, unless it is known.
+    async fn first(&self, holder: Option<Holder>) -> Result<NewConnection, Failure> {
+        let capabilities = &self.claims.capabilities();
+        let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        match (self.protocol, found) {
+            (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => {
+                self.modern(self.claims, holder).await
+            }
+            (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => {
+                self.legacy(capabilities, holder).await
+            }
+            (Protocol::Auto, None) => match self.modern(self.claims, holder.clone()).await {
+                Err(failure) if self.may_be_legacy(&failure) => {
+                    let legacy = self.legacy(capabilities, holder).await;
+                    // What a server says about a handshake it does not know tells less than about the one it does.
+                    legacy.map_err(|second| if is_unknown_method(&second) { failure } else { second })
+                }
+                made => made,
+            },
+        }
+    }
+
+    /// A new connection in that era, which the server is known to speak, for a client that has those capabilities, in the name
+    /// of whoever is to hold it.
     pub(super) async fn connect_as(
         &self,
         era: Era,
         capabilities: &Value,
-    ) -> Result<NewConnection, CallError> {
+        holder: Option<Holder>,
+    ) -> Result<NewConnection, Failure> {
         let _turn = match &self.way {
             Way::Http(_) => None,
             Way::Stdio(_) => Some(self.turn().await?),
         };
-        let made = match era {
-            Era::Modern => self.modern(Claims::Nothing).await,
-            Era::Legacy => self.legacy(capabilities).await,
-        };
-        made.map_err(Failure::into_error)
+        match era {
+            Era::Modern => self.modern(Claims::Nothing, holder).await,
+            Era::Legacy => self.legacy(capabilities, holder).await,
+        }
+    }
+
+    /// In whose name a call is made; nobody's where everybody is the same to the server.
+    pub(super) fn holder(
+        &self,
+        whose: (&Principal, &dyn Caller),
+        server: &str,
+    ) -> Result<Option<Holder>, CallError> {
+        match &self.way {
+            Way::Http(endpoint) => endpoint.holder(whose, server),
+            Way::Stdio(_) => Ok(None),
+        }
+    }
+
+    /// The accounts that people have at the server, where calls are made with what they grant.
+    pub(super) fn accounts(&self, server: &str) -> Option<Accounts> {
+        match &self.way {
+            Way::Http(endpoint) => endpoint.accounts(server),
+            Way::Stdio(_) => None,
+        }
+    }
+
+    /// Whether calls are made in the name of whoever calls.
+    pub(super) fn is_on_behalf(&self) -> bool {
+        matches!(&self.way, Way::Http(endpoint) if endpoint.is_on_behalf())
     }
 
     /// Waits until a program may be started.
@@ -160,12 +205,13 @@ impl ServerConnector {
         Ok((wire, Unsolicited::Lines(unasked)))
     }
 
-    async fn modern(&self, claims: Claims) -> Result<NewConnection, Failure> {
+    async fn modern(&self, claims: Claims, holder: Option<Holder>) -> Result<NewConnection, Failure> {
         let (wire, unsolicited) = match &self.way {
             Way::Http(endpoint) => {
                 let endpoint = Arc::clone(endpoint);
                 let session = HttpSession {
                     endpoint,
+                    holder,
                     version: Some(revision::V2026_07_28),
                     session: None,
                     is_modern: true,
@@ -187,7 +233,7 @@ impl ServerConnector {
         Ok((self.connection(wire, Era::Modern, said), unsolicited))
     }
 
-    async fn legacy(&self, capabilities: &Value) -> Result<NewConnection, Failure> {
+    async fn legacy(&self, capabilities: &Value, holder: Option<Holder>) -> Result<NewConnection, Failure> {
         let mut params = Writer::new();
         params.text("protocolVersion", revision::NEWEST_LEGACY).value("capabilities", capabilities);
         params.value("clientInfo", &meta::client_info());
@@ -195,6 +241,7 @@ impl ServerConnector {
             Way::Http(endpoint) => {
                 let first = HttpSession {
                     endpoint: Arc::clone(endpoint),
+                    holder: holder.clone(),
                     version: None,
                     session: None,
                     is_modern: false,
@@ -204,6 +251,7 @@ impl ServerConnector {
                 let version = version_of(&initialized, &wire)?;
                 let session = Arc::new(HttpSession {
                     endpoint: Arc::clone(endpoint),
+                    holder,
                     version: Some(version),
                     session,
                     is_modern: false,

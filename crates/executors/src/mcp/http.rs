@@ -14,6 +14,7 @@ use toolrail_protocol::header;
 use super::endpoint::ServerEndpoint;
 use super::failure::Failure;
 use super::message::ServerMessage;
+use super::on_behalf::Holder;
 use super::sse::{Decoder, IdleLines};
 use super::wire::OutgoingRequest;
 use crate::outbound::StreamedAnswer;
@@ -33,6 +34,8 @@ const FAREWELL: Duration = Duration::from_secs(3);
 /// What every message to the server carries.
 pub(super) struct HttpSession {
     pub(super) endpoint: Arc<ServerEndpoint>,
+    /// In whose name it is held, if not in the gateway's own.
+    pub(super) holder: Option<Holder>,
     /// The protocol revision, once it is known.
     pub(super) version: Option<&'static str>,
     /// The session, if a legacy server gave one.
@@ -86,7 +89,7 @@ impl HttpSession {
     pub(super) async fn notify(&self, message: Bytes) -> Result<(), Failure> {
         /// Nobody looks at more.
         const READ: usize = 64 << 10;
-        let streamed = self.endpoint.send(Method::POST, message, self.headers()).await?;
+        let streamed = self.send(Method::POST, message, HeaderMap::new()).await?;
         if !streamed.status.is_success() {
             return Err(self.refused(streamed.status, ""));
         }
@@ -114,15 +117,24 @@ impl HttpSession {
     /// Ends a legacy session, as far as the server cares.
     pub(super) async fn end(&self) {
         if self.session.is_some() {
-            let goodbye = self.endpoint.send(Method::DELETE, Bytes::new(), self.headers());
+            let goodbye = self.send(Method::DELETE, Bytes::new(), HeaderMap::new());
             // Best effort: the server forgets it by itself in time.
             drop(tokio::time::timeout(FAREWELL, goodbye).await);
         }
     }
 
-    async fn post(&self, message: Bytes, mut headers: HeaderMap) -> Result<Posted, Failure> {
+    async fn send(
+        &self,
+        method: Method,
+        message: Bytes,
+        mut headers: HeaderMap,
+    ) -> Result<StreamedAnswer, CallError> {
         headers.extend(self.headers());
-        let streamed = self.endpoint.send(Method::POST, message, headers).await?;
+        self.endpoint.send(self.holder.as_ref(), method, (headers, message)).await
+    }
+
+    async fn post(&self, message: Bytes, headers: HeaderMap) -> Result<Posted, Failure> {
+        let streamed = self.send(Method::POST, message, headers).await?;
         let session = streamed.headers.get(SESSION).cloned();
         let answer = self.answer(streamed).await?;
         Ok(Posted { session, answer })
@@ -165,6 +177,15 @@ impl HttpSession {
                     self.endpoint.path()
                 ));
             }
+            401 | 403 if self.holder.is_some() => {
+                format!("{place} answered {status} to the token that was sent in the name of whoever calls")
+            }
+            401 | 403 if self.endpoint.has_accounts() => format!(
+                "{place} lists nothing for those who have no account ({status}), and nobody has connected his yet; do so with the tool that is offered for it, or give a credential in mcp.listAuth"
+            ),
+            401 | 403 if self.endpoint.is_on_behalf() => format!(
+                "{place} answered {status} when it was to be listed, which is done in nobody's name; give a credential for that in mcp.listAuth"
+            ),
             401 | 403 => format!("{place} answered {status}; check auth and headers of the definition"),
             404 | 405 => {
                 format!("{} answered {status}; check that the URL is its MCP endpoint", self.endpoint.path())
@@ -177,11 +198,11 @@ impl HttpSession {
 
     /// Opens the stream of a legacy session, or resumes one.
     pub(super) async fn get(&self, decoder: Decoder) -> Result<EventStream, Failure> {
-        let mut headers = self.headers();
+        let mut headers = HeaderMap::new();
         if let Some(id) = decoder.last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT, id);
         }
-        let streamed = self.endpoint.send(Method::GET, Bytes::new(), headers).await?;
+        let streamed = self.send(Method::GET, Bytes::new(), headers).await?;
         let kind = streamed.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         if streamed.status.is_success() && kind.starts_with("text/event-stream") {
             return Ok(self.stream(streamed, decoder));

@@ -36,7 +36,7 @@ pub(super) async fn explained(endpoint: &Arc<ServerEndpoint>, failure: Failure) 
 }
 
 async fn has_stream(endpoint: &Arc<ServerEndpoint>) -> bool {
-    let Ok(mut streamed) = endpoint.send(Method::GET, Bytes::new(), HeaderMap::new()).await else {
+    let Ok(mut streamed) = endpoint.send(None, Method::GET, (HeaderMap::new(), Bytes::new())).await else {
         return false;
     };
     let kind = streamed.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();

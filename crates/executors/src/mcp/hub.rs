@@ -11,11 +11,13 @@ use toolrail_core::{CallError, Caller, Changed, ErrorCode, Notice, Principal};
 use toolrail_protocol::Era;
 
 use super::connection::Connection;
+use super::failure::Failure;
 use super::following::ServerEvent;
 use super::gate::Gates;
 use super::handshake::ServerConnector;
 use super::message;
 use super::meta::{self, Claims};
+use super::on_behalf::{self, Holder};
 use super::parked::ParkingLot;
 use super::session::{News, Session};
 use super::sessions::{Lease, Seat, SessionKey, SessionLimits, SessionUse, Sessions};
@@ -130,21 +132,30 @@ impl Hub {
         principal: &Principal,
         caller: &dyn Caller,
     ) -> Result<Lease, CallError> {
+        let holder = self.connector.holder((principal, caller), &self.name)?;
         let shared = self.connection().await?;
+        let mut is_renewed = false;
         loop {
-            let Some((key, how)) = self.whose(&shared, principal, caller) else {
+            let Some((key, how)) = self.whose(&shared, (principal, holder.as_ref()), caller) else {
                 return Ok(Lease::shared(shared));
             };
             let seat = self.seat(key, how).await?;
             let is_used = seat.cell.initialized();
             match self.session_of(&seat).await {
                 Ok(session) => return Ok(Lease::own(&session, seat, is_used)),
-                Err(error) if shared.era != seat.key.era => {
-                    tracing::debug!(server = self.name, reason = %error, "knows no older revision");
+                Err(failure) if shared.era != seat.key.era && !failure.is_refusal() => {
+                    let reason = failure.into_error();
+                    tracing::debug!(server = self.name, %reason, "knows no older revision");
                     // And so it is not tried again.
                     shared.may_know_legacy.store(false, Ordering::Relaxed);
                 }
-                Err(error) => return Err(error),
+                Err(failure) if failure.is_unauthorised() && !is_renewed => {
+                    is_renewed = true;
+                    if !on_behalf::renew(self, principal).await {
+                        return Err(failure.into_error());
+                    }
+                }
+                Err(failure) => return Err(failure.into_error()),
             }
         }
     }
@@ -156,29 +167,43 @@ impl Hub {
     }
 
     /// The session of a seat, opened if it is not.
-    pub(super) async fn session_of(self: &Arc<Self>, seat: &Seat) -> Result<Arc<Session>, CallError> {
+    pub(super) async fn session_of(self: &Arc<Self>, seat: &Seat) -> Result<Arc<Session>, Failure> {
         Ok(Arc::clone(seat.cell.get_or_try_init(|| self.open(&seat.key)).await?))
     }
 
     /// The session of that client's conversation, in which it alone is told; none where all are told together.
-    pub(super) fn own_session(
+    pub(super) async fn own_session(
         self: &Arc<Self>,
         principal: &Principal,
         caller: &dyn Caller,
-    ) -> Option<SessionKey> {
-        let shared = self.state.borrow().connection.clone()?;
-        self.whose(&shared, principal, caller).map(|(key, _)| key)
+    ) -> Result<Option<SessionKey>, CallError> {
+        let holder = self.connector.holder((principal, caller), &self.name)?;
+        let known = self.state.borrow().connection.clone();
+        let shared = match known {
+            Some(shared) => shared,
+            None if holder.is_some() => self.connection().await?,
+            None => return Ok(None),
+        };
+        let found = self.whose(&shared, (principal, holder.as_ref()), caller);
+        // Whom to tell is known by the conversation, whoever else uses the session for calls.
+        let told = |key| SessionKey { conversation: caller.conversation().map(Box::from), ..key };
+        Ok(found.map(|(key, _)| told(key)))
     }
 
     /// The session that a call belongs to, and how it is used; none where the shared connection will do.
     fn whose(
         self: &Arc<Self>,
         shared: &Connection,
-        principal: &Principal,
+        (principal, holder): (&Principal, Option<&Holder>),
         caller: &dyn Caller,
     ) -> Option<(SessionKey, SessionUse)> {
+        let (principal, holder) = (principal.clone(), holder.cloned());
         if self.sharing == Sharing::Everybody {
-            return None;
+            holder.as_ref()?;
+            let (conversation, era) = (None, shared.era);
+            let capabilities = Claims::Nothing.capabilities();
+            let key = SessionKey { principal, holder, conversation, era, capabilities, lane: 0 };
+            return Some((key, SessionUse::Together));
         }
         let askable = meta::askable(caller);
         let can_be_asked = !askable.is_empty();
@@ -190,10 +215,10 @@ impl Hub {
         let may_ask = era == Era::Legacy && can_be_asked;
         let may_log = shared.is_process() && caller.log_level().is_some();
         let may_remember = (as_legacy || shared.keeps_state())
-            && !(caller.conversation().is_none() && *principal == Principal::Anonymous);
+            && !(caller.conversation().is_none() && principal == Principal::Anonymous);
         // What was promised where the server is listed does not hold for this client.
         let may_mistake = era == Era::Legacy && shared.claims == Claims::Everything && shared.keeps_state();
-        if !may_ask && !may_log && !may_remember && !may_mistake {
+        if holder.is_none() && !may_ask && !may_log && !may_remember && !may_mistake {
             return None;
         }
         let capabilities =
@@ -204,7 +229,7 @@ impl Hub {
         } else {
             SessionUse::InTurn
         };
-        Some((SessionKey { principal: principal.clone(), conversation, era, capabilities, lane: 0 }, how))
+        Some((SessionKey { principal, holder, conversation, era, capabilities, lane: 0 }, how))
     }
 
     /// Whether the end of the client's conversation will be heard of, which also says that it is surely one client's.
@@ -216,8 +241,9 @@ impl Hub {
         })
     }
 
-    async fn open(self: &Arc<Self>, key: &SessionKey) -> Result<Arc<Session>, CallError> {
-        let (connection, mut unsolicited) = self.connector.connect_as(key.era, &key.capabilities).await?;
+    async fn open(self: &Arc<Self>, key: &SessionKey) -> Result<Arc<Session>, Failure> {
+        let connecting = self.connector.connect_as(key.era, &key.capabilities, key.holder.clone());
+        let (connection, mut unsolicited) = connecting.await?;
         unsolicited.ready().await;
         Ok(Session::new((connection, unsolicited), self.news(key)))
     }
@@ -258,11 +284,11 @@ impl Hub {
             Notice::Task { id, params } => {
                 Notice::Task { id: format!("{}{}{id}", self.name, task::SEPARATOR), params }
             }
-            other @ Notice::Log { .. } => other,
+            other @ (Notice::Log { .. } | Notice::Elicited { .. }) => other,
         }
     }
 
-    fn tell(&self, changed: Changed) {
+    pub(super) fn tell(&self, changed: Changed) {
         if let Some(listener) = self.listener.get() {
             listener(changed);
         }

@@ -4,7 +4,7 @@
 //! `sse`, `session_stream`) or a child (`process`). The `supervisor` keeps one connection, `lists`, puts entries in order (`mend`) and makes the `offer`, and
 //! hears of changes (`following`). A call runs in `run` as a `conversation`, in the `session` of its client, of which
 //! `sessions` keeps a few, or on the shared connection; while its client fetches an answer it may be `parked`. A resource is
-//! watched in the same session (`own_watch`). `gate` tells what a client lacks for a tool. What all calls share is in the `hub`.
+//! watched in the same session (`own_watch`). `gate` tells what a client lacks for a tool. `on_behalf` is in whose name a session is held, if not in the gateway's. What all calls share is in the `hub`.
 
 mod connection;
 mod conversation;
@@ -23,6 +23,7 @@ mod message;
 mod meta;
 mod notes;
 mod offer;
+mod on_behalf;
 mod own_watch;
 mod parked;
 mod pattern;
@@ -142,10 +143,6 @@ fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut 
     if settings.command.is_some() && definition.wants_auth() {
         problems.error("/auth", "has no effect with mcp.command; give the program its secrets in env");
     }
-    if definition.auth.as_ref().is_some_and(Auth::is_on_behalf) {
-        let message = "is not supported yet for a server, whose lists nobody in particular asks for; give it a secret of its own";
-        problems.error("/auth/type", message);
-    }
     if definition.response_mapping != ResponseMapping::Passthrough {
         problems
             .error("/responseMapping", "has no effect on a server, whose answers are passed on; remove it");
@@ -154,7 +151,9 @@ fn check_effect(settings: &McpSettings, definition: &Definition, problems: &mut 
         ("maxSessions", settings.max_sessions.is_some()),
         ("sessionIdleMs", settings.session_idle_ms.is_some()),
     ] {
-        if is_there && settings.sharing() == Sharing::Everybody {
+        // Whoever asks in the name of callers has a session for each of them.
+        let is_on_behalf = definition.auth.as_ref().is_some_and(Auth::is_on_behalf);
+        if is_there && settings.sharing() == Sharing::Everybody && !is_on_behalf {
             problems.error(format!("/mcp/{field}"), "has no effect with shared: true; remove it");
         }
     }

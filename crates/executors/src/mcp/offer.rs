@@ -12,6 +12,7 @@ use super::hub::Hub;
 use super::lists::Lists;
 use super::mend::{Sort, mend};
 use super::message::{Members, Writer};
+use super::on_behalf;
 use super::settings::Selection;
 
 /// What is offered, what had to be left out, and what had to be mended.
@@ -24,6 +25,7 @@ pub(super) fn build(lists: Lists, selection: &Selection, hub: &Arc<Hub>) -> Offe
     lists.templates.iter().for_each(|entry| building.template(entry));
     let Building { mut offer, unnamed, .. } = building;
     offer.left_out.extend(in_words(&unnamed));
+    on_behalf::add_connect(&mut offer, selection, hub);
     offer
 }
 

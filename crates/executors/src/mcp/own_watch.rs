@@ -27,7 +27,7 @@ pub(super) async fn watch(
     principal: &Principal,
     caller: &dyn Caller,
 ) -> Result<Kept, CallError> {
-    let Some(key) = hub.own_session(principal, caller) else {
+    let Some(key) = hub.own_session(principal, caller).await? else {
         return Ok(Box::new(hub.watch(uri)));
     };
     let Some(first) = Watch::begin(hub, key.clone(), uri).await? else {
@@ -62,7 +62,7 @@ impl Watch {
     /// Nothing if the server cannot be asked for it.
     async fn begin(hub: &Arc<Hub>, key: SessionKey, uri: &str) -> Result<Option<Self>, CallError> {
         let seat = hub.seat(key, SessionUse::Watching).await?;
-        let session = hub.session_of(&seat).await?;
+        let session = hub.session_of(&seat).await.map_err(Failure::into_error)?;
         if !session.connection.can("/resources/subscribe") {
             return Ok(None);
         }

@@ -21,7 +21,7 @@ use super::message::{self, Writer};
 use super::parked::{Parked, Whose};
 use super::sessions::Lease;
 use super::wire::OutgoingRequest;
-use super::{gate, meta, task};
+use super::{gate, meta, on_behalf, task};
 
 /// The one request of a client whose result cannot be a question.
 pub(super) const COMPLETE: &str = "completion/complete";
@@ -100,6 +100,9 @@ pub(super) async fn run(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
 }
 
 async fn carry_out(hub: &Arc<Hub>, job: &Job<'_>) -> Outcome {
+    if let Some(asked) = on_behalf::ask_to_connect(hub, (job.principal, job.caller)).await? {
+        return Ok(asked);
+    }
     let shared = hub.connection().await?;
     let remembered = job.caller.remembered()?;
     let mut answers = match (shared.era, remembered) {
@@ -156,6 +159,14 @@ async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, 
             Err(failure) => return Err(told(hub, &connection, failure)),
         };
         match converse(hub, job, conversation).await {
+            // The token may have been taken back; another one is tried, if there is one.
+            Err(failure) if failure.is_unauthorised() && !is_last => {
+                is_last = true;
+                let error = told(hub, &connection, failure);
+                if !on_behalf::renew(hub, job.principal).await {
+                    return Err(error);
+                }
+            }
             Err(Failure::SessionGone) if !is_last => {
                 is_last = true;
                 drop(told(hub, &connection, Failure::SessionGone));
@@ -169,6 +180,10 @@ async fn send(hub: &Arc<Hub>, job: &Job<'_>, answers: &Answers) -> Result<Sent, 
 /// The failure as the caller gets it; if it is the shared connection that is gone, the supervisor hears of it.
 fn told(hub: &Hub, connection: &Arc<Connection>, failure: Failure) -> CallError {
     let is_gone = matches!(failure, Failure::Lost(_) | Failure::SessionGone);
+    if failure.is_refusal() {
+        // The token is good no more; the next call begins anew.
+        hub.sessions.forget(connection);
+    }
     let error = failure.into_error();
     if is_gone {
         hub.lost(connection, &error);

@@ -13,7 +13,11 @@ use toolrail_protocol::Era;
 
 use super::connection::Connection;
 use super::message::ServerMessage;
+use super::on_behalf::Holder;
 use super::session::{Inbox, Session};
+
+/// The most sessions that are held in the name of one.
+const MOST_OF_ONE: usize = 32;
 
 /// How many sessions there may be, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +33,8 @@ pub(super) struct SessionLimits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct SessionKey {
     pub(super) principal: Principal,
+    /// In whose name it is held, if not in the gateway's own.
+    pub(super) holder: Option<Holder>,
     /// Whose conversation it is; none where nothing tells.
     pub(super) conversation: Option<Box<str>>,
     pub(super) era: Era,
@@ -123,7 +129,7 @@ impl Sessions {
                 freed.await;
             }
         };
-        tokio::time::timeout(self.limits.wait, taking).await.map_err(|_| self.full())
+        tokio::time::timeout(self.limits.wait, taking).await.map_err(|_| self.full(&key))
     }
 
     fn take(self: &Arc<Self>, key: &SessionKey, how: SessionUse) -> Option<Seat> {
@@ -135,7 +141,13 @@ impl Sessions {
         }
         let is_new = !slots.by_key.contains_key(&key);
         let is_full = slots.by_key.len() >= self.limits.most;
-        let evicted = if is_new && is_full { Some(slots.evict()?) } else { None };
+        let evicted = if is_new && slots.has_most_of_one(&key) {
+            Some(slots.evict(|of| of.principal == key.principal)?)
+        } else if is_new && is_full {
+            Some(slots.evict(|_| true)?)
+        } else {
+            None
+        };
         if is_new {
             slots.next += 1;
             let number = slots.next;
@@ -206,12 +218,25 @@ impl Sessions {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn full(&self) -> CallError {
+    fn full(&self, key: &SessionKey) -> CallError {
+        if self.lock().has_most_of_one(key) {
+            let message = format!(
+                "all {MOST_OF_ONE} sessions that one caller may have with this server are in use; wait for a call of yours to end, then try again"
+            );
+            return CallError::new(ErrorCode::Timeout, message);
+        }
         let message = format!(
             "all {} sessions with this server are in use; try again, or raise mcp.maxSessions of its definition",
             self.limits.most
         );
         CallError::new(ErrorCode::Timeout, message)
+    }
+}
+
+impl SessionKey {
+    /// Whether whoever it is for may do nothing any more.
+    fn has_ended(&self) -> bool {
+        matches!(&self.principal, Principal::Known(identity) if identity.ending.is_here())
     }
 }
 
@@ -226,13 +251,23 @@ impl Slot {
 }
 
 impl Slots {
+    /// Ends what was not used for so long, and what is held by somebody who may do nothing any more: his token has expired.
     fn sweep(&mut self, idle: Duration) -> Vec<(SessionKey, Slot)> {
-        self.by_key.extract_if(|_, slot| slot.is_unused() && slot.used.elapsed() >= idle).collect()
+        let is_over = |key: &SessionKey, slot: &Slot| {
+            slot.used.elapsed() >= idle || (key.holder.is_some() && key.has_ended())
+        };
+        self.by_key.extract_if(|key, slot| slot.is_unused() && is_over(key, slot)).collect()
     }
 
-    /// Takes away the session that nobody has used for longest; nothing if all of them are in use.
-    fn evict(&mut self) -> Option<Slot> {
-        let unused = self.by_key.iter().filter(|(_, slot)| slot.is_unused());
+    /// Whether somebody in whose name sessions are held has as many as one may have.
+    fn has_most_of_one(&self, key: &SessionKey) -> bool {
+        let is_own = |of: &&SessionKey| of.holder.is_some() && of.principal == key.principal;
+        key.holder.is_some() && self.by_key.keys().filter(is_own).count() >= MOST_OF_ONE
+    }
+
+    /// Takes away the session among those that nobody has used for longest; nothing if all of them are in use.
+    fn evict(&mut self, among: impl Fn(&SessionKey) -> bool) -> Option<Slot> {
+        let unused = self.by_key.iter().filter(|(key, slot)| among(key) && slot.is_unused());
         let oldest = unused.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone())?;
         self.by_key.remove(&oldest)
     }

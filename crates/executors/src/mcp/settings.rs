@@ -5,8 +5,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use toolrail_core::{Problems, ToolName};
+use toolrail_core::{Auth, Problems, ToolName};
 
+use super::endpoint::LIST_AUTH;
 use super::hub::Sharing;
 use super::meta::Claims;
 use super::pattern::NamePattern;
@@ -23,6 +24,11 @@ pub(crate) struct McpSettings {
     /// Headers to send with every request to `url`, by name; values may hold `{{secrets.KEY}}`.
     #[serde(default)]
     pub(super) headers: Option<Map<String, Value>>,
+    /// With `auth` of type `caller_token` or `token_exchange`: how the gateway proves itself when it lists the server, which nobody
+    /// in particular asks for: an `auth` of type `apiKey`, `basic` or `bearer`; no credential when left out.
+    #[serde(default)]
+    #[schemars(extend("type" = ["object", "null"]))]
+    pub(super) list_auth: Option<Value>,
     /// A program to start that speaks MCP on its standard streams, such as `npx`. In the store only with `--allow-commands`.
     #[serde(default)]
     pub(super) command: Option<String>,
@@ -159,6 +165,22 @@ impl McpSettings {
         }
     }
 
+    /// How the gateway proves itself when it lists the server, where calls are made in the name of whoever calls.
+    pub(super) fn list_auth(&self, is_on_behalf: bool, problems: &mut Problems) -> Option<Auth> {
+        let written = self.list_auth.as_ref()?;
+        if !is_on_behalf {
+            problems.error(LIST_AUTH, "has an effect only where auth asks in the name of whoever calls; remove it, auth is for the lists too");
+            return None;
+        }
+        let auth = Auth::read(written, LIST_AUTH, problems)?;
+        if matches!(auth, Auth::None | Auth::ApiKey { .. } | Auth::Basic { .. } | Auth::Bearer { .. }) {
+            return Some(auth);
+        }
+        let message = "nobody in particular asks for the lists; use none, apiKey, basic or bearer";
+        problems.error(format!("{LIST_AUTH}/type"), message);
+        None
+    }
+
     /// Notes fields that have no effect, because they belong to the other way of reaching a server.
     pub(super) fn check_way(&self, problems: &mut Problems) {
         let for_command =
@@ -183,6 +205,9 @@ impl McpSettings {
                         "/mcp/command",
                         "there is no program of that name, which has spaces; put the arguments into args",
                     );
+                }
+                if self.list_auth.is_some() {
+                    problems.error(LIST_AUTH, "has no effect with command; remove it or use env");
                 }
                 if self.headers.is_some() {
                     problems.error("/mcp/headers", "has no effect with command; remove it or use env");

@@ -14,7 +14,7 @@ use super::hub::Hub;
 use super::lists::{Lists, Work};
 use super::settings::Selection;
 use super::wire::Unsolicited;
-use super::{lists, offer};
+use super::{lists, offer, on_behalf};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -114,7 +114,7 @@ impl Supervisor {
     async fn one_life(&self) -> CallError {
         loop {
             let began = Instant::now();
-            let (connection, unsolicited) = match self.hub.connector.connect().await {
+            let (connection, unsolicited) = match self.hub.connector.connect(&self.hub.name).await {
                 Ok((connection, unsolicited)) => (Arc::new(connection), unsolicited),
                 Err(error) => {
                     self.hub.disconnected(error.clone());
@@ -225,6 +225,12 @@ impl Supervisor {
             let mut view = self.published.0.lock().unwrap_or_else(PoisonError::into_inner);
             let is_new = view.failure.as_ref() != Some(&words);
             (view.failure, view.is_known) = (Some(words), true);
+            // Before anybody has connected his account there may be nothing but the way to do so.
+            if view.fingerprint == 0 && view.offer.is_empty() {
+                let mut offer = Offer::default();
+                on_behalf::add_connect(&mut offer, &self.selection, &self.hub);
+                view.offer = Arc::new(offer);
+            }
             is_new
         };
         if is_new {

@@ -103,7 +103,7 @@ impl Credential {
         };
         match auth {
             Auth::None | Auth::OAuth2(_) => Some(None),
-            Auth::CallerToken { .. } | Auth::TokenExchange(_) => {
+            Auth::CallerToken { .. } | Auth::TokenExchange(_) | Auth::OAuthUser(_) => {
                 let place = CredentialPlace::Header(AUTHORIZATION);
                 Some(Some(Self { place, form: CredentialForm::OnBehalf }))
             }
@@ -274,7 +274,11 @@ pub(super) fn check_conflicts(
     };
     match auth {
         Auth::None | Auth::OAuth2(_) => {}
-        Auth::Basic { .. } | Auth::Bearer { .. } | Auth::CallerToken { .. } | Auth::TokenExchange(_) => {
+        Auth::Basic { .. }
+        | Auth::Bearer { .. }
+        | Auth::CallerToken { .. }
+        | Auth::TokenExchange(_)
+        | Auth::OAuthUser(_) => {
             check_header("authorization", problems);
         }
         Auth::ApiKey { place: ApiKeyPlace::Header, name, .. } => check_header(name, problems),

@@ -40,7 +40,7 @@ use query::{Parameter, write_parameters};
 pub(crate) use auth::{Proof, told_without_token};
 pub(crate) use block::request_block;
 pub(crate) use body::decode_base64;
-pub(crate) use on_behalf::OnBehalf;
+pub(crate) use on_behalf::{OnBehalf, check_hosts};
 pub(crate) use preview::shown;
 pub(crate) use settings::{BodyType, RequestSettings, publish};
 pub(crate) use target::{Base, SplitUrl, Target, split_path, split_url};

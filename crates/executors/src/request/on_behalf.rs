@@ -1,6 +1,6 @@
 //! Requests in the name of whoever calls: with the token he came with, or with one that is given for it.
 
-use toolrail_core::{Auth, Call, CallError, ErrorCode, HostPattern, Secret};
+use toolrail_core::{Auth, Call, CallError, Caller, CallerToken, ErrorCode, HostPattern, Secret};
 
 use super::token_exchange::TokenExchanger;
 use super::{Base, Proof};
@@ -25,6 +25,12 @@ impl OnBehalf {
         let (hosts, exchange) = match auth {
             Auth::CallerToken { hosts } => (hosts, None),
             Auth::TokenExchange(exchange) => (&exchange.hosts, Some(exchange)),
+            Auth::OAuthUser(_) => {
+                let message =
+                    "is for upstream MCP servers only (type: mcp); use caller_token or token_exchange";
+                compiler.problems.error(format!("{pointer}/type"), message);
+                return None;
+            }
             Auth::None | Auth::ApiKey { .. } | Auth::Basic { .. } | Auth::Bearer { .. } | Auth::OAuth2(_) => {
                 return None;
             }
@@ -44,25 +50,37 @@ impl OnBehalf {
         call: &Call<'_>,
         runtime: &Runtime,
     ) -> Result<Option<Secret>, CallError> {
-        let Some(Self { exchanger }) = this else {
-            return Ok(None);
-        };
-        let Some(token) = call.caller.token() else {
+        match this {
+            None => Ok(None),
+            Some(this) => this.token_for(Self::token_of(call.caller, call.tool)?, runtime).await.map(Some),
+        }
+    }
+
+    /// The token with which somebody came who calls that.
+    pub(crate) fn token_of<'c>(caller: &'c dyn Caller, called: &str) -> Result<&'c CallerToken, CallError> {
+        caller.token().ok_or_else(|| {
             let message = format!(
-                "{} is asked for in the name of whoever calls, and this caller came without a token that may be passed on; come with one of an identity provider (a key, or a token that the gateway gave itself, never is)",
-                call.tool
+                "{called} is asked for in the name of whoever calls, and this caller came without a token that may be passed on; come with one of an identity provider (a key, or a token that the gateway gave itself, never is)"
             );
-            return Err(CallError::new(ErrorCode::Forbidden, message));
-        };
-        match exchanger {
-            None => Ok(Some(Secret::new(token.reveal()))),
-            Some(exchanger) => Box::pin(exchanger.token_for(token, runtime)).await.map(Some),
+            CallError::new(ErrorCode::Forbidden, message)
+        })
+    }
+
+    /// What is sent for that token of a caller.
+    pub(crate) async fn token_for(
+        &self,
+        token: &CallerToken,
+        runtime: &Runtime,
+    ) -> Result<Secret, CallError> {
+        match &self.exchanger {
+            None => Ok(Secret::new(token.reveal())),
+            Some(exchanger) => Box::pin(exchanger.token_for(token, runtime)).await,
         }
     }
 }
 
 /// Notes an address that may not get the token, and headers that lead it elsewhere.
-fn check_hosts(hosts: &[HostPattern], pointer: &str, bases: &[Base], compiler: &mut Compiler<'_>) {
+pub(crate) fn check_hosts(hosts: &[HostPattern], pointer: &str, bases: &[Base], compiler: &mut Compiler<'_>) {
     let fits = |(host, port): (&str, u16)| hosts.iter().any(|pattern| pattern.matches(host, port));
     if !hosts.is_empty() && !bases.iter().filter_map(Base::destination).all(fits) {
         let message = "does not name the host of the address, so the token may not go there; add it";

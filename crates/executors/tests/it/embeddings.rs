@@ -88,6 +88,7 @@ fn runtime() -> Runtime {
         variables: Arc::default(),
         services: Arc::default(),
         scripts: Arc::new(Scripts::of_this_binary()),
+        grants: None,
     }
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn runtime(secrets: &[(&str, &str)]) -> Runtime {
         variables: Arc::default(),
         services: Arc::default(),
         scripts: Arc::new(Scripts::of_this_binary()),
+        grants: None,
     }
 }
 

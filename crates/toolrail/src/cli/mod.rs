@@ -90,6 +90,8 @@ enum Command {
     Audit(audit::AuditArgs),
     /// List, show and decide the calls that a person must approve of
     Approvals(access::approvals::ApprovalsArgs),
+    /// List and revoke the accounts at upstream servers that people have connected
+    Connections(access::connections::ConnectionsArgs),
     /// Make, list, rotate and revoke the keys that clients show
     Keys(access::keys::KeysArgs),
     /// Say whether a key sees and may call a tool, and what decides that
@@ -229,6 +231,7 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Rollback(args) => rollback::run(args).await,
         Command::Audit(args) => audit::run(args).await,
         Command::Approvals(args) => access::approvals::run(args).await,
+        Command::Connections(args) => access::connections::run(args).await,
         Command::Keys(args) => access::keys::run(args).await,
         Command::Explain(args) => access::explain::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,

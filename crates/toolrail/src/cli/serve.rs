@@ -257,9 +257,17 @@ pub(super) async fn guarded(
     let exposure = exposure::findings(settings, addresses, assembly.directory().is_some());
     let routes = assemble::routes(&mcp, assembly, metrics, exposure);
     let broker = assembly.issuers().and_then(|issuers| issuers.broker.clone());
-    let guard = guard(settings, addresses, broker.is_some());
-    let sign_in = broker
-        .map(|broker| SignIn { is_here: toolrail_broker::is_open, routes: toolrail_broker::routes(broker) });
+    let has_pages = settings.public_url.is_some() && assembly.directory().is_some();
+    let guard = guard(settings, addresses, broker.is_some() || has_pages);
+    let connect = toolrail_broker::connect_routes(Arc::clone(assembly.connections()));
+    let sign_in = match broker {
+        Some(broker) => {
+            let is_here: fn(&str) -> bool =
+                |path| toolrail_broker::is_open(path) || toolrail_broker::is_connect(path);
+            Some(SignIn { is_here, routes: toolrail_broker::routes(broker).merge(connect) })
+        }
+        None => has_pages.then_some(SignIn { is_here: toolrail_broker::is_connect, routes: connect }),
+    };
     let doorkeeper = match assembly.directory() {
         Some(directory) => {
             let tokens =

@@ -80,6 +80,7 @@ fn of_requests(place: &str, members: Map<String, Value>) -> Vec<String> {
                 variables: Arc::new(Variables::none()),
                 services: Arc::new(services),
                 scripts: Arc::new(Scripts::of_this_binary()),
+                grants: None,
             })
         },
     );

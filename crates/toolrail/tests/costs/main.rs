@@ -96,6 +96,7 @@ async fn serving_all(definitions: Vec<Value>, store: Arc<dyn Store>) -> Registry
         variables: Arc::default(),
         services: Arc::default(),
         scripts: Arc::new(Scripts::of_this_binary()),
+        grants: None,
     };
     let compiler = Compiler::new(DefinitionForm::new(kinds(&runtime)), Box::new(|_, executor| executor));
     let source = FixedSource::new(SourceId::Demo, "fixed", definitions);

@@ -18,3 +18,4 @@ mod stores;
 mod support;
 mod tls;
 mod upstream;
+mod users;

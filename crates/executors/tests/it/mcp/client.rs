@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use toolrail_core::{
-    Call, CallError, Caller, Changed, DefinitionForm, InputRequired, Kept, LogLevel, Made, Offer, Outcome,
-    Payload, Principal, Progress, Questions, Refusal, Resumed, RpcError, Unanswered, Upstream, async_trait,
+    Call, CallError, Caller, CallerToken, Changed, DefinitionForm, InputRequired, Kept, LogLevel, Made,
+    Offer, Outcome, Payload, Principal, Progress, Questions, Refusal, Resumed, RpcError, Unanswered,
+    Upstream, async_trait,
 };
 use toolrail_executors::kinds;
 
@@ -34,6 +35,8 @@ pub(crate) struct Client {
     pub(crate) kept: Option<Mutex<HashMap<String, Kept>>>,
     /// What it answers questions with, if not with what was asked for.
     pub(crate) refuses: Option<RpcError>,
+    /// The token with which it came.
+    pub(crate) token: Option<CallerToken>,
     /// Present in the modern era: what it brings along.
     pub(crate) modern: Option<Brought>,
 }
@@ -138,6 +141,10 @@ impl Caller for Client {
         true
     }
 
+    fn token(&self) -> Option<&CallerToken> {
+        self.token.as_ref()
+    }
+
     fn remembered(&self) -> Result<Option<Value>, CallError> {
         Ok(self.modern.as_ref().and_then(|brought| brought.remembered.clone()))
     }
@@ -156,9 +163,12 @@ impl Server {
     }
 
     pub(crate) fn start_with(settings: &Value, secrets: &[(&str, &str)]) -> Self {
+        Self::start_definition(&json!({"name": "up", "type": "mcp", "mcp": settings}), secrets)
+    }
+
+    pub(crate) fn start_definition(definition: &Value, secrets: &[(&str, &str)]) -> Self {
         let form = DefinitionForm::new(kinds(&runtime(secrets)));
-        let definition = json!({"name": "up", "type": "mcp", "mcp": settings});
-        let (compiled, problems) = form.check(&definition, |_, compiled, _| compiled);
+        let (compiled, problems) = form.check(definition, |_, compiled, _| compiled);
         let Some(Made::Upstream(upstream)) = compiled.map(|compiled| compiled.made) else {
             panic!("{problems:#?}");
         };

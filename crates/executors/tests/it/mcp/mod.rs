@@ -4,6 +4,7 @@ mod client;
 mod eras;
 mod faults;
 mod hostile;
+mod in_name;
 mod lists;
 mod over_http;
 mod over_stdio;

@@ -1,6 +1,7 @@
 //! Commands about who may do what.
 
 pub(super) mod approvals;
+pub(super) mod connections;
 pub(super) mod explain;
 pub(super) mod keys;
 pub(super) mod permissions;

@@ -3,7 +3,8 @@
 
 mod attacks;
 mod clients;
-mod official;
+mod connecting;
+pub(crate) mod official;
 mod provider;
 mod sign_in;
 

@@ -19,14 +19,14 @@ use crate::support::{echo_tool, gateway, installed};
 const NOWHERE: &str = "http://127.0.0.1:1";
 
 /// panva's oidc-provider; ended when dropped.
-struct RealProvider {
-    issuer: String,
+pub(crate) struct RealProvider {
+    pub(crate) issuer: String,
     _child: Child,
 }
 
 impl RealProvider {
     /// One that knows a gateway which is reached under that address.
-    async fn start(public_url: &str) -> Result<Self> {
+    pub(crate) async fn start(public_url: &str) -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients/oidc/provider.mjs");
         let mut child = Command::new(installed("TOOLRAIL_TEST_NODE"))
             .arg(script)

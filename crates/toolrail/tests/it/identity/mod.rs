@@ -8,7 +8,7 @@ mod on_behalf;
 mod oracle;
 mod rules;
 mod stored_rules;
-mod tokens;
+pub(crate) mod tokens;
 mod ways;
 
 use anyhow::Result;

@@ -136,11 +136,6 @@ async fn definitions_that_would_give_tokens_away_are_refused() {
     check(json!({"registeredBy": "agent"}), "/auth", "an agent registered").await;
     let elsewhere = json!({"url": stage.upstream.url("/echo"), "headers": {"Host": "api.example.com"}});
     check(json!({"http": elsewhere}), "/http/headers/Host", "remove it").await;
-    let server = json!({
-        "name": "server", "description": "A server", "mcp": {"url": stage.upstream.url("/mcp")}, "auth": {"type": "caller_token"}
-    });
-    let refused = stage.register(&server).await;
-    assert!(refused.text().contains("not supported yet for a server"), "{}", refused.text());
     check(json!({"auth": {"type": "token_exchange", "clientId": "x"}}), "/auth", "needs \\\"tokenUrl\\\"")
         .await;
     let with_args = json!({"type": "token_exchange", "clientId": "x", "tokenUrl": "http://127.0.0.1:1/t", "audience": "{{args.a}}"});

@@ -17,13 +17,13 @@ use super::{ask, first_key};
 use crate::support::{echo_tool, gateway};
 
 /// An issuer that listens on this machine.
-pub(super) struct Issuer {
-    pub(super) url: String,
+pub(crate) struct Issuer {
+    pub(crate) url: String,
     key: Arc<EcdsaKeyPair>,
 }
 
 impl Issuer {
-    pub(super) async fn start() -> Result<Self> {
+    pub(crate) async fn start() -> Result<Self> {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let key =
@@ -42,7 +42,7 @@ impl Issuer {
         Ok(Self { url, key: Arc::new(key) })
     }
 
-    pub(super) fn token(&self, claims: Value) -> String {
+    pub(crate) fn token(&self, claims: Value) -> String {
         let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
         let mut all =
             json!({"iss": self.url, "sub": "ann", "aud": "https://tools.example.com/mcp", "exp": now + 600});
