@@ -27,7 +27,8 @@ pub(crate) fn connections(
     broker: Option<Arc<Broker>>,
 ) -> Arc<Connections> {
     let outbound = ConnectClient {
-        anywhere: Client::new(ClientLimits::default()),
+        // What definitions and servers name is asked like tools ask: no gateway is administered by it.
+        anywhere: Client::of_gateway(ClientLimits::default()),
         public: Client::to_public_addresses(ClientLimits::default()),
         secrets: Arc::clone(secrets),
     };

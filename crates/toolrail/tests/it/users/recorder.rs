@@ -133,7 +133,7 @@ impl Recorder {
     }
 
     /// Notes a request; the answer, if it is refused.
-    fn note(&self, method: &str, headers: &HeaderMap) -> Result<Seen, Response> {
+    fn note(&self, method: &str, headers: &HeaderMap) -> Result<Seen, Box<Response>> {
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap().to_owned());
         let authorization = text(AUTHORIZATION.as_str()).unwrap_or_default();
         let seen = Seen { method: method.to_owned(), authorization, session: text("mcp-session-id") };
@@ -148,10 +148,12 @@ impl Recorder {
                 if let Some(challenge) = &inner.challenge {
                     refused.headers_mut().insert("www-authenticate", challenge.parse().unwrap());
                 }
-                return Err(refused);
+                return Err(Box::new(refused));
             }
             let Some(session) = &seen.session else { return Ok(seen) };
-            let Some(opened) = inner.sessions.get(session) else { return Err(plain(StatusCode::NOT_FOUND)) };
+            let Some(opened) = inner.sessions.get(session) else {
+                return Err(Box::new(plain(StatusCode::NOT_FOUND)));
+            };
             if subject(&opened.authorization) != subject(&seen.authorization) {
                 let fault = format!("{seen:?} in the session of {:?}", subject(&opened.authorization));
                 inner.faults.push(fault);
@@ -186,7 +188,7 @@ async fn posted(State(recorder): State<Recorder>, headers: HeaderMap, body: Byte
     let method = message["method"].as_str().unwrap_or("answer").to_owned();
     let seen = match recorder.note(&method, &headers) {
         Ok(seen) => seen,
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     if message.get("id").is_none() || method == "answer" {
         return plain(StatusCode::ACCEPTED);
@@ -278,7 +280,7 @@ async fn streamed(State(recorder): State<Recorder>, headers: HeaderMap) -> Respo
     let seen = match recorder.note("GET", &headers) {
         Ok(Seen { session: Some(session), .. }) => session,
         Ok(_) => return plain(StatusCode::METHOD_NOT_ALLOWED),
-        Err(refused) => return refused,
+        Err(refused) => return *refused,
     };
     let (sender, receiver) = mpsc::unbounded_channel();
     recorder.inner(|inner| inner.sessions.get_mut(&seen).unwrap().stream = Some(sender));
@@ -293,6 +295,6 @@ async fn streamed(State(recorder): State<Recorder>, headers: HeaderMap) -> Respo
 async fn ended(State(recorder): State<Recorder>, headers: HeaderMap) -> Response {
     match recorder.note("DELETE", &headers) {
         Ok(_) => plain(StatusCode::NO_CONTENT),
-        Err(refused) => refused,
+        Err(refused) => *refused,
     }
 }
