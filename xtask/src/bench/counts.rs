@@ -6,19 +6,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
 use clap::Args;
-use serde_json::{Value, json};
 
-use super::gateway::{Gateway, LARGE_TOOL, SMALL_TOOL};
-use super::issuer::{AUDIENCE, Issuer};
+use super::gateway::{Gateway, LARGE_TOOL, SMALL_TOOL, with_one_thread};
 use super::load::Connection;
 use super::process::Process;
 use super::requests::{Dialect, call_tool, call_tool_with, get};
+use super::ways_in::WaysIn;
 use crate::packages;
 use crate::workspace::{Workspace, answer_of, cargo, run as run_command};
 
@@ -168,42 +166,6 @@ const QUESTIONS: &[Question] = &[
     },
 ];
 
-/// What callers show where they are asked who they are, and how a gateway is told to ask.
-struct WaysIn {
-    key: String,
-    token: String,
-    /// Takes that token.
-    issued: Vec<String>,
-    /// Has a rule that looks at arguments.
-    ruled: Vec<String>,
-}
-
-impl WaysIn {
-    async fn make(toolrail: &Path, folder: &Path, data: &Path) -> Result<Self> {
-        let mut keys = tokio::process::Command::new(toolrail);
-        let made =
-            keys.args(["keys", "create", "bench", "--role", "call", "--data"]).arg(data).output().await?;
-        ensure!(made.status.success(), "no key can be made: {}", String::from_utf8_lossy(&made.stderr));
-        let key = String::from_utf8(made.stdout)?.trim().to_owned();
-        let configured = |name: &str, settings: &Value| -> Result<Vec<String>> {
-            let file = folder.join(name);
-            fs::write(&file, settings.to_string())?;
-            Ok(vec!["--config".to_owned(), file.to_string_lossy().into_owned()])
-        };
-        let Issuer { url, token } = Issuer::start().await?;
-        let grants = json!([{"claim": "sub", "value": "bench", "role": "call"}]);
-        let issuer =
-            json!({"issuer": url, "jwks": format!("{url}/keys"), "audiences": [AUDIENCE], "grants": grants});
-        let issued = configured("issuer.json", &json!({"issuers": [issuer]}))?;
-        let rule = json!({
-            "name": "short", "effect": "allow", "tools": {"names": ["bench.*"]},
-            "when": "args.city.size() < 40 && principal.name == 'bench'",
-        });
-        let rules = json!({"permissions": {"default": "deny", "rules": [rule]}});
-        Ok(Self { key, token, issued, ruled: configured("rules.json", &rules)? })
-    }
-}
-
 fn small_call_with(address: SocketAddr, shown: &str) -> Bytes {
     call_tool_with(address, Dialect::Modern, SMALL_TOOL, Some(shown))
 }
@@ -232,17 +194,13 @@ async fn count(
     count.trim().replace(',', "").parse().with_context(|| format!("valgrind counted {count:?}"))
 }
 
-/// A program that runs the gateway in valgrind, with one thread for calls, so that nobody steals work from another.
+/// A program that runs the gateway in valgrind.
 fn wrapper(folder: &Path, toolrail: &Path, log: &Path) -> Result<PathBuf> {
-    let path = folder.join("toolrail");
-    let script = format!(
-        "#!/bin/sh\nTOKIO_WORKER_THREADS=1 exec valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file='{}' '{}' \"$@\"\n",
-        log.display(),
-        toolrail.display()
+    let valgrind = format!(
+        "valgrind --tool=cachegrind --cache-sim=no --cachegrind-out-file=/dev/null --log-file='{}'",
+        log.display()
     );
-    fs::write(&path, script).context("cannot write the script that starts valgrind")?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-    Ok(path)
+    with_one_thread(folder, toolrail, &valgrind)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -121,6 +122,16 @@ pub(super) fn spawn(toolrail: &Path, data: &Path, listen: &str, more: &[String])
     command.arg("--discovery=false");
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     Process::spawn(&mut command)
+}
+
+/// A program that runs the gateway with one thread for calls, so that nobody steals work from another; in another program, if
+/// one is named.
+pub(super) fn with_one_thread(folder: &Path, toolrail: &Path, within: &str) -> Result<PathBuf> {
+    let path = folder.join("toolrail");
+    let script = format!("#!/bin/sh\nTOKIO_WORKER_THREADS=1 exec {within} '{}' \"$@\"\n", toolrail.display());
+    fs::write(&path, script).context("cannot write the script that starts the gateway")?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(path)
 }
 
 pub(super) fn log_of(data: &Path) -> String {

@@ -15,6 +15,7 @@ mod requests;
 mod scenarios;
 mod search;
 mod upstream;
+mod ways_in;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -38,8 +39,8 @@ pub(crate) struct BenchOptions {
     /// Fewer and shorter rounds: good enough to see a change of a fifth
     #[arg(long)]
     quick: bool,
-    /// Only this scenario: call, list, scale, slow, memory, start; or store, which starts databases, search, and build,
-    /// from nothing, which are never run unasked
+    /// Only this scenario: call, access, list, scale, slow, memory, start; or store, which starts databases, search, and
+    /// build, from nothing, which are never run unasked
     #[arg(value_name = "SCENARIO", conflicts_with = "filter")]
     scenario: Option<String>,
     /// Only scenarios whose name contains this
@@ -174,7 +175,7 @@ pub(crate) fn run(options: RunOptions) -> Result<()> {
     let sections = runtime.block_on(scenarios::run_all(&bench))?;
     if sections.is_empty() {
         bail!(
-            "no scenario matches the filter; use a part of call, list, scale, slow, memory, start, store, search or build"
+            "no scenario matches the filter; use a part of call, access, list, scale, slow, memory, start, store, search or build"
         );
     }
     report::print(&sections, &surroundings);

@@ -1,5 +1,6 @@
 //! What is measured, one file per question. Each scenario starts the processes it needs and returns one table.
 
+mod access;
 mod calls;
 mod listing;
 mod memory;
@@ -30,6 +31,9 @@ pub(super) async fn run_all(bench: &Bench) -> Result<Vec<Section>> {
     }
     let Some(toolrail) = bench.toolrail.as_deref() else { return Ok(sections) };
     let scene = Scene { bench, toolrail, upstream: upstream_address };
+    if bench.wants("access") {
+        sections.push(access::run(&scene).await.context("scenario access")?);
+    }
     if bench.wants("list") {
         sections.push(listing::run(&scene).await.context("scenario list")?);
     }
