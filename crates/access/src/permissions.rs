@@ -1,14 +1,15 @@
 //! Rules at work: whoever is known gets what they leave him. There are those of the configuration and those of the store; each
 //! document is judged by itself, and both have to allow.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolrail_core::{Denial, Identity, Principal, Role, Ruling, ToolReach, ToolRights, ToolTraits};
+use toolrail_core::{
+    AddressMap, Denial, Identity, Principal, Role, Ruling, ToolReach, ToolRights, ToolTraits,
+};
 
 use crate::explain::Explanation;
 use crate::facts::Subject;
@@ -23,7 +24,7 @@ const MOST_KNOWN: usize = 4096;
 pub struct Permissions {
     rules: Arc<BothRules>,
     /// Whoever was seen, by where he is in memory, and what he became. Both are held, so that nobody else can come to be there.
-    known: RwLock<HashMap<usize, Ruled>>,
+    known: RwLock<AddressMap<usize, Ruled>>,
 }
 
 /// Somebody, and what the rules leave him.

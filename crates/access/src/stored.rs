@@ -356,6 +356,10 @@ impl StoredRules {
 
 #[async_trait]
 impl RecordListener for StoredRules {
+    fn kinds(&self) -> &'static [&'static str] {
+        &[KIND]
+    }
+
     fn take(&self, records: &[Record]) {
         let mut heard = self.heard();
         for record in records.iter().filter(|record| record.kind == KIND) {

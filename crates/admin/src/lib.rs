@@ -47,6 +47,7 @@ use refresh::Refreshing;
 pub use requests::{curl_script, postman_collection};
 use table::ROUTES;
 use toolrail_core::{UserGrants, Way};
+use toolrail_identity::SignedIn;
 use toolrail_registry::Registry;
 
 /// Makes the page that Prometheus reads.
@@ -69,6 +70,8 @@ pub struct Admin {
     pub(crate) rules: Option<Rules>,
     /// The accounts at upstream servers that people have connected.
     pub(crate) connections: Option<Arc<dyn UserGrants>>,
+    /// Those who have signed in, where people do.
+    pub(crate) signed_in: Option<Arc<dyn SignedIn>>,
     /// What an operator should know of how the gateway runs, where one does.
     pub(crate) exposure: Option<Arc<Vec<Finding>>>,
 }
@@ -86,6 +89,7 @@ impl Admin {
             keys: None,
             rules: None,
             connections: None,
+            signed_in: None,
             exposure: None,
         }
     }
@@ -106,6 +110,12 @@ impl Admin {
     #[must_use]
     pub fn with_connections(self, connections: Arc<dyn UserGrants>) -> Self {
         Self { connections: Some(connections), ..self }
+    }
+
+    /// The same with those who have signed in, where people do.
+    #[must_use]
+    pub fn with_signed_in(self, signed_in: Option<Arc<dyn SignedIn>>) -> Self {
+        Self { signed_in, ..self }
     }
 
     /// The same with the keys of a store.

@@ -5,7 +5,7 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use toolrail_core::Role;
 
 use crate::access::permit::Needs;
-use crate::access::{approvals, connections, doctor, explain, keys, permissions};
+use crate::access::{approvals, connections, doctor, explain, keys, permissions, sessions};
 use crate::{
     Admin, audit, call, definitions, export, health, history, index, learnt, list, metrics, preview, refresh,
     register, requests, rollback, search, stats, sync,
@@ -39,6 +39,7 @@ pub(crate) fn example_of(variable: &str) -> &'static str {
         "key" => "example-key",
         "approval" => "ap_0123456789abcdef0123",
         "connection" => "co_0123456789abcdef0123456789abcdef",
+        "session" => "ann@example.com",
         _ => "1",
     }
 }
@@ -98,6 +99,7 @@ const KEYS: &str = "keys";
 const RULES: &str = "rules";
 const APPROVALS: &str = "approvals";
 const CONNECTIONS: &str = "connections";
+const SESSIONS: &str = "sessions";
 
 /// All of them.
 #[rustfmt::skip]
@@ -131,6 +133,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route(KEYS, ("POST", "/admin/keys/{key}/rotate"), "Give a key a new text; the old one stays good for a while", || post(keys::rotate)).sending(r#"{"overlap":"1h"}"#).needing(ADMINISTERING),
     route(KEYS, ("POST", "/admin/explain"), "Whether a key sees and may call a tool, and what decides that", || post(explain::explain)).sending(r#"{"tool":"example.health","as":"example-key","arguments":{}}"#).needing(ADMINISTERING),
     route(KEYS, ("DELETE", "/admin/keys/{key}"), "Revoke a key", || delete(keys::revoke)).needing(ADMINISTERING),
+    route(SESSIONS, ("GET", "/admin/sessions"), "Those who have signed in, the newest first", || get(sessions::list)).needing(ADMINISTERING),
+    route(SESSIONS, ("DELETE", "/admin/sessions/{session}"), "End a session, or all of the person of that name", || delete(sessions::end)).needing(ADMINISTERING).unscripted(),
+    route(SESSIONS, ("POST", "/admin/broker/keys/rotate"), "Have another key sign tokens; what the old one signed stays good for a while", || post(sessions::rotate)).sending(r#"{"overlap":"24h"}"#).needing(RULING).unscripted(),
     route(RULES, ("PUT", "/admin/permissions"), "Put permission rules into the store; with dryRun=true, only check them", || put(permissions::put)).change("note=a+first+rule").sending(PERMISSIONS).needing(RULING),
     route(RULES, ("GET", "/admin/permissions"), "The permission rules in force", || get(permissions::show)).needing(RULING),
     route(RULES, ("GET", "/admin/permissions/history"), "The versions of the rules in the store", || get(permissions::history)).needing(RULING),

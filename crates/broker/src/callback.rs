@@ -94,6 +94,7 @@ async fn finish(
         claims: person.claims,
         asked: travelling.asked,
         generation: 0,
+        advanced: 0,
         begun,
         until: begun + most.min(broker.session_seconds),
         provider_refresh: refresh,

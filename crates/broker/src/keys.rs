@@ -1,4 +1,4 @@
-//! What all replicas seal, tag and sign with: keys that follow from one of the store, so that any of them can open what another has
+//! What all replicas seal and tag with: keys that follow from one of the store, so that any of them can open what another has
 //! sealed, and nothing has to be kept for what clients and browsers carry.
 
 use base64::Engine;
@@ -6,11 +6,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-use toolrail_core::hexadecimal;
 
 use crate::answer::Failure;
 
@@ -21,9 +18,6 @@ const LONGEST_SEALED: usize = 16 << 10;
 pub(crate) struct Keys {
     sealing: LessSafeKey,
     tagging: hmac::Key,
-    signing: Ed25519KeyPair,
-    /// What the signing key is called.
-    key_id: String,
     random: SystemRandom,
 }
 
@@ -61,17 +55,10 @@ impl Keys {
         let shared = hmac::Key::new(hmac::HMAC_SHA256, shared);
         let derived = |purpose: &str| hmac::sign(&shared, format!("{purpose} {whose}").as_bytes());
         let sealing = UnboundKey::new(&CHACHA20_POLY1305, derived("seal").as_ref());
-        let signing = derived("sign");
-        let signing = Ed25519KeyPair::from_seed_unchecked(signing.as_ref());
-        let (Ok(sealing), Ok(signing)) = (sealing, signing) else {
-            return Err(Failure::internal("the keys of the broker cannot be made"));
-        };
-        let public = ring::digest::digest(&ring::digest::SHA256, signing.public_key().as_ref());
+        let sealing = sealing.map_err(|_| Failure::internal("the keys of the broker cannot be made"))?;
         Ok(Self {
             sealing: LessSafeKey::new(sealing),
             tagging: hmac::Key::new(hmac::HMAC_SHA256, derived("tag").as_ref()),
-            key_id: hexadecimal(&public.as_ref()[..8]),
-            signing,
             random: SystemRandom::new(),
         })
     }
@@ -119,30 +106,6 @@ impl Keys {
 
     fn tag_of(&self, usage: &str, bytes: &[u8]) -> hmac::Tag {
         hmac::sign(&self.tagging, &tagged(usage, bytes))
-    }
-
-    /// A signed token with those claims.
-    pub(crate) fn sign(&self, claims: &Value) -> String {
-        let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let head = json!({"alg": "EdDSA", "typ": "at+jwt", "kid": self.key_id});
-        let signed = format!("{}.{}", part(&head), part(claims));
-        let signature = self.signing.sign(signed.as_bytes());
-        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
-    }
-
-    /// What a token says that was signed with this key.
-    pub(crate) fn verified(&self, token: &str) -> Option<Value> {
-        let (signed, signature) = token.rsplit_once('.')?;
-        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        let key = UnparsedPublicKey::new(&ED25519, self.signing.public_key().as_ref());
-        key.verify(signed.as_bytes(), &signature).ok()?;
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(signed.split('.').nth(1)?).ok()?).ok()
-    }
-
-    /// What checks those signatures (RFC 7517, 8037).
-    pub(crate) fn public(&self) -> Value {
-        let x = URL_SAFE_NO_PAD.encode(self.signing.public_key().as_ref());
-        json!({"keys": [{"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA", "kid": self.key_id, "x": x}]})
     }
 
     /// Random bytes.

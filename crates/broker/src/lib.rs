@@ -6,7 +6,7 @@
 //! authorize ─▶ a page that asks          sealed in its form         authorize, page, words, browser
 //! consent ──▶ to the provider            sealed in state            consent, provider
 //! callback ─▶ a code                     one record in the store    callback, spent, session, sessions
-//! token ────▶ access and refresh token   the same record            token, keys
+//! token ────▶ access and refresh token   the same record            token, keys, signing
 //! ```
 //!
 //! `connect` is the other way round: this gateway is a client of the authorisation servers of upstream servers. `who` finds out who
@@ -32,6 +32,7 @@ mod redirect;
 mod session;
 mod sessions;
 mod settings;
+mod signing;
 mod spent;
 mod token;
 mod who;
@@ -49,8 +50,10 @@ use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use serde_json::Value;
 use tokio::sync::OnceCell;
-use toolrail_core::Store;
-use toolrail_identity::{ClaimNames, FetchDocument, Grant, Withdrawal};
+use toolrail_core::{Author, Store, async_trait};
+use toolrail_identity::{
+    ClaimNames, FetchDocument, Grant, SessionView, SignedIn, SigningRotation, Withdrawal,
+};
 use url::Url;
 
 use answer::{Failure, private_json, public_json};
@@ -69,6 +72,7 @@ use provider::IdentityProvider;
 pub use provider::{Outbound, Proof};
 use sessions::{Sessions, now};
 pub use settings::BrokerSettings;
+use signing::SigningKeys;
 use spent::SpentStates;
 
 const AUTHORIZE: &str = "/oauth/authorize";
@@ -94,6 +98,8 @@ pub struct Broker {
     origin: String,
     /// The path.
     prefix: String,
+    /// For whom our keys are.
+    whose: String,
     /// Whether TLS is spoken there.
     is_secure: bool,
     /// The scopes that any rule asks for.
@@ -107,6 +113,7 @@ pub struct Broker {
     sessions: Arc<Sessions>,
     store: Arc<dyn Store>,
     keys: OnceCell<Keys>,
+    signing: Arc<SigningKeys>,
     spent: SpentStates,
 }
 
@@ -125,7 +132,11 @@ impl Broker {
             settings.grants.iter().flat_map(|grant| grant.scopes.iter().cloned()).collect();
         scopes.sort_unstable();
         scopes.dedup();
-        let sessions = Sessions::new(Arc::clone(&store), url.clone());
+        let provider = IdentityProvider::new(settings, documents, Arc::clone(&outbound));
+        // Nothing that was made for another address, or by another provider, is ours.
+        let whose = format!("{} {url}", provider.issuer);
+        let signing = Arc::new(SigningKeys::new(Arc::clone(&store), whose.clone()));
+        let sessions = Sessions::new(Arc::clone(&store), url.clone(), Arc::clone(&signing));
         Self {
             origin: Url::parse(&url)
                 .map_or_else(|_| origin.to_owned(), |url| url.origin().ascii_serialization()),
@@ -136,11 +147,13 @@ impl Broker {
             redirects: settings.redirects.clone(),
             token_seconds: settings.token_seconds(),
             session_seconds: settings.session_seconds(),
-            provider: IdentityProvider::new(settings, documents, Arc::clone(&outbound)),
+            provider,
             pages: ClientPages::new(outbound, settings.redirects.clone()),
             sessions: Arc::new(sessions),
             store,
             keys: OnceCell::new(),
+            signing,
+            whose,
             spent: SpentStates::default(),
             url,
         }
@@ -148,8 +161,8 @@ impl Broker {
 
     /// What checks the signatures of our tokens.
     pub async fn public_keys(&self) -> Result<Vec<u8>, String> {
-        let keys = self.keys().await.map_err(|failure| failure.about)?;
-        Ok(keys.public().to_string().into_bytes())
+        let ring = self.signing.ring().await.map_err(|failure| failure.about)?;
+        Ok(ring.public().to_string().into_bytes())
     }
 
     /// What knows which of our tokens were taken back.
@@ -159,20 +172,38 @@ impl Broker {
 
     /// Keeps up with the other replicas, and removes what is over, until the future is dropped.
     pub async fn follow(&self) {
-        loop {
-            match self.keys().await {
-                Ok(keys) => self.sessions.follow(keys).await,
-                Err(_) => tokio::time::sleep(KEY_REST).await,
+        let keep_sessions = async {
+            loop {
+                match self.keys().await {
+                    Ok(keys) => self.sessions.follow(keys).await,
+                    Err(_) => tokio::time::sleep(KEY_REST).await,
+                }
             }
-        }
+        };
+        tokio::join!(keep_sessions, self.signing.follow());
     }
 
     /// Had from the store when they are first needed: a gateway starts without it.
     async fn keys(&self) -> Result<&Keys, Failure> {
-        let made =
-            // Nothing that was made for another address, or by another provider, is ours.
-            async { Keys::from_shared(&self.store.shared_key(SHARED_KEY).await?, &format!("{} {}", self.provider.issuer, self.url)) };
+        let made = async { Keys::from_shared(&self.store.shared_key(SHARED_KEY).await?, &self.whose) };
         self.keys.get_or_try_init(|| made).await
+    }
+}
+
+#[async_trait]
+impl SignedIn for Broker {
+    async fn sessions(&self, tenant: Option<&str>) -> Result<Vec<SessionView>, String> {
+        let listed = async { self.sessions.list(self.keys().await?, tenant).await };
+        listed.await.map_err(|failure: Failure| failure.about)
+    }
+
+    async fn end(&self, which: &str, tenant: Option<&str>, author: &Author) -> Result<usize, String> {
+        let ended = async { self.sessions.end_for(self.keys().await?, (which, tenant), author).await };
+        ended.await.map_err(|failure: Failure| failure.about)
+    }
+
+    async fn rotate(&self, overlap: Option<u64>, author: &Author) -> Result<SigningRotation, String> {
+        self.signing.rotate(overlap, author).await.map_err(|failure| failure.about)
     }
 }
 
@@ -244,8 +275,8 @@ async fn register(State(broker): Shared, request: Request<Body>) -> Response<Bod
 }
 
 async fn jwks(State(broker): Shared) -> Response<Body> {
-    match broker.keys().await {
-        Ok(keys) => public_json(&keys.public()),
+    match broker.signing.ring().await {
+        Ok(ring) => public_json(&ring.public()),
         Err(failure) => failure.told(),
     }
 }

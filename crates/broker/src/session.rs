@@ -1,7 +1,7 @@
 //! Somebody who has signed in for one application: what the store keeps of that, and the texts by which it is known outside.
 //!
 //! One record is all there is: it begins with a code, goes on with one refresh token after the other, and whatever is shown a second
-//! time ends it (RFC 9700, 4.14). The texts hold no secret of their own: each is the id of the record, a number and a tag.
+//! time ends it (RFC 9700, 4.14), but for a refresh token within a few seconds, as programs do that refresh twice at the same time. The texts hold no secret of their own: each is the id of the record, a number and a tag.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,6 +28,9 @@ pub(crate) struct Session {
     pub(crate) asked: Asked,
     /// How many refresh tokens there were; none before the code is redeemed.
     pub(crate) generation: u64,
+    /// When it went on to the newest of them, in seconds since 1970.
+    #[serde(default)]
+    pub(crate) advanced: u64,
     /// When it began, in seconds since 1970.
     pub(crate) begun: u64,
     /// When it is over at the latest.

@@ -48,28 +48,40 @@ async fn redeem(broker: &Broker, keys: &Keys, form: &Parameters) -> Result<Respo
     }
     check_resource(form, &found.session)?;
     let (session, refresh) = broker.sessions.advance(keys, &shown.id, found.take()).await?;
-    Ok(tokens(broker, keys, (&shown.id, &session), &refresh))
+    tokens(broker, (&shown.id, &session), &refresh).await
 }
 
 async fn refresh(broker: &Broker, keys: &Keys, form: &Parameters) -> Result<Response<Body>, Failure> {
     let (text, client) = (needed(form, "refresh_token")?, needed(form, "client_id")?);
     let shown =
         Shown::read_refresh(text, keys).ok_or_else(|| refused("the refresh token is none of ours"))?;
+    // Several at once come one after the other: the first goes on, and the others get what it got.
+    let _turn = broker.sessions.turn_of(&shown.id).await;
     let found = broker.sessions.find(keys, &shown).await?;
     if found.session.asked.client != hash_of(client) {
         broker.sessions.end(&shown.id, &found.session, "session.stolen").await?;
         return Err(refused("the refresh token was given to another client; sign in again"));
     }
     check_resource(form, &found.session)?;
+    if found.is_successor_of(&shown) {
+        let refresh = Shown::refresh(&shown.id, found.session.generation, keys);
+        return tokens(broker, (&shown.id, &found.session), &refresh).await;
+    }
     let (mut session, number) = found.take();
     if let Err(failure) = ask_again(broker, &mut session).await {
-        if failure.code == "invalid_grant" {
-            broker.sessions.end(&shown.id, &session, "session.refused").await?;
+        if failure.code != "invalid_grant" {
+            return Err(failure);
         }
+        // Another replica may have shown the provider's own refresh token just before us.
+        if let Some(found) = broker.sessions.successor_soon(keys, &shown).await? {
+            let refresh = Shown::refresh(&shown.id, found.session.generation, keys);
+            return tokens(broker, (&shown.id, &found.session), &refresh).await;
+        }
+        broker.sessions.end(&shown.id, &session, "session.refused").await?;
         return Err(failure);
     }
     let (session, refresh) = broker.sessions.advance(keys, &shown.id, (session, number)).await?;
-    Ok(tokens(broker, keys, (&shown.id, &session), &refresh))
+    tokens(broker, (&shown.id, &session), &refresh).await
 }
 
 /// Has the provider say what is true now of whoever is signed in: somebody who has left is not let in for another hour.
@@ -96,11 +108,16 @@ async fn ask_again(broker: &Broker, session: &mut Session) -> Result<(), Failure
 }
 
 /// The answer that has tokens (RFC 6749, 5.1).
-fn tokens(broker: &Broker, keys: &Keys, (id, session): (&str, &Session), refresh: &str) -> Response<Body> {
+async fn tokens(
+    broker: &Broker,
+    (id, session): (&str, &Session),
+    refresh: &str,
+) -> Result<Response<Body>, Failure> {
     let now = now();
     let until = session.until.min(now + broker.token_seconds);
-    let access = keys.sign(&access_claims(&broker.url, (id, session), (now, until)));
-    private_json(
+    let claims = access_claims(&broker.url, (id, session), (now, until));
+    let access = broker.signing.ring().await?.sign(&claims)?;
+    Ok(private_json(
         StatusCode::OK,
         &json!({
             "access_token": access,
@@ -109,7 +126,7 @@ fn tokens(broker: &Broker, keys: &Keys, (id, session): (&str, &Session), refresh
             "refresh_token": refresh,
             "scope": session.asked.scope,
         }),
-    )
+    ))
 }
 
 /// What an access token says (RFC 9068).
@@ -144,7 +161,10 @@ pub(crate) async fn revoke(broker: &Broker, form: &Parameters) -> Result<Respons
     let (text, client) = (needed(form, "token")?, needed(form, "client_id")?);
     let id = match Shown::read_refresh(text, keys) {
         Some(shown) => Some(shown.id),
-        None => keys.verified(text).and_then(|claims| Some(claims["sid"].as_str()?.to_owned())),
+        None => {
+            let claims = broker.signing.ring().await?.verified(text);
+            claims.and_then(|claims| Some(claims["sid"].as_str()?.to_owned()))
+        }
     };
     if let Some(id) = id
         && let Some(session) = broker.sessions.look_up(keys, &id).await?

@@ -22,6 +22,7 @@ mod plain;
 mod principal;
 mod problem;
 mod published;
+mod quick_map;
 mod rights;
 mod schema;
 mod secret;
@@ -61,11 +62,12 @@ pub use memory_account::{Account, Full, Held, Share, Standings};
 pub use name::{InvalidName, ToolName};
 pub use name_pattern::NamePattern;
 pub use plain::PlainAnswer;
-pub use principal::{Ending, Identity, Principal, Role, Ruling, ToolReach, WrongTenant};
+pub use principal::{Ending, Identity, NeededRole, Principal, Role, Ruling, ToolReach, WrongTenant};
 pub use problem::{
     Problem, Problems, Severity, Spot, closest, did_you_mean, did_you_mean_written, shortened,
 };
 pub use published::{publish_revision, published_revision};
+pub use quick_map::{AddressHasher, AddressMap, DigestHasher, DigestMap};
 pub use rights::{Denial, SaidHints, ToolRights, ToolTraits};
 pub use schema::{Effort, Misfit, Overrun, SchemaCompiler, Unchecked, Validator, Violation};
 pub use secret::{Binding, CallerToken, HostPattern, MASK, Secret, Secrets, WrongHost};

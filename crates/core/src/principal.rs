@@ -213,6 +213,10 @@ impl Role {
     }
 }
 
+/// Says of an answer that whoever asked has too small a role, and which would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NeededRole(pub Role);
+
 impl Identity {
     /// The same who sees other tools.
     #[must_use]

@@ -50,7 +50,8 @@ impl Doorkeeper {
             Self::Asking(credentials) => {
                 // Where both are shown the key decides: a proxy with a certificate may bring the keys of many.
                 let Some(key) = key_in(headers)? else {
-                    let certified = for_named_tenant(certified.ok_or(Refusal::NoKey)?, headers, path)?;
+                    let certified = certified.ok_or_else(|| credentials.nothing_shown())?;
+                    let certified = for_named_tenant(certified, headers, path)?;
                     return credentials.ruled(certified);
                 };
                 credentials.ruled(for_named_tenant(credentials.recognise(key)?, headers, path)?)
@@ -68,7 +69,7 @@ impl Doorkeeper {
         let Self::Asking(credentials @ Credentials { tokens: Some((tokens, _)), .. }) = self else {
             return Err(Refusal::WrongKey);
         };
-        let token = key_in(headers)?.ok_or(Refusal::NoKey)?;
+        let token = key_in(headers)?.ok_or_else(|| credentials.nothing_shown())?;
         let principal = tokens.recognise_with(issuer, token).await.map_err(Refusal::from)?;
         credentials.ruled(for_named_tenant(principal, headers, path)?)
     }
@@ -85,6 +86,11 @@ impl Doorkeeper {
         }
     }
 
+    /// What tells clients where to get a token, if one was shown.
+    pub(super) fn resource_of_token(&self, headers: &HeaderMap) -> Option<&ProtectedResource> {
+        self.resource().filter(|_| key_in(headers).ok().flatten().is_some_and(is_token))
+    }
+
     /// What tells clients where to get a token, if tokens are taken.
     pub(super) fn resource(&self) -> Option<&ProtectedResource> {
         match self {
@@ -97,6 +103,11 @@ impl Doorkeeper {
 impl Credentials {
     fn ruled(&self, principal: Principal) -> Result<Principal, Refusal> {
         self.permissions.apply(principal).map_err(|RulesUnknown(why)| Refusal::RulesUnknown(why))
+    }
+
+    /// How somebody is refused who shows nothing.
+    fn nothing_shown(&self) -> Refusal {
+        if self.tokens.is_some() { Refusal::NothingShown } else { Refusal::NoKey }
     }
 
     fn recognise(&self, text: &str) -> Result<Principal, Refusal> {

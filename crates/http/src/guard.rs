@@ -38,6 +38,8 @@ pub enum Refusal {
     Hop,
     /// It shows no key.
     NoKey,
+    /// It shows neither a key nor a token, where both are taken.
+    NothingShown,
     /// It shows something else than a key.
     NotBearer,
     /// It shows more than one key.
@@ -233,7 +235,7 @@ impl Refusal {
     /// What tells a client how to prove who it is (RFC 6750, 3).
     fn challenge(&self) -> Option<&'static str> {
         match self {
-            Self::NoKey => Some("Bearer realm=\"toolrail\""),
+            Self::NoKey | Self::NothingShown => Some("Bearer realm=\"toolrail\""),
             Self::NotBearer | Self::TwoKeys => Some("Bearer realm=\"toolrail\", error=\"invalid_request\""),
             Self::WrongKey | Self::ExpiredKey | Self::BadToken(_) => {
                 Some("Bearer realm=\"toolrail\", error=\"invalid_token\"")
@@ -248,6 +250,7 @@ impl Refusal {
                 ErrorCode::Forbidden
             }
             Self::NoKey
+            | Self::NothingShown
             | Self::NotBearer
             | Self::TwoKeys
             | Self::WrongKey
@@ -283,7 +286,13 @@ impl Refusal {
                 "this gateway asks for a key: send Authorization: Bearer tr_…, or X-API-Key; an operator makes one with `toolrail keys create NAME --role call`"
                     .to_owned()
             }
-            Self::NotBearer => "Authorization has no key; send Authorization: Bearer tr_…".to_owned(),
+            Self::NothingShown => {
+                "this gateway asks who you are: sign in with a client that speaks OAuth, which WWW-Authenticate tells where, and send Authorization: Bearer TOKEN; or show a key in the same way, which an operator makes with `toolrail keys create NAME --role call`"
+                    .to_owned()
+            }
+            Self::NotBearer => {
+                "Authorization has neither a key nor a token; send Authorization: Bearer, and then either".to_owned()
+            }
             Self::TwoKeys => "the request shows more than one key; send one".to_owned(),
             Self::WrongKey => {
                 "the key is not known here: it was revoked, or is of another gateway; ask for a new one".to_owned()

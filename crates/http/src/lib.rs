@@ -51,11 +51,12 @@ pub use listen::Socket;
 use listen::{Listen, TlsListener};
 pub use plane::Plane;
 pub use resource::ProtectedResource;
+use resource::StepUp;
 use revision::RevisionHeader;
 pub use sign_in::SignIn;
 pub use starting::answer_while;
 pub use tenant::{TENANT, Tenants};
-use tls::Certificate;
+use tls::{Certificate, CertifiedGuest};
 pub use tls::{ClientAuthority, ClientRule, Demand, PreparedTls, Tls, TlsError, TlsSettings, WrongPattern};
 
 /// Says that a tool made a request.
@@ -170,6 +171,7 @@ struct Guest {
 struct TlsGuest {
     tls: Arc<Tls>,
     certificate: Option<Certificate>,
+    known: CertifiedGuest,
 }
 
 impl Guest {
@@ -179,8 +181,8 @@ impl Guest {
 
     /// Whom its certificate stands for.
     fn certified(&self) -> Option<Principal> {
-        let TlsGuest { tls, certificate } = self.tls.as_deref()?;
-        tls.principal(certificate.as_ref()?)
+        let TlsGuest { tls, certificate, known } = self.tls.as_deref()?;
+        tls.principal(certificate.as_ref()?, known)
     }
 
     /// Whether answers tell browsers to use nothing but TLS from now on.
@@ -349,7 +351,7 @@ impl Guarded {
         let share = match known {
             // Who is not told is anonymous.
             Ok(Principal::Anonymous) => guest.share_of(&Principal::Anonymous),
-            Ok(somebody) if is_limited(&somebody) && is_health(request.uri().path()) => {
+            Ok(somebody) if is_health(request.uri().path()) && is_limited(&somebody) => {
                 return Box::pin(self.answer_probe(request)).await;
             }
             Ok(somebody) => {
@@ -375,7 +377,7 @@ impl Guarded {
     /// Refuses somebody who has not proved who he is, and tells where a token can be had.
     fn turn_away(&self, refusal: Refusal, request: &Request<Incoming>, guest: &Guest) -> Response<AnyBody> {
         let (path, error) = (request.uri().path(), refusal.oauth_error());
-        let is_asked = error.is_some() || refusal == Refusal::NoKey;
+        let is_asked = error.is_some() || refusal == Refusal::NothingShown;
         let mut response = refused(refusal, path);
         if let Some(resource) = self.doorkeeper.resource().filter(|_| is_asked) {
             let error = error.as_ref().map(|(code, about)| (*code, about.as_str()));
@@ -411,7 +413,12 @@ impl Guarded {
         if guest.tls.is_some() {
             request.extensions_mut().insert(OverTls);
         }
-        let Ok(response) = self.routes.clone().call(request).await;
+        let resource = self.doorkeeper.resource_of_token(request.headers());
+        let step_up = resource.map(|resource| StepUp::of(resource, &request, guest.tls.is_some()));
+        let Ok(mut response) = self.routes.clone().call(request).await;
+        if let Some(step_up) = step_up {
+            step_up.tell(&mut response);
+        }
         response.map(Either::Right)
     }
 }

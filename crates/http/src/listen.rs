@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::TlsGuest;
-use super::tls::{Offered, Secured, Settled, Tls, shake_hands};
+use super::tls::{CertifiedGuest, Offered, Secured, Settled, Tls, shake_hands};
 
 /// Something that clients connect to.
 pub(crate) trait Listen: Send + Sync + 'static {
@@ -70,7 +70,13 @@ impl Listen for TlsListener {
         // Boxed, since a connection that stands needs the room no more.
         let settled = Box::pin(shake_hands(stream, &tls, Offered::Everything)).await?;
         let Settled { stream, is_http2, certificate } = settled;
-        Some((stream, Manners { is_http2, tls: Some(Box::new(TlsGuest { tls, certificate })) }))
+        Some((
+            stream,
+            Manners {
+                is_http2,
+                tls: Some(Box::new(TlsGuest { tls, certificate, known: CertifiedGuest::default() })),
+            },
+        ))
     }
 }
 

@@ -2,9 +2,10 @@
 //! challenge that leads to it (RFC 6750).
 
 use axum::body::Body;
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderValue, Response};
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Request, Response};
 use serde_json::json;
+use toolrail_core::{NeededRole, Role};
 
 /// Where the description is, before the path of what it describes.
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -17,13 +18,28 @@ pub struct ProtectedResource {
     issuers: Vec<String>,
     scopes: Vec<String>,
     name: String,
+    /// By which scopes somebody may have a role.
+    scopes_for: Vec<(Role, Vec<String>)>,
 }
 
 impl ProtectedResource {
     /// A gateway that is reached under that address and takes tokens of those issuers, with any of those scopes.
     pub fn new(public_url: Option<&str>, issuers: Vec<String>, scopes: Vec<String>, name: &str) -> Self {
         let public_url = public_url.map(|url| url.trim_end_matches('/').to_owned());
-        Self { public_url, issuers, scopes, name: name.to_owned() }
+        Self { public_url, issuers, scopes, name: name.to_owned(), scopes_for: Vec::new() }
+    }
+
+    /// The same, where those scopes give those roles.
+    #[must_use]
+    pub fn with_scopes_for(self, scopes_for: Vec<(Role, Vec<String>)>) -> Self {
+        Self { scopes_for, ..self }
+    }
+
+    /// What a client is told whose token gives too small a role: the scopes that would give it, if there are any.
+    pub(super) fn step_up(&self, asked: (&str, &HeaderMap, bool), needed: Role) -> Option<HeaderValue> {
+        let scopes = self.scopes_for.iter().find(|(role, _)| *role == needed)?.1.as_slice();
+        let about = format!("this needs the role {}", needed.word());
+        (!scopes.is_empty()).then(|| self.told(asked, scopes, Some(("insufficient_scope", &about))))?
     }
 
     /// The description, if that is what is at the path.
@@ -52,7 +68,16 @@ impl ProtectedResource {
     /// What a client is told that showed nothing, or nothing good, at that path.
     pub(super) fn challenge(
         &self,
+        asked: (&str, &HeaderMap, bool),
+        error: Option<(&str, &str)>,
+    ) -> Option<HeaderValue> {
+        self.told(asked, &self.scopes, error)
+    }
+
+    fn told(
+        &self,
         (path, headers, is_tls): (&str, &HeaderMap, bool),
+        scopes: &[String],
         error: Option<(&str, &str)>,
     ) -> Option<HeaderValue> {
         let of = if toolrail_mcp::speaks_mcp(path) { path } else { "" };
@@ -60,8 +85,8 @@ impl ProtectedResource {
             "Bearer realm=\"toolrail\", resource_metadata=\"{}{WELL_KNOWN}{of}\"",
             self.base(headers, is_tls)
         );
-        if !self.scopes.is_empty() {
-            told = format!("{told}, scope=\"{}\"", self.scopes.join(" "));
+        if !scopes.is_empty() {
+            told = format!("{told}, scope=\"{}\"", scopes.join(" "));
         }
         if let Some((error, about)) = error {
             let about: String =
@@ -87,9 +112,33 @@ impl ProtectedResource {
     }
 }
 
+/// What tells somebody with a token that his role is too small, should that turn out.
+pub(super) struct StepUp<'r> {
+    resource: &'r ProtectedResource,
+    path: String,
+    /// The host that was asked.
+    headers: HeaderMap,
+    is_tls: bool,
+}
+
+impl<'r> StepUp<'r> {
+    pub(super) fn of<B>(resource: &'r ProtectedResource, request: &Request<B>, is_tls: bool) -> Self {
+        let host = request.headers().get(HOST).map(|host| (HOST, host.clone()));
+        Self { resource, path: request.uri().path().to_owned(), headers: HeaderMap::from_iter(host), is_tls }
+    }
+
+    /// Tells it in the headers of the answer, if that says so.
+    pub(super) fn tell<B>(&self, response: &mut Response<B>) {
+        if let Some(NeededRole(role)) = response.extensions_mut().remove()
+            && let Some(told) = self.resource.step_up((&self.path, &self.headers, self.is_tls), role)
+        {
+            response.headers_mut().insert(WWW_AUTHENTICATE, told);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use http::Request;
     use http_body_util::BodyExt;
     use serde_json::Value;
 
@@ -128,6 +177,18 @@ mod tests {
                 "{path}"
             );
         }
+    }
+
+    #[test]
+    fn whoever_has_too_small_a_role_is_told_which_scope_would_do() {
+        let for_roles = vec![(Role::Write, vec!["tools.write".to_owned()]), (Role::Admin, Vec::new())];
+        let resource = resource(Some("https://example.com")).with_scopes_for(for_roles);
+        let told = resource.step_up(("/admin/tools", &headers(), true), Role::Write).unwrap();
+        assert_eq!(
+            told,
+            "Bearer realm=\"toolrail\", resource_metadata=\"https://example.com/.well-known/oauth-protected-resource\", scope=\"tools.write\", error=\"insufficient_scope\", error_description=\"this needs the role write\""
+        );
+        assert_eq!(resource.step_up(("/admin/keys", &headers(), true), Role::Admin), None);
     }
 
     #[test]

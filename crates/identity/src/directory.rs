@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use toolrail_core::{
-    Ending, Identity, Principal, Record, RecordListener, RecordWrite, Role, Store, StoreError, async_trait,
+    DigestMap, Ending, Identity, Principal, Record, RecordListener, RecordWrite, Role, Store, StoreError,
+    async_trait,
 };
 
 use crate::key::{Digest, Digester, KeyText, are_equal, digest_of, is_local};
@@ -53,7 +54,7 @@ struct Coming {
 struct Known {
     digester: Option<Digester>,
     keys: Keys,
-    by_digest: HashMap<Digest, Entrance>,
+    by_digest: DigestMap<Digest, Entrance>,
 }
 
 /// Whoever administers this machine.
@@ -181,6 +182,10 @@ impl Directory {
 
 #[async_trait]
 impl RecordListener for Directory {
+    fn kinds(&self) -> &'static [&'static str] {
+        &[KIND, USE_KIND]
+    }
+
     fn take(&self, records: &[Record]) {
         let mut coming = self.coming.lock().unwrap_or_else(PoisonError::into_inner);
         for record in records {

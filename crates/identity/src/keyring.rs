@@ -219,11 +219,11 @@ impl Keyring {
         Err(KeyError::Busy(name.to_owned()))
     }
 
-    /// All records of the store.
+    /// All records of keys.
     async fn all(&self) -> Result<Vec<Record>, StoreError> {
         let (mut all, mut number) = (HashMap::new(), 0);
         loop {
-            let page = self.store.records_after(number).await?;
+            let page = self.store.records_after(number, &[KIND, USE_KIND]).await?;
             let Some(last) = page.last() else {
                 return Ok(all.into_values().collect());
             };

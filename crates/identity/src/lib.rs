@@ -10,6 +10,7 @@ mod key;
 mod key_record;
 mod keyring;
 mod record_follower;
+mod signed_in;
 mod tokens;
 
 pub use directory::{Directory, Rejection};
@@ -17,6 +18,7 @@ pub use key::{KeyText, LONGEST_KEY};
 pub use key_record::{KeyView, WrongName};
 pub use keyring::{KeyError, Keyring, NewKey};
 pub use record_follower::RecordFollower;
+pub use signed_in::{Moment, SessionView, SignedIn, SigningRotation};
 pub use tokens::{
     Algorithm, ClaimNames, FetchDocument, Grant, IdTokens, IssuerSettings, TokenRejection, Tokens,
     Withdrawal, claims_for_rules, granted_to, is_safe_url, is_token,

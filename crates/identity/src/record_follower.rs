@@ -36,12 +36,14 @@ impl RecordFollower {
     /// Hands on what is new.
     pub async fn look(&self) -> Result<(), StoreError> {
         let mut place = self.place.lock().await;
-        if place.settled && place.number == self.store.record_number().await? {
+        let newest = self.store.record_number().await?;
+        if place.settled && place.number == newest {
             return Ok(());
         }
         place.settled = false;
+        let kinds: Vec<&str> = self.listeners.iter().flat_map(|listener| listener.kinds()).copied().collect();
         loop {
-            let page = self.store.records_after(place.number).await?;
+            let page = self.store.records_after(place.number, &kinds).await?;
             let Some(last) = page.last() else { break };
             for listener in &self.listeners {
                 listener.take(&page);
@@ -51,6 +53,8 @@ impl RecordFollower {
         for listener in &self.listeners {
             listener.settle().await?;
         }
+        // What else there is was for others.
+        place.number = place.number.max(newest);
         place.settled = true;
         Ok(())
     }

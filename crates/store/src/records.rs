@@ -6,6 +6,11 @@ use crate::learnt::now;
 
 const LIMITS: RecordLimits = RecordLimits::ALL;
 
+/// Kinds as databases are asked for them: each between commas, which no kind has; nothing for any.
+pub(crate) fn listed(kinds: &[&str]) -> String {
+    if kinds.is_empty() { String::new() } else { format!(",{},", kinds.join(",")) }
+}
+
 /// Whether a record may be written at all.
 pub(crate) fn fits(write: &RecordWrite) -> bool {
     let is_short = |name: &str| name.len() <= LIMITS.longest_name;

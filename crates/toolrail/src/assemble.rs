@@ -15,7 +15,7 @@ use toolrail_core::{
 };
 use toolrail_executors::outbound::{Client, ClientLimits};
 use toolrail_executors::{Runtime, Scripts, Services};
-use toolrail_identity::{Directory, Keyring, RecordFollower};
+use toolrail_identity::{Directory, Keyring, RecordFollower, SignedIn};
 use toolrail_mcp::{Server, ServerInfo};
 use toolrail_registry::{
     Compiler, FixedSource, Learning, Registry, Resolved, Source, SourceId, StoreSource, Unresolved,
@@ -107,6 +107,11 @@ impl Assembly {
     pub(crate) fn keys(&self) -> Keys {
         let keyring = Arc::new(Keyring::new(Arc::clone(&self.store)));
         Keys { keyring, follower: Arc::clone(&self.follower) }
+    }
+
+    /// Those who have signed in, where people do.
+    fn signed_in(&self) -> Option<Arc<dyn SignedIn>> {
+        self.issuers.as_ref()?.broker.clone().map(|broker| broker as Arc<dyn SignedIn>)
     }
 
     /// Writes what is still to be written and leaves the data folder tidy.
@@ -338,7 +343,8 @@ pub(crate) fn routes(
     let page = metrics.map(|metrics| Arc::new(metrics.page()) as MetricsPage);
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::AdminApi);
     let admin = admin.with_metrics(page).with_keys(assembly.keys()).with_rules(assembly.rules());
-    let admin = admin.with_exposure(exposure).with_connections(Arc::clone(assembly.connections()) as _);
+    let admin = admin.with_signed_in(assembly.signed_in()).with_exposure(exposure);
+    let admin = admin.with_connections(Arc::clone(assembly.connections()) as _);
     toolrail_mcp::routes(Arc::clone(mcp)).merge(toolrail_admin::routes(admin))
 }
 
@@ -346,5 +352,6 @@ pub(crate) fn routes(
 pub(crate) fn rest_routes(assembly: &Assembly) -> Router {
     let admin = Admin::new(Arc::clone(&assembly.registry), identity::version(), Way::Cli);
     let admin = admin.with_connections(Arc::clone(assembly.connections()) as _);
-    toolrail_admin::routes(admin.with_keys(assembly.keys()).with_rules(assembly.rules()))
+    let admin = admin.with_keys(assembly.keys()).with_rules(assembly.rules());
+    toolrail_admin::routes(admin.with_signed_in(assembly.signed_in()))
 }

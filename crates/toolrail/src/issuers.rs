@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use toolrail_broker::{Broker, BrokerSettings, MOST_PAGE_BYTES, Outbound, Proof};
-use toolrail_core::{Secret, Secrets, Store, async_trait};
+use toolrail_core::{Role, Secret, Secrets, Store, async_trait};
 use toolrail_executors::outbound::{Bound, Client, ClientLimits, Incoming, Outgoing, SendLimits, Sensitive};
 use toolrail_http::ProtectedResource;
 use toolrail_identity::{FetchDocument, IssuerSettings, Tokens};
@@ -54,7 +54,10 @@ impl Issuers {
         let tokens = Tokens::new(issuers, public_url, documents).with_withdrawal(withdrawal);
         let names = tokens.issuers().map(str::to_owned).collect();
         let scopes = tokens.scopes().into_iter().map(str::to_owned).collect();
+        let owned = |scopes: Vec<&str>| -> Vec<String> { scopes.into_iter().map(str::to_owned).collect() };
+        let for_roles = Role::ALL.map(|role| (role, owned(tokens.scopes_for(role))));
         let resource = ProtectedResource::new(public_url, names, scopes, identity::title());
+        let resource = resource.with_scopes_for(for_roles.into());
         let made_from = (settings.issuers.clone(), settings.broker.clone(), settings.public_url.clone());
         Some(Self { tokens: Arc::new(tokens), resource, broker, made_from: Arc::new(made_from) })
     }

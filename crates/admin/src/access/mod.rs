@@ -1,5 +1,5 @@
 //! Who may use which route, the keys by which that is known, the rules in the store, why somebody may what, what a person has yet
-//! to approve of, and what is open.
+//! to approve of, who has signed in, and what is open.
 
 pub(crate) mod approvals;
 pub(crate) mod connections;
@@ -8,3 +8,4 @@ pub(crate) mod explain;
 pub(crate) mod keys;
 pub(crate) mod permissions;
 pub(crate) mod permit;
+pub(crate) mod sessions;

@@ -4,7 +4,7 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodRouter;
-use toolrail_core::{ErrorCode, Principal, Role};
+use toolrail_core::{ErrorCode, NeededRole, Principal, Role};
 
 use crate::Admin;
 use crate::failure::Failure;
@@ -39,7 +39,13 @@ async fn pass(needs: Needs, request: Request, next: Next) -> Response {
     };
     match allowed {
         Ok(()) => next.run(request).await,
-        Err(failure) => failure.into_response(),
+        Err((failure, needed)) => {
+            let mut answer = failure.into_response();
+            if let Some(role) = needed {
+                answer.extensions_mut().insert(NeededRole(role));
+            }
+            answer
+        }
     }
 }
 
@@ -52,7 +58,8 @@ fn is_limited(principal: &Principal) -> bool {
     }
 }
 
-fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
+/// Says also which role is missing, if it is that.
+fn check(needs: Needs, principal: &Principal) -> Result<(), (Failure, Option<Role>)> {
     let has_tenant = principal.tenant().is_some() && matches!(principal, Principal::Known(_));
     let (role, refusal) = match needs {
         Needs::Nothing => return Ok(()),
@@ -67,9 +74,9 @@ fn check(needs: Needs, principal: &Principal) -> Result<(), Failure> {
             (role, has_tenant.then_some(message))
         }
     };
-    principal.must(role)?;
+    principal.must(role).map_err(|error| (Failure::from(error), Some(role)))?;
     match refusal {
-        Some(message) => Err(Failure::new(ErrorCode::Forbidden, message)),
+        Some(message) => Err((Failure::new(ErrorCode::Forbidden, message), None)),
         None => Ok(()),
     }
 }

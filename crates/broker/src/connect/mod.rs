@@ -205,10 +205,10 @@ impl Connections {
         let keys = self.keys().await.map_err(|failure| self.away(&failure))?;
         let (mut number, mut found) = (0, HashMap::new());
         loop {
-            let page = self.store.records_after(number).await?;
+            let page = self.store.records_after(number, &[grant::KIND]).await?;
             let Some(last) = page.last() else { break };
             number = last.number;
-            for record in page.into_iter().filter(|record| record.kind == grant::KIND) {
+            for record in page {
                 let body = record.body.as_deref();
                 let grant: Option<UserGrant> = body.and_then(|body| keys.open_long(Purpose::UserGrant, body));
                 match grant {
@@ -315,6 +315,10 @@ impl UserGrants for Connections {
 
 #[async_trait]
 impl RecordListener for Connections {
+    fn kinds(&self) -> &'static [&'static str] {
+        &[grant::KIND, ticket::KIND]
+    }
+
     fn take(&self, records: &[Record]) {
         for record in
             records.iter().filter(|record| [grant::KIND, ticket::KIND].contains(&record.kind.as_str()))

@@ -86,9 +86,9 @@ pub trait RecordStore: Send + Sync {
     /// The number of the newest write. Whoever has seen it has seen all writes up to it.
     async fn record_number(&self) -> Result<i64, StoreError>;
 
-    /// The records written after that number, also those that were removed, in the order of their numbers, at most so many
-    /// as [`RecordLimits::ALL`] says; from 0 on, all.
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError>;
+    /// The records of those kinds, or of any if none is named, that were written after that number, also those that were removed,
+    /// in the order of their numbers, at most so many as [`RecordLimits::ALL`] says; from 0 on, all.
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError>;
 
     /// The record of that kind and id, unless it was removed.
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError>;
@@ -100,6 +100,9 @@ pub trait RecordStore: Send + Sync {
 /// Whoever holds in memory what some records say, and hears of those that are new.
 #[async_trait]
 pub trait RecordListener: Send + Sync {
+    /// The kinds of records that are for it.
+    fn kinds(&self) -> &'static [&'static str];
+
     /// Takes in records, in the order of their numbers: all that are new, or a part of them. It may get some twice.
     fn take(&self, records: &[Record]);
 

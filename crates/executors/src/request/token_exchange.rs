@@ -32,6 +32,8 @@ const MARGIN: Duration = Duration::from_secs(30);
 pub(crate) struct TokenExchanger {
     /// Tells it from every other, also from what a later version of its definition compiles to.
     number: u64,
+    /// Where the definition has it.
+    pointer: String,
     request: RequestTemplate,
     target: Target,
 }
@@ -58,7 +60,8 @@ impl TokenExchanger {
         compiler.take_back(outer);
         let request = request?;
         let target = Target::new(base?, request.fixed());
-        Some(Self { number: NEXT.fetch_add(1, Ordering::Relaxed), request, target })
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Some(Self { number, pointer: pointer.to_owned(), request, target })
     }
 
     /// A token for that of a caller.
@@ -83,7 +86,7 @@ impl TokenExchanger {
         let outgoing = {
             let mut rendering = Rendering::to_send(&subject, &runtime.secrets);
             rendering.derive(token.reveal());
-            let draft = self.request.draft(&mut rendering)?;
+            let draft = self.request.draft(&mut rendering).map_err(|error| self.at_our_field(error))?;
             let rest = draft.rest.as_deref().or(self.request.fixed()).unwrap_or_default();
             let uri = self.target.uri(rest, &mut rendering)?;
             let mut outgoing = draft.into_outgoing(uri);
@@ -93,6 +96,18 @@ impl TokenExchanger {
         let answer = runtime.client.send(outgoing).await?;
         let place = self.target.name().unwrap_or_else(|| "the authorisation server".to_owned());
         read(&answer, &place)
+    }
+}
+
+impl TokenExchanger {
+    /// An error about a field of the request for tokens, at the field of the definition that it comes from.
+    fn at_our_field(&self, error: CallError) -> CallError {
+        let Some((told, rest)) = error.message.split_once(": ").filter(|_| error.is_about_definition) else {
+            return error;
+        };
+        let mut pointer = told.to_owned();
+        rename(&self.pointer, &mut pointer);
+        CallError { message: format!("{pointer}: {rest}"), ..error }
     }
 }
 

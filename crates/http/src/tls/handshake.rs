@@ -61,16 +61,26 @@ async fn settle(stream: TcpStream, tls: &Tls, offered: Offered) -> Option<Settle
         let _ = tokio::time::timeout(REFUSED_WITHIN, refuse(stream)).await;
         return None;
     }
+    let peer = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
     let turn = tls.handshakes.acquire().await.ok()?;
     let accepted = TlsAcceptor::from(tls.config(offered)).accept(stream).await;
     drop(turn);
     match accepted {
         Ok(stream) => settled(stream),
         Err(error) => {
+            if is_about_certificate(&error) {
+                tls.note_refused(peer, &error);
+            }
             tracing::debug!(%error, "TLS handshake failed");
             None
         }
     }
+}
+
+/// Whether the client has shown a certificate that is not taken, or none where one is needed.
+fn is_about_certificate(error: &std::io::Error) -> bool {
+    let error = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    matches!(error, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented))
 }
 
 fn settled(stream: TlsStream<TcpStream>) -> Option<Settled<Secured>> {

@@ -8,8 +8,11 @@ mod handshake;
 mod secured;
 mod watch;
 
+use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use rustls::ServerConfig;
@@ -25,6 +28,8 @@ pub(crate) use secured::Secured;
 
 /// The most handshakes under way at one address; more wait their turn, within their time.
 const MOST_HANDSHAKES: usize = 1024;
+/// How long the log says nothing more of certificates that are refused.
+const REFUSALS_REST: Duration = Duration::from_secs(5);
 
 /// What an address with TLS is to do.
 #[derive(Clone, Debug)]
@@ -59,8 +64,14 @@ pub enum Demand {
     Optional,
 }
 
+/// Whom the certificate of a connection stands for, as it was found out, and by which rules.
+#[derive(Default)]
+pub(crate) struct CertifiedGuest(Mutex<Option<(Weak<PreparedTls>, Option<Principal>)>>);
+
 /// TLS as one address speaks it, now and after every change.
 pub struct Tls {
+    /// When a certificate was last refused in the log, and how many were since.
+    refusals: Mutex<(Option<Instant>, u64)>,
     present: ArcSwap<PreparedTls>,
     handshakes: Semaphore,
     fingerprint: channel::Sender<String>,
@@ -88,6 +99,7 @@ impl Tls {
     pub fn new(prepared: PreparedTls) -> Self {
         let fingerprint = channel::Sender::new(prepared.fingerprint.clone());
         Self {
+            refusals: Mutex::default(),
             present: ArcSwap::from_pointee(prepared),
             handshakes: Semaphore::new(MOST_HANDSHAKES),
             fingerprint,
@@ -109,9 +121,38 @@ impl Tls {
         self.fingerprint.subscribe()
     }
 
-    /// Whom a verified certificate stands for.
-    pub(crate) fn principal(&self, certificate: &Certificate) -> Option<Principal> {
-        self.present.load().settings.clients.iter().find_map(|rule| rule.principal(certificate))
+    /// Whom the verified certificate of a connection stands for: the very same from one request to the next, as long as the rules
+    /// are the same.
+    pub(crate) fn principal(&self, certificate: &Certificate, known: &CertifiedGuest) -> Option<Principal> {
+        let present = self.present.load();
+        let mut known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((by, principal)) = &*known
+            && Weak::ptr_eq(by, &Arc::downgrade(&present))
+        {
+            return principal.clone();
+        }
+        let rules = &present.settings.clients;
+        let principal = rules.iter().find_map(|rule| rule.principal(certificate));
+        if principal.is_none() && !rules.is_empty() {
+            tracing::info!(
+                subject = ?certificate.subject,
+                "a client's certificate is good, and stands for nobody: no rule under `clients` is about it"
+            );
+        }
+        *known = Some((Arc::downgrade(&present), principal.clone()));
+        principal
+    }
+
+    /// Notes that the certificate of a client is not taken, once in a while: anybody can show one.
+    fn note_refused(&self, peer: Option<IpAddr>, error: &io::Error) {
+        let mut noted = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.0.is_some_and(|at| at.elapsed() < REFUSALS_REST) {
+            noted.1 += 1;
+            return;
+        }
+        let (peer, more) = (peer.map(|peer| peer.to_string()), noted.1);
+        tracing::warn!(peer, %error, more, "the certificate of a client is refused");
+        *noted = (Some(Instant::now()), 0);
     }
 
     /// Whether browsers are told to use nothing but TLS from now on.

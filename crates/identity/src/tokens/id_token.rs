@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::grant::{ClaimNames, Grant, NoGrant, identity_of};
-use super::issuer::{FetchDocument, Issuer, IssuerSettings};
+use super::issuer::{FetchDocument, Issuer, IssuerSettings, REST};
 use super::jwt::{Unverified, value_at};
 use super::refusal;
 use super::{TokenRejection, now};
@@ -52,7 +52,7 @@ impl IdTokens {
             return Err("it was given to another client (azp)".to_owned());
         }
         if !self.issuer.keys().may_have_signed(&token) {
-            self.issuer.begin_look(&self.documents, || {});
+            self.issuer.begin_look((&self.documents, REST), || {});
             self.issuer.looked().await;
         }
         let keys = self.issuer.keys();

@@ -15,7 +15,7 @@ use super::jwks::KeySet;
 use super::jwt::{Algorithm, Unverified};
 
 /// How far apart two looks at an issuer's keys are at the least, whoever shows what.
-const REST: Duration = Duration::from_secs(10);
+pub(super) const REST: Duration = Duration::from_secs(10);
 /// How long one look may take in all.
 const WITHIN: Duration = Duration::from_secs(10);
 /// How long keys are taken without looking again.
@@ -186,20 +186,20 @@ impl Issuer {
         self.look.borrow().has_failed
     }
 
-    /// Begins to look at the issuer's keys, unless somebody does or has just done so. Nobody who waits for it can end it; `gone` is
-    /// called if any of the keys before is not there any more.
+    /// Begins to look at the issuer's keys, unless somebody does or has done so within that rest; says whether. Nobody who waits
+    /// for it can end it; `gone` is called if any of the keys before is not there any more.
     pub(super) fn begin_look(
         self: &Arc<Self>,
-        documents: &Arc<dyn FetchDocument>,
+        (documents, rest): (&Arc<dyn FetchDocument>, Duration),
         gone: impl FnOnce() + Send + 'static,
-    ) {
+    ) -> bool {
         let begins = self.look.send_if_modified(|look| {
-            let may = !look.is_running && look.ended.is_none_or(|at| at.elapsed() >= REST);
+            let may = !look.is_running && look.ended.is_none_or(|at| at.elapsed() >= rest);
             look.is_running |= may;
             may
         });
         if !begins {
-            return;
+            return false;
         }
         let (issuer, documents) = (Arc::clone(self), Arc::clone(documents));
         tokio::spawn(async move {
@@ -217,6 +217,7 @@ impl Issuer {
                 }
             }
         });
+        true
     }
 
     /// Waits until nobody looks.

@@ -10,16 +10,15 @@ mod issuer;
 mod jwks;
 mod jwt;
 
-use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use ring::digest::{SHA256, digest};
-use toolrail_core::{Identity, Principal};
+use toolrail_core::{DigestMap, Identity, Principal, Role};
 
 use crate::key_record::now;
 use grant::{NoGrant, identity_of};
-use issuer::Issuer;
+use issuer::{Issuer, REST};
 use jwt::Unverified;
 
 pub use grant::{ClaimNames, Grant};
@@ -60,6 +59,9 @@ pub trait Withdrawal: Send + Sync {
 
     /// Whether it is known at all which were taken back.
     fn is_ready(&self) -> bool;
+
+    /// How often the keys have changed that it signs with: those that are gone are believed no more.
+    fn key_changes(&self) -> u64;
 
     /// Whether those of that session (`sid`) are good no more.
     fn is_over(&self, session: &str) -> bool;
@@ -112,6 +114,14 @@ impl Tokens {
         scopes.sort_unstable();
         scopes.dedup();
         scopes
+    }
+
+    /// The scopes by which somebody may have that role: those of the first rule with the least role that suffices.
+    pub fn scopes_for(&self, role: Role) -> Vec<&str> {
+        let grants = self.issuers.iter().flat_map(|issuer| &issuer.settings.grants);
+        let sufficient = grants.filter(|grant| grant.role >= role && !grant.scopes.is_empty());
+        let least = sufficient.min_by_key(|grant| grant.role);
+        least.map(|grant| grant.scopes.iter().map(String::as_str).collect()).unwrap_or_default()
     }
 
     /// Who shows that token, as far as can be said without waiting for its issuer.
@@ -172,7 +182,7 @@ impl Tokens {
         let Some(asked) = self.issuers.get(issuer) else {
             return self.recognise(text);
         };
-        self.begin_look(issuer);
+        self.begin_look(issuer, REST);
         asked.looked().await;
         match self.recognise(text) {
             Err(TokenRejection::KeysNeeded(_)) if asked.has_failed() => Err(TokenRejection::KeysMissing),
@@ -183,19 +193,29 @@ impl Tokens {
         }
     }
 
-    fn begin_look(&self, number: usize) {
-        let Some(issuer) = self.issuers.get(number) else { return };
+    /// Whether a look begins now: not if there is one already, or was one within that rest.
+    fn begin_look(&self, number: usize, rest: Duration) -> bool {
+        let Some(issuer) = self.issuers.get(number) else { return false };
         let known = Arc::clone(&self.known);
         // Which key signed what is not kept: whoever is known by a token of this issuer shows it again.
-        issuer.begin_look(&self.documents, move || known.forget(|token| token.issuer == number));
+        issuer.begin_look((&self.documents, rest), move || known.forget(|token| token.issuer == number))
     }
 
     /// Keeps up with the issuers, and ends what has expired, until the future is dropped.
     pub async fn follow(&self) {
+        let mut looked_at = None;
         loop {
+            if let Some(withdrawal) = &self.withdrawal {
+                let changes = withdrawal.key_changes();
+                let own = self.issuers().position(|issuer| issuer == withdrawal.issuer());
+                // Those are at hand, so that nobody has to be spared. If somebody looks already, the next time.
+                if looked_at != Some(changes) && own.is_some_and(|own| self.begin_look(own, Duration::ZERO)) {
+                    looked_at = Some(changes);
+                }
+            }
             for (number, issuer) in self.issuers.iter().enumerate() {
                 if issuer.is_stale() {
-                    self.begin_look(number);
+                    self.begin_look(number, REST);
                 }
             }
             tokio::time::sleep(LOOK).await;
@@ -216,7 +236,7 @@ impl Tokens {
 
 /// The tokens that were found good, by their hashes.
 #[derive(Default)]
-struct KnownTokens(RwLock<HashMap<[u8; 32], KnownToken>>);
+struct KnownTokens(RwLock<DigestMap<[u8; 32], KnownToken>>);
 
 impl KnownTokens {
     fn find(&self, hash: &[u8; 32]) -> Option<Arc<Identity>> {

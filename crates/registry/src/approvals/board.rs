@@ -33,14 +33,16 @@ pub(super) struct Paper {
 impl ApprovalBoard {
     /// Reads what is new, and says whether anything is. Dropped on its way, it has read less.
     pub(super) async fn refresh(&mut self, store: &dyn Store) -> Result<bool, StoreError> {
-        if self.number.is_some() && self.number == Some(store.record_number().await?) {
+        let newest = store.record_number().await?;
+        if self.number == Some(newest) {
             return Ok(false);
         }
         let mut changed = false;
         loop {
-            let page = store.records_after(self.number.unwrap_or_default()).await?;
+            let page = store.records_after(self.number.unwrap_or_default(), &[KIND, ROUND_KIND]).await?;
             let Some(last) = page.last() else {
-                self.number.get_or_insert_default();
+                // What else there is was for others.
+                self.number = self.number.max(Some(newest));
                 return Ok(changed);
             };
             self.number = Some(last.number);

@@ -35,6 +35,15 @@ pub(crate) struct ToApprove<'a> {
     pub(super) caller: &'a dyn Caller,
 }
 
+/// What is kept of a call, and shown.
+pub(crate) struct DescribedCall<'t> {
+    tool: &'t str,
+    /// The digest of the arguments, and that of the whole call.
+    arguments: String,
+    digest: String,
+    shown: Value,
+}
+
 /// What becomes of a call.
 pub(crate) enum Go<'c> {
     /// It is made, for that client.
@@ -54,24 +63,36 @@ impl NeededApproval {
         Self { rule, version: digest_of(&[definition, offered.unwrap_or_default()]), desk }
     }
 
+    /// What makes digests of arguments ours.
+    pub(crate) async fn salt(&self) -> Result<String, CallError> {
+        self.desk.salt().await
+    }
+
+    /// What is kept of somebody's call, and shown. Takes as long as the arguments are large.
+    pub(crate) fn describe<'t>(
+        &self,
+        (tool, principal): (&'t str, &Principal),
+        (arguments, salt): (&Map<String, Value>, &str),
+        shown: Value,
+    ) -> DescribedCall<'t> {
+        let arguments = sorted(arguments);
+        let tenant = principal.tenant().unwrap_or_default();
+        DescribedCall {
+            tool,
+            digest: digest_of(&[tool, &self.version, &arguments, tenant]),
+            arguments: digest_of(&[salt, &arguments]),
+            shown,
+        }
+    }
+
     /// Lets a call pass that a person approves of.
     pub(crate) async fn pass<'c>(
         &self,
-        tool: &str,
-        (arguments, shown): (&Map<String, Value>, Value),
+        DescribedCall { tool, digest, arguments, shown }: DescribedCall<'_>,
         (principal, caller): (&Principal, &'c dyn Caller),
     ) -> Result<Go<'c>, CallError> {
-        let arguments = sorted(&Value::Object(arguments.clone()));
-        let call = ToApprove {
-            tool,
-            rule: &self.rule,
-            version: &self.version,
-            digest: digest_of(&[tool, &self.version, &arguments, principal.tenant().unwrap_or_default()]),
-            arguments: digest_of(&[&self.desk.salt().await?, &arguments]),
-            shown,
-            principal,
-            caller,
-        };
+        let (rule, version) = (&self.rule, &*self.version);
+        let call = ToApprove { tool, rule, version, arguments, digest, shown, principal, caller };
         // What was approved is known by its key, so that no answer is taken for another call.
         let key = format!("approval-{}", &call.digest[..16]);
         let remembered = caller.remembered()?;

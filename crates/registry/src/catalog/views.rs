@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use toolrail_core::{Principal, Role, ToolReach};
+use toolrail_core::{AddressMap, Principal, Role, ToolReach};
 
 use super::endpoint::Endpoint;
 
@@ -47,7 +47,7 @@ pub(crate) struct Views<V> {
     kept: RwLock<ByPlace<V>>,
 }
 
-type ByPlace<V> = HashMap<Place, HashMap<Box<str>, Arc<V>>>;
+type ByPlace<V> = AddressMap<Place, HashMap<Box<str>, Arc<V>>>;
 
 /// What tells an endpoint and the rights of a viewer from others. A view holds both, so no others can come to the same place.
 type Place = (usize, (usize, bool));

@@ -182,8 +182,8 @@ impl RecordStore for LateStore {
         self.opened().await?.record_number().await
     }
 
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
-        self.opened().await?.records_after(number).await
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError> {
+        self.opened().await?.records_after(number, kinds).await
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {

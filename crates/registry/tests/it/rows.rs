@@ -346,10 +346,11 @@ impl RecordStore for Rows {
         Ok(self.records.lock().unwrap().keys().last().copied().unwrap_or(0))
     }
 
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError> {
         self.check().await?;
         let records = self.records.lock().unwrap();
-        let newer = records.range(number + 1..).map(|(_, record)| record.clone());
+        let is_one = |record: &&Record| kinds.is_empty() || kinds.contains(&record.kind.as_str());
+        let newer = records.range(number + 1..).map(|(_, record)| record).filter(is_one).cloned();
         Ok(newer.take(RecordLimits::ALL.at_once as usize).collect())
     }
 

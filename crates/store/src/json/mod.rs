@@ -277,8 +277,8 @@ impl RecordStore for JsonStore {
         self.settled().await?.memory.record_number().await
     }
 
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
-        self.settled().await?.memory.records_after(number).await
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError> {
+        self.settled().await?.memory.records_after(number, kinds).await
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {

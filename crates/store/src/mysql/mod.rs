@@ -286,8 +286,8 @@ impl RecordStore for MysqlStore {
         bounded!(self, lease, READING, |connection| records::number(connection))
     }
 
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
-        bounded!(self, lease, READING, |connection| records::after(connection, number))
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError> {
+        bounded!(self, lease, READING, |connection| records::after(connection, number, kinds))
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {

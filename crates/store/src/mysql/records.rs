@@ -9,14 +9,14 @@ use super::failure::Failure;
 use super::pool::{Begun, begin_writing};
 use super::rows::{self, optional, text, time};
 use crate::commit::Commit;
-use crate::records::{entry_of, fits, forgotten_before, has_room, is_met, removed_at};
+use crate::records::{entry_of, fits, forgotten_before, has_room, is_met, listed, removed_at};
 
 const NUMBER: &str = "SELECT CAST(value AS SIGNED) FROM toolrail_meta WHERE name = 'record_number'";
 const LOCK: &str = "SELECT CAST(value AS SIGNED) FROM toolrail_meta WHERE name = 'record_number' FOR UPDATE";
 const TAKE: &str = "UPDATE toolrail_meta SET value = ? WHERE name = 'record_number'";
 // `record_of` reads the columns in this order.
-const READ: &str =
-    "SELECT kind, id, body, number FROM toolrail_record WHERE number > ? ORDER BY number LIMIT ?";
+const READ: &str = "SELECT kind, id, body, number FROM toolrail_record \
+    WHERE number > ? AND (? = 0 OR LOCATE(CONCAT(',', kind, ','), ?) > 0) ORDER BY number LIMIT ?";
 const ONE: &str = "SELECT kind, id, body, number FROM toolrail_record \
     WHERE kind = ? AND id = ? AND removed_at IS NULL";
 const FIND: &str = "SELECT number FROM toolrail_record WHERE kind = ? AND id = ? AND removed_at IS NULL";
@@ -37,8 +37,13 @@ pub(super) async fn number(connection: &mut MySqlConnection) -> Result<i64, Fail
 }
 
 /// The next records after that number.
-pub(super) async fn after(connection: &mut MySqlConnection, number: i64) -> Result<Vec<Record>, Failure> {
-    let query = sqlx::query(READ).bind(number).bind(RecordLimits::ALL.at_once);
+pub(super) async fn after(
+    connection: &mut MySqlConnection,
+    number: i64,
+    kinds: &[&str],
+) -> Result<Vec<Record>, Failure> {
+    let query = sqlx::query(READ).bind(number).bind(i32::from(!kinds.is_empty()));
+    let query = query.bind(listed(kinds).into_bytes()).bind(RecordLimits::ALL.at_once);
     let rows = query.fetch_all(connection).await?;
     Ok(rows.iter().map(record_of).collect::<Result<_, _>>()?)
 }

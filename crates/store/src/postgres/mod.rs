@@ -246,8 +246,8 @@ impl RecordStore for PostgresStore {
         self.read(records::number(&self.pool)).await
     }
 
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
-        self.read(records::after(&self.pool, number)).await
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError> {
+        self.read(records::after(&self.pool, number, kinds)).await
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {

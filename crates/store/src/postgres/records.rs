@@ -9,15 +9,15 @@ use super::failure::Failure;
 use super::pool::Lease;
 use super::rows::rfc3339;
 use crate::commit::Commit;
-use crate::records::{entry_of, fits, forgotten_before, has_room, is_met, removed_at};
+use crate::records::{entry_of, fits, forgotten_before, has_room, is_met, listed, removed_at};
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 const NUMBER: &str = "SELECT value::bigint FROM toolrail_meta WHERE name = 'record_number'";
 const TAKE: &str = "UPDATE toolrail_meta SET value = (value::bigint + 1)::text WHERE name = 'record_number' \
     RETURNING value::bigint";
 // `record_of` reads the columns in this order.
-const READ: &str =
-    "SELECT kind, id, body, number FROM toolrail_record WHERE number > $1 ORDER BY number LIMIT $2";
+const READ: &str = "SELECT kind, id, body, number FROM toolrail_record \
+    WHERE number > $1 AND ($3 = '' OR strpos($3, ',' || kind || ',') > 0) ORDER BY number LIMIT $2";
 const ONE: &str = "SELECT kind, id, body, number FROM toolrail_record \
     WHERE kind = $1 AND id = $2 AND removed_at IS NULL";
 const FIND: &str = "SELECT number FROM toolrail_record WHERE kind = $1 AND id = $2 AND removed_at IS NULL";
@@ -39,9 +39,9 @@ pub(super) async fn number(pool: &PgPool) -> Result<i64, Failure> {
 }
 
 /// The next records after that number.
-pub(super) async fn after(pool: &PgPool, number: i64) -> Result<Vec<Record>, Failure> {
+pub(super) async fn after(pool: &PgPool, number: i64, kinds: &[&str]) -> Result<Vec<Record>, Failure> {
     let mut lease = Lease::take(pool).await?;
-    let query = sqlx::query(READ).bind(number).bind(i64::from(RecordLimits::ALL.at_once));
+    let query = sqlx::query(READ).bind(number).bind(i64::from(RecordLimits::ALL.at_once)).bind(listed(kinds));
     let rows = query.fetch_all(lease.connection()?).await?;
     lease.give_back();
     Ok(rows.iter().map(record_of).collect::<Result<_, _>>()?)

@@ -255,9 +255,9 @@ impl RecordStore for SqliteStore {
         records::number(&self.pools.readers).await.map_err(self.failed())
     }
 
-    async fn records_after(&self, number: i64) -> Result<Vec<Record>, StoreError> {
+    async fn records_after(&self, number: i64, kinds: &[&str]) -> Result<Vec<Record>, StoreError> {
         self.place.check()?;
-        records::after(&self.pools.readers, number).await.map_err(self.failed())
+        records::after(&self.pools.readers, number, kinds).await.map_err(self.failed())
     }
 
     async fn record(&self, kind: &str, id: &str) -> Result<Option<Record>, StoreError> {

@@ -7,14 +7,14 @@ use toolrail_core::{Record, RecordAudit, RecordLimits, RecordWrite, RecordWritte
 use super::rows::{self, optional_text, text};
 use super::{audit, write};
 use crate::audit::chained;
-use crate::records::{entry_of, fits, forgotten_before, has_room, is_met, removed_at};
+use crate::records::{entry_of, fits, forgotten_before, has_room, is_met, listed, removed_at};
 
 const NUMBER: &str = "SELECT CAST(value AS INTEGER) FROM toolrail_meta WHERE name = 'record_number'";
 const TAKE: &str = "UPDATE toolrail_meta SET value = CAST(value AS INTEGER) + 1 WHERE name = 'record_number' \
     RETURNING CAST(value AS INTEGER)";
 // `record_of` reads the columns in this order.
 const READ: &str = "SELECT CAST(kind AS BLOB), CAST(id AS BLOB), CAST(body AS BLOB), number FROM toolrail_record \
-    WHERE number > ? ORDER BY number LIMIT ?";
+    WHERE number > ?1 AND (?2 = '' OR instr(?2, ',' || kind || ',') > 0) ORDER BY number LIMIT ?3";
 const ONE: &str = "SELECT CAST(kind AS BLOB), CAST(id AS BLOB), CAST(body AS BLOB), number FROM toolrail_record \
     WHERE kind = ? AND id = ? AND removed_at IS NULL";
 const FIND: &str = "SELECT number FROM toolrail_record WHERE kind = ? AND id = ? AND removed_at IS NULL";
@@ -30,8 +30,12 @@ pub(super) async fn number(readers: &SqlitePool) -> Result<i64, sqlx::Error> {
 }
 
 /// The next records after that number.
-pub(super) async fn after(readers: &SqlitePool, number: i64) -> Result<Vec<Record>, sqlx::Error> {
-    let query = sqlx::query(READ).bind(number).bind(RecordLimits::ALL.at_once);
+pub(super) async fn after(
+    readers: &SqlitePool,
+    number: i64,
+    kinds: &[&str],
+) -> Result<Vec<Record>, sqlx::Error> {
+    let query = sqlx::query(READ).bind(number).bind(listed(kinds)).bind(RecordLimits::ALL.at_once);
     query.fetch_all(readers).await?.iter().map(record_of).collect()
 }
 

@@ -112,7 +112,7 @@ async fn everything_is_there_again_after_a_restart_and_what_was_acknowledged_aft
             store.audit_head().await.unwrap(),
             store.state_at(3).await.unwrap(),
             store.news_after(0).await.unwrap(),
-            store.records_after(0).await.unwrap(),
+            store.records_after(0, &[]).await.unwrap(),
         )
     };
     let before = all(&*store).await;

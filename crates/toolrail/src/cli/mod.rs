@@ -94,6 +94,10 @@ enum Command {
     Connections(access::connections::ConnectionsArgs),
     /// Make, list, rotate and revoke the keys that clients show
     Keys(access::keys::KeysArgs),
+    /// List and end the sessions of those who have signed in at the broker
+    Sessions(access::sessions::SessionsArgs),
+    /// Look after the broker: the key that signs its tokens
+    Broker(access::sessions::BrokerArgs),
     /// Say whether a key sees and may call a tool, and what decides that
     Explain(access::explain::ExplainArgs),
     /// Say what of a gateway is open to whom, or why a client cannot sign in
@@ -233,6 +237,8 @@ async fn execute(command: Command) -> anyhow::Result<ExitCode> {
         Command::Approvals(args) => access::approvals::run(args).await,
         Command::Connections(args) => access::connections::run(args).await,
         Command::Keys(args) => access::keys::run(args).await,
+        Command::Sessions(args) => access::sessions::run(args).await,
+        Command::Broker(args) => access::sessions::run_broker(args).await,
         Command::Explain(args) => access::explain::run(args).await,
         Command::Doctor(args) => doctor::run(args).await,
         Command::Permissions(args) => access::permissions::run(args).await,

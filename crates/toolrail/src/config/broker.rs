@@ -5,7 +5,7 @@ use toolrail_broker::BrokerSettings;
 
 use super::issuers::{unknown, without_unknown_rules};
 use super::keys::keys_of;
-use super::wording::{fault, in_plain_words};
+use super::wording::{fault, read_at};
 
 const PLACE: &str = "/broker";
 
@@ -14,9 +14,8 @@ pub(super) fn faults(value: &Value, public_url: Option<&Value>) -> Vec<String> {
     let mut value = value.clone();
     let mut faults = unknown(keys_of::<BrokerSettings>(), PLACE, &mut value);
     faults.extend(without_unknown_rules(PLACE, &mut value));
-    match serde_json::from_value::<BrokerSettings>(value) {
-        // A value may be the secret itself, in the wrong place.
-        Err(error) => faults.push(fault(PLACE, &in_plain_words(&error.to_string()))),
+    match read_at::<BrokerSettings>(PLACE, value) {
+        Err(fault) => faults.push(fault),
         Ok(settings) => {
             let wrong = settings.faults(public_url.and_then(Value::as_str));
             faults.extend(wrong.iter().map(|(pointer, told)| fault(&format!("{PLACE}{pointer}"), told)));
@@ -47,6 +46,21 @@ mod tests {
                 if example.contains("publicUrl") { example.to_owned() } else { format!("{url}{example}") };
             let read = ConfigFile::parse(Path::new("toolrail.yaml"), &whole);
             assert!(read.is_ok_and(|file| file.broker.is_some()), "{example}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_sort_is_told_at_its_own_place() {
+        for (name, value, begin) in [
+            ("provider", json!("okto"), "/broker/provider: \"okto\" is not known"),
+            ("grants", json!([{"role": "boss"}]), "/broker/grants/0/role: "),
+            ("tokenMinutes", json!("x"), "/broker/tokenMinutes: "),
+            ("redirects", json!(["https://x/*", 5]), "/broker/redirects/1: "),
+        ] {
+            let mut broker = json!({"provider": "oidc", "issuer": "https://id.example.com", "clientId": "c", "grants": [{"role": "call"}]});
+            broker[name] = value;
+            let told = faults(&broker, Some(&json!("https://tools.example.com")));
+            assert!(told.len() == 1 && told[0].starts_with(begin), "{begin}: {told:?}");
         }
     }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use toolrail_identity::{ClaimNames, Grant, IssuerSettings};
 
 use super::keys::keys_of;
-use super::wording::{fault, in_plain_words, step, unknown_key};
+use super::wording::{fault, read_at, step, unknown_key};
 
 /// What is wrong with a list of issuers.
 pub(super) fn faults(list: &[Value], has_public_url: bool) -> Vec<String> {
@@ -14,8 +14,8 @@ pub(super) fn faults(list: &[Value], has_public_url: bool) -> Vec<String> {
         let place = format!("/issuers/{index}");
         let mut value = value.clone();
         faults.extend(without_unknown_keys(&place, &mut value));
-        match serde_json::from_value::<IssuerSettings>(value) {
-            Err(error) => faults.push(fault(&place, &in_plain_words(&error.to_string()))),
+        match read_at::<IssuerSettings>(&place, value) {
+            Err(fault) => faults.push(fault),
             Ok(settings) => {
                 let wrong = settings.faults(has_public_url);
                 faults.extend(wrong.iter().map(|(pointer, told)| fault(&format!("{place}{pointer}"), told)));
@@ -90,6 +90,33 @@ mod tests {
         assert_eq!(told.len(), begins.len(), "{told:?}");
         for (told, begin) in told.iter().zip(begins) {
             assert!(told.starts_with(begin), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_sort_is_told_at_its_own_place() {
+        let issuer = |more: (&str, Value)| {
+            let mut issuer = json!({"issuer": "https://login.example.com", "grants": [{"role": "call"}]});
+            issuer[more.0] = more.1;
+            faults(&[issuer], true)
+        };
+        for (name, value, begin) in [
+            (
+                "grants",
+                json!([{"role": "call"}, {"role": "boss"}]),
+                "/issuers/0/grants/1/role: \"boss\" is not known",
+            ),
+            (
+                "grants",
+                json!([{"role": "call", "scopes": "a"}]),
+                "/issuers/0/grants/0/scopes: must be a list",
+            ),
+            ("claims", json!({"name": 5}), "/issuers/0/claims/name: must be a text"),
+            ("algorithms", json!(["RS256", "HS256"]), "/issuers/0/algorithms/1: "),
+            ("clockSkew", json!("x"), "/issuers/0/clockSkew: "),
+        ] {
+            let told = issuer((name, value));
+            assert!(told.len() == 1 && told[0].starts_with(begin), "{begin}: {told:?}");
         }
     }
 }

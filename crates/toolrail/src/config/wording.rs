@@ -1,5 +1,8 @@
 //! How a fault of the configuration is told: its place, plain words, and no more of a value than helps to find it.
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::Segment;
 use toolrail_core::did_you_mean;
 
 use crate::print;
@@ -41,6 +44,19 @@ pub(super) fn in_plain_words(error: &str) -> String {
         Some((found, expected)) => format!("must be {}, not {}", wanted(expected), given(found)),
         None => error.to_owned(),
     }
+}
+
+/// Reads what stands at a place; what is wrong with it is told with the place within.
+pub(super) fn read_at<T: DeserializeOwned>(place: &str, value: Value) -> Result<T, String> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let within = error.path().iter().map_while(|segment| match segment {
+            Segment::Seq { index } => Some(format!("/{index}")),
+            Segment::Map { key } => Some(format!("/{}", step(key))),
+            Segment::Enum { .. } | Segment::Unknown => None,
+        });
+        let place = format!("{place}{}", within.collect::<String>());
+        fault(&place, &in_plain_words(&error.inner().to_string()))
+    })
 }
 
 /// A key that nothing reads, and which ones are read.

@@ -7,7 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolrail_core::{Call, CallError, Caller, Mute, Preview, Principal, repeated_key};
 
-use super::checking::CallEnd;
+use super::checking::{CallEnd, aside};
 use super::tool::{Arguments, Tool, invalid, object_of, parsed};
 use crate::approvals::{Go, NeededApproval, is_exact, masked, shown};
 
@@ -41,8 +41,13 @@ impl Tool {
             _ => arguments,
         };
         let arguments = object_of(&arguments);
-        let shown = self.shown(arguments, raw, principal)?;
-        needed.pass(self.name.as_str(), (arguments, shown), (principal, caller)).await
+        let salt = needed.salt().await?;
+        let prepare = || -> Result<_, CallError> {
+            let shown = self.shown(arguments, raw, principal)?;
+            Ok(needed.describe((self.name.as_str(), principal), (arguments, &salt), shown))
+        };
+        let described = aside(raw.map_or(0, |raw| raw.get().len()), prepare).await??;
+        needed.pass(described, (principal, caller)).await
     }
 
     /// What people see of a call: the request that it would send, without arguments that look secret.

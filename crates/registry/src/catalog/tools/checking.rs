@@ -5,7 +5,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use toolrail_core::{CallError, Effort, ErrorCode, Misfit, Validator};
 
 /// Longer JSON is read and checked elsewhere.
@@ -60,12 +61,18 @@ pub(crate) enum CheckRefusal {
     Failed(CallError),
 }
 
-/// Does work that may take long where nobody waits for the thread.
-pub(crate) async fn elsewhere<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, CallError> {
-    let failed =
-        || CallError::new(ErrorCode::Internal, "checking a value failed; tell whoever runs the gateway");
+/// Does work with what somebody else holds; if that is large, while nobody waits for the thread, a few at a time.
+pub(crate) async fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> Result<T, CallError> {
+    let has_others = || Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+    if bytes <= LARGE || !has_others() {
+        return Ok(work());
+    }
+    let _place = place().await?;
+    Ok(tokio::task::block_in_place(work))
+}
+
+/// A place to work at.
+async fn place() -> Result<SemaphorePermit<'static>, CallError> {
     let busy = || {
         CallError::new(
             ErrorCode::Overloaded,
@@ -73,11 +80,45 @@ pub(crate) async fn elsewhere<T: Send + 'static>(
         )
     };
     let turn = tokio::time::timeout(LONGEST_WAIT, PLACES.acquire());
-    let place = turn.await.map_err(|_| busy())?.map_err(|_| failed())?;
+    turn.await.map_err(|_| busy())?.map_err(|_| failed())
+}
+
+fn failed() -> CallError {
+    CallError::new(ErrorCode::Internal, "checking a value failed; tell whoever runs the gateway")
+}
+
+/// Does work that may take long where nobody waits for the thread.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, CallError> {
+    let place = place().await?;
     let done = tokio::task::spawn_blocking(move || {
         // Kept until the work is done, also when nobody waits for it any more.
         let _place = place;
         work()
     });
     done.await.map_err(|_| failed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With one thread that serves everybody, what waits for another task would wait for ever on it.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn what_is_large_holds_up_nobody() {
+        let asked = tokio::spawn(async {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            let other = tokio::spawn(async move { sender.send(7).unwrap() });
+            let waited = aside(LARGE + 1, move || receiver.recv_timeout(Duration::from_secs(60))).await;
+            other.await.unwrap();
+            waited
+        });
+        assert_eq!(asked.await.unwrap().unwrap(), Ok(7));
+    }
+
+    #[tokio::test]
+    async fn where_there_is_one_thread_it_does_the_work() {
+        assert_eq!(aside(LARGE + 1, || 7).await.unwrap(), 7);
+    }
 }

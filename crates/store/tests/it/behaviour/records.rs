@@ -49,22 +49,33 @@ async fn done(store: &dyn Store, write: &RecordWrite) -> i64 {
 
 pub(crate) async fn only_records_that_are_new_are_read(subject: &dyn Subject) {
     let (one, other) = (subject.open().await, subject.open().await);
-    assert_eq!((one.record_number().await.unwrap(), one.records_after(0).await.unwrap()), (0, vec![]));
+    assert_eq!((one.record_number().await.unwrap(), one.records_after(0, &[]).await.unwrap()), (0, vec![]));
     let odd = "天气 \"quoted\" 'and' 😀 {{x}} % \\ \n";
     assert_eq!(done(&*one, &put_record("key", "a", "1")).await, 1);
     assert_eq!(done(&*other, &put_record("key", odd, odd)).await, 2);
     assert_eq!(done(&*one, &put_record("key", "a", "")).await, 3);
     let all = [record("key", odd, Some(odd), 2), record("key", "a", Some(""), 3)];
-    assert_eq!(other.records_after(0).await.unwrap(), all);
-    assert_eq!(other.records_after(2).await.unwrap(), all[1..]);
-    assert_eq!(other.records_after(3).await.unwrap(), []);
+    assert_eq!(other.records_after(0, &[]).await.unwrap(), all);
+    assert_eq!(other.records_after(2, &[]).await.unwrap(), all[1..]);
+    assert_eq!(other.records_after(3, &[]).await.unwrap(), []);
     assert_eq!(other.record_number().await.unwrap(), 3);
     assert_eq!(one.record("key", odd).await.unwrap().as_ref(), Some(&all[0]));
     assert_eq!(one.record("key", "b").await.unwrap(), None);
     assert_eq!(one.revision().await.unwrap(), 0, "no definition changed");
     let again = subject.open().await;
-    assert_eq!(again.records_after(0).await.unwrap(), all, "they survive reopening");
+    assert_eq!(again.records_after(0, &[]).await.unwrap(), all, "they survive reopening");
     assert_eq!(done(&*again, &put_record("key", "a", "2")).await, 4);
+
+    // Whoever asks for some kinds gets those.
+    assert_eq!(done(&*one, &put_record("rule", "r", "1")).await, 5);
+    let rule = [record("rule", "r", Some("1"), 5)];
+    assert_eq!(other.records_after(0, &["rule"]).await.unwrap(), rule);
+    assert_eq!(other.records_after(4, &["key", "rule"]).await.unwrap(), rule);
+    assert_eq!(other.records_after(0, &["key", "rule"]).await.unwrap().len(), 3);
+    assert_eq!(other.records_after(4, &["key"]).await.unwrap(), []);
+    for none in ["ke", "ule", "", "RULE", "%"] {
+        assert_eq!(other.records_after(0, &[none]).await.unwrap(), [], "{none}");
+    }
 }
 
 pub(crate) async fn a_record_that_is_removed_is_told_and_its_id_is_free(subject: &dyn Subject) {
@@ -73,7 +84,7 @@ pub(crate) async fn a_record_that_is_removed_is_told_and_its_id_is_free(subject:
     done(&*store, &first).await;
     done(&*store, &put_record("key", "b", "1")).await;
     assert_eq!(done(&*store, &if_number(1, remove("key", "a"))).await, 3);
-    assert_eq!(store.records_after(1).await.unwrap()[1..], [record("key", "a", None, 3)]);
+    assert_eq!(store.records_after(1, &[]).await.unwrap()[1..], [record("key", "a", None, 3)]);
     assert_eq!(store.record("key", "a").await.unwrap(), None);
     for nothing in [remove("key", "a"), if_number(0, remove("key", "a")), remove("key", "never")] {
         assert_eq!(written(&*store, &nothing).await, RecordWritten::Otherwise, "{nothing:?}");
@@ -82,7 +93,7 @@ pub(crate) async fn a_record_that_is_removed_is_told_and_its_id_is_free(subject:
     assert_eq!(written(&*store, &of_removed).await, RecordWritten::Otherwise);
     assert_eq!(done(&*store, &first).await, 4);
     let all = [record("key", "b", Some("1"), 2), record("key", "a", Some("1"), 4)];
-    assert_eq!(store.records_after(0).await.unwrap(), all);
+    assert_eq!(store.records_after(0, &[]).await.unwrap(), all);
 }
 
 pub(crate) async fn a_record_is_written_only_if_it_is_what_was_expected(subject: &dyn Subject) {
@@ -93,7 +104,7 @@ pub(crate) async fn a_record_is_written_only_if_it_is_what_was_expected(subject:
         assert_eq!(written(&*store, &other).await, RecordWritten::Otherwise, "{expected} {id}");
     }
     assert_eq!(written(&*store, &if_number(2, remove("key", "a"))).await, RecordWritten::Otherwise);
-    assert_eq!(store.records_after(0).await.unwrap(), [record("key", "a", Some("1"), 1)]);
+    assert_eq!(store.records_after(0, &[]).await.unwrap(), [record("key", "a", Some("1"), 1)]);
     assert_eq!(store.record_number().await.unwrap(), 1);
     assert_eq!(check(&*store).await.unwrap().number, 1);
     assert_eq!(done(&*store, &if_number(1, put_record("key", "a", "2"))).await, 2);
@@ -112,7 +123,7 @@ pub(crate) async fn records_that_are_too_large_are_refused(subject: &dyn Subject
         let refused = audited("ann", "key.create", large);
         assert_eq!(written(&*store, &refused).await, RecordWritten::NoRoom);
     }
-    assert_eq!(store.records_after(0).await.unwrap(), [record(&name, &name, Some(&body), 1)]);
+    assert_eq!(store.records_after(0, &[]).await.unwrap(), [record(&name, &name, Some(&body), 1)]);
     assert_eq!(store.audit_head().await.unwrap(), None);
 }
 
@@ -123,7 +134,7 @@ pub(crate) async fn records_are_told_apart_by_kind_and_case(subject: &dyn Subjec
     for (kind, id) in names {
         done(&*store, &if_number(0, put_record(kind, id, &format!("{kind}/{id}")))).await;
     }
-    assert_eq!(store.records_after(0).await.unwrap().len(), names.len());
+    assert_eq!(store.records_after(0, &[]).await.unwrap().len(), names.len());
     done(&*store, &remove("key", "a")).await;
     for (kind, id) in names {
         let body = store.record(kind, id).await.unwrap().and_then(|record| record.body);
@@ -180,7 +191,7 @@ pub(crate) async fn writers_of_records_at_once_lose_nothing(subject: &dyn Subjec
         let (mut number, mut seen) = (0, std::collections::BTreeSet::new());
         while number < WRITERS * ROUNDS * 2 {
             let newest = reader.record_number().await.unwrap();
-            let records = reader.records_after(number).await.unwrap();
+            let records = reader.records_after(number, &[]).await.unwrap();
             assert!(records.is_sorted_by_key(|record| record.number));
             seen.extend(records.into_iter().map(|record| record.id));
             number = newest;
@@ -229,7 +240,7 @@ pub(crate) async fn records_come_in_pages_and_only_so_many_of_a_kind(subject: &d
     let count = format!("UPDATE toolrail_meta SET value = '{most}' WHERE name = 'record_number'");
     subject.sql(&count).await.unwrap();
     let page = async |after: i64| -> Vec<i64> {
-        store.records_after(after).await.unwrap().iter().map(|record| record.number).collect()
+        store.records_after(after, &[]).await.unwrap().iter().map(|record| record.number).collect()
     };
     let at_once = i64::from(LIMITS.at_once);
     assert_eq!(page(0).await, (1..=at_once).collect::<Vec<_>>());
@@ -257,7 +268,7 @@ pub(crate) async fn a_record_removed_long_ago_is_forgotten(subject: &dyn Subject
     let long_ago = format!("UPDATE toolrail_record SET removed_at = removed_at - {age} WHERE number = 4");
     subject.sql(&long_ago).await.unwrap();
     done(&*store, &put_record("key", "d", "1")).await;
-    let records = store.records_after(0).await.unwrap();
+    let records = store.records_after(0, &[]).await.unwrap();
     let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
     assert_eq!(ids, ["c", "b", "d"]);
     assert_eq!(done(&*store, &if_number(0, put_record("key", "a", "1"))).await, 7);

@@ -5,3 +5,4 @@ pub(super) mod connections;
 pub(super) mod explain;
 pub(super) mod keys;
 pub(super) mod permissions;
+pub(super) mod sessions;

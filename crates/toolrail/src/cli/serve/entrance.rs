@@ -7,6 +7,7 @@ use toolrail_identity::{KeyError, KeyText, NewKey};
 
 use crate::assemble::Assembly;
 use crate::identity;
+use crate::issuers::Issuers;
 
 /// The name of the key that the first start makes.
 const FIRST: &str = "admin";
@@ -17,6 +18,8 @@ pub(super) struct Entrance {
     pub(super) local: KeyText,
     /// The first key of all, if this start has made it.
     first: Option<KeyText>,
+    /// Whose tokens are taken, if any are.
+    issuers: Option<Issuers>,
 }
 
 impl Entrance {
@@ -36,15 +39,22 @@ impl Entrance {
                 tracing::warn!(%error, "keys and permission rules cannot be read yet, so nobody is let in");
             }
         }
-        Ok(Self { local, first })
+        Ok(Self { local, first, issuers: assembly.issuers().cloned() })
     }
 
     /// What the banner says.
     pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = vec![format!(
-            "keys are asked for; `{} keys create NAME --role call` makes one",
-            identity::name()
-        )];
+        let make = format!("`{} keys create NAME --role call` makes one", identity::name());
+        let mut notes = vec![match &self.issuers {
+            None => format!("keys are asked for; {make}"),
+            Some(issuers) if issuers.broker.is_some() => {
+                format!("people sign in here, and keys are taken too; {make}")
+            }
+            Some(issuers) => {
+                let names: Vec<&str> = issuers.tokens.issuers().collect();
+                format!("tokens of {} are asked for, and keys are taken too; {make}", names.join(" and "))
+            }
+        }];
         if let Some(first) = &self.first {
             notes.push(format!("the first key, {FIRST:?}, which may do everything and is shown this once:"));
             notes.push(format!("  {}", first.reveal()));

@@ -3,9 +3,11 @@
 
 mod attacks;
 mod clients;
+mod conformance;
 mod connecting;
 pub(crate) mod official;
 mod provider;
+mod sessions;
 mod sign_in;
 
 use std::path::PathBuf;
@@ -42,6 +44,11 @@ impl Stage {
 
     /// The same with more in the settings of the broker.
     async fn with(more: Value) -> Result<Self> {
+        Self::at(PUBLIC, more).await
+    }
+
+    /// The same for gateways that are reached under that address.
+    async fn at(public: &str, more: Value) -> Result<Self> {
         let (provider, folder) = (Provider::start().await?, tempfile::tempdir()?);
         let mut broker = json!({
             "provider": "oidc", "issuer": provider.url, "clientId": "gateway", "clientSecret": "{{secrets.SIGN_IN}}",
@@ -53,7 +60,7 @@ impl Stage {
         });
         broker.as_object_mut().context("no object")?.extend(more.as_object().context("no object")?.clone());
         let config = folder.path().join("toolrail.json");
-        std::fs::write(&config, json!({"publicUrl": PUBLIC, "broker": broker}).to_string())?;
+        std::fs::write(&config, json!({"publicUrl": public, "broker": broker}).to_string())?;
         Ok(Self { provider, folder, config })
     }
 
@@ -63,9 +70,16 @@ impl Stage {
 }
 
 /// A person's browser: keeps the cookies of the gateway.
-#[derive(Default)]
 struct Browser {
     cookie: Option<String>,
+    /// Under which address it knows the gateway.
+    public: String,
+}
+
+impl Default for Browser {
+    fn default() -> Self {
+        Self { cookie: None, public: PUBLIC.to_owned() }
+    }
 }
 
 impl Browser {
@@ -101,7 +115,7 @@ impl Browser {
         let head = Request::post("/oauth/consent")
             .header("content-type", "application/x-www-form-urlencoded")
             .header("sec-fetch-site", "same-origin")
-            .header("origin", PUBLIC);
+            .header("origin", &self.public);
         self.send(gateway, head, form).await
     }
 
@@ -111,7 +125,7 @@ impl Browser {
         let sent = self.answer(gateway, &request, "yes").await?;
         let there = location(&sent)?;
         let back = HttpClient::new().send_json(Method::GET, &there, None).await?;
-        Ok(location(&back)?.strip_prefix(PUBLIC).context("the provider sends elsewhere")?.to_owned())
+        Ok(location(&back)?.strip_prefix(&self.public).context("the provider sends elsewhere")?.to_owned())
     }
 
     /// The whole way; gives the address of the application that the browser ends at.

@@ -60,6 +60,28 @@ async fn what_others_can_reach_unasked_is_open_and_only_administrators_of_all_he
     Ok(())
 }
 
+/// A gateway asks everybody who he is before it says that there is nothing at an address.
+#[tokio::test]
+async fn an_address_without_the_path_of_mcp_is_told_with_the_right_one() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let issuer = super::tokens::Issuer::start().await?;
+    let config = folder.path().join("toolrail.json");
+    let written = json!({"secure": true, "issuers": [{"issuer": issuer.url, "audiences": ["x"], "grants": [{"role": "call"}]}]});
+    std::fs::write(&config, written.to_string())?;
+    let gateway = gateway().arg("--config").arg(&config).start().await?;
+    let walked = async |path: &str| {
+        let url = format!("{}{path}", gateway.url());
+        run_in(folder.path(), &["doctor", "oauth", "--json", &url]).await
+    };
+    for wrong in ["", "/"] {
+        let told = walked(wrong).await?;
+        let is_told = told.stdout.contains(&format!("MCP is spoken at {}/mcp", gateway.url()));
+        assert!(told.code != Some(0) && is_told, "{wrong}: {}", told.stdout);
+    }
+    assert!(!walked("/mcp").await?.stdout.contains("MCP is spoken at"));
+    Ok(())
+}
+
 /// A server with a way to sign in, of which single parts can be spoilt.
 #[derive(Clone)]
 struct World {

@@ -1,159 +1,14 @@
 //! What each sees and may call, by every way in, against a small oracle.
 
-use std::time::Duration;
-
 use http::Method;
 use serde_json::{Value, json};
-use tempfile::TempDir;
-use toolrail_testkit::{Gateway, Upstream, wait_until};
+use toolrail_testkit::Gateway;
 
-use super::oracle::{PEOPLE, STAFF, Somebody, Sort, THINGS, Thing, Verdict, configured, named_in, stored};
-use super::tokens::Issuer;
+use super::ask;
+use super::oracle::{Somebody, Sort, THINGS, Thing, Verdict, named_in};
+use super::stage::{Mismatches, UNKNOWN, rpc, stage, tool_call, verdict};
 use super::ways::{Client, Way};
-use super::{ask, first_key, make_key};
-use crate::support::{gateway, plain, register_all, send, started};
-
-/// One gateway with all things, and a key or token for each.
-struct Stage {
-    gateway: Gateway,
-    upstream: Upstream,
-    keys: Vec<(&'static Somebody, String)>,
-    folder: TempDir,
-    _inner: (Gateway, Upstream),
-}
-
-/// Anything's definition. Each tells its own name.
-fn definition(thing: &Thing, upstream: &Upstream) -> Value {
-    let name = thing.name;
-    let about = format!("Tells what {name} has to tell");
-    match thing.sort {
-        Sort::Prompt => json!({
-            "name": name, "description": about, "type": "prompt",
-            "prompt": {
-                "arguments": [{"name": "city", "description": "Where", "complete": [format!("Oslo of {name}")]}],
-                "messages": [{"role": "user", "text": format!("{name} has to tell this")}],
-            },
-        }),
-        Sort::Resource => json!({
-            "name": name, "description": about, "type": "resource",
-            "resource": {"uri": format!("note://{name}"), "mimeType": "text/plain", "text": format!("{name} has to tell this")},
-        }),
-        Sort::Tool => {
-            let danger = name == "store.wipe";
-            json!({
-                "name": name, "description": about, "type": "http",
-                "tags": if danger { json!(["danger"]) } else { json!([]) },
-                "annotations": {"destructiveHint": danger},
-                "inputSchema": {"type": "object", "properties": {"amount": {"type": "integer", "description": "How much"}}},
-                "http": {"url": upstream.url("/echo"), "query": {"amount": "{{args.amount}}"}, "timeoutMs": 20_000},
-            })
-        }
-    }
-}
-
-async fn stage() -> Stage {
-    let (issuer, folder) = (Issuer::start().await.unwrap(), tempfile::tempdir().unwrap());
-    let inner = started().await;
-    let foreign = THINGS.iter().filter(|thing| thing.is_foreign());
-    let foreign = foreign.map(|thing| Thing { name: thing.name.trim_start_matches("up_"), ..*thing });
-    let foreign: Vec<Value> = foreign.map(|thing| definition(&thing, &inner.1)).collect();
-    register_all(&inner.0, &foreign).await.unwrap();
-    let config = folder.path().join("toolrail.yaml");
-    let written = json!({
-        "secure": true, "permissions": configured(), "groups": {"staff": {"patterns": STAFF}},
-        "publicUrl": "https://tools.example.com",
-        "issuers": [{"issuer": issuer.url, "claims": {"groups": "groups"}, "grants": [{"scopes": ["tools.call"], "role": "call"}]}],
-    });
-    std::fs::write(&config, written.to_string()).unwrap();
-    let upstream = Upstream::start().await.unwrap();
-    let gateway = gateway().arg("--config").arg(&config).discovery().start().await.unwrap();
-    let admin = first_key(&gateway).await.unwrap();
-    let bearer = format!("Bearer {admin}");
-    let server = json!({"name": "up", "description": "Another gateway", "type": "mcp", "mcp": {"url": format!("{}/mcp", inner.0.url())}});
-    let own = THINGS.iter().filter(|thing| !thing.is_foreign());
-    let all = own.map(|thing| (thing.owner, definition(thing, &upstream))).chain([(None, server)]);
-    for (owner, definition) in all {
-        let mut headers = vec![("authorization", &*bearer), ("content-type", "application/json")];
-        headers.extend(owner.map(|owner| ("toolrail-tenant", owner)));
-        let made = send(&gateway, "POST /admin/tools", &headers, &definition).await.unwrap();
-        assert_eq!(made.status, 200, "{}", made.text());
-    }
-    let ruled =
-        ask(&gateway, Some(&admin), (Method::PUT, "/admin/permissions"), Some(&stored())).await.unwrap();
-    assert_eq!(ruled.json().unwrap()["warnings"], json!([]), "{}", ruled.text());
-    let mut keys = Vec::new();
-    for somebody in PEOPLE {
-        let Somebody { name, role, tenant, tools, group, by_token } = somebody;
-        let groups: Vec<&str> = group.iter().copied().collect();
-        if *by_token {
-            let claims = json!({"sub": name, "scope": "tools.call", "groups": groups});
-            keys.push((somebody, issuer.token(claims)));
-            continue;
-        }
-        let mut body = json!({"name": name, "role": role, "tenant": tenant, "groups": groups});
-        if !tools.is_empty() {
-            body["tools"] = json!(tools);
-        }
-        keys.push((somebody, make_key(&gateway, &admin, &body).await.unwrap()));
-    }
-    wait_until("the tools of the server", Duration::from_secs(20), async || {
-        let listed = ask(&gateway, Some(&admin), (Method::GET, "/mcp/tools"), None).await.ok()?;
-        listed.text().contains("\"up_say\"").then_some(())
-    })
-    .await
-    .unwrap();
-    Stage { gateway, upstream, keys, folder, _inner: inner }
-}
-
-/// What did not come out as the oracle says, one line each.
-#[derive(Default)]
-struct Mismatches(Vec<String>);
-
-impl Mismatches {
-    fn compare<T: std::fmt::Debug + PartialEq>(
-        &mut self,
-        place: &[&str],
-        got: &T,
-        expected: &T,
-        answer: &str,
-    ) {
-        if got != expected {
-            let place: Vec<String> = place.iter().map(|part| format!("{part:<24}")).collect();
-            let answer: String = answer.chars().take(300).collect();
-            self.0.push(format!("{} got {got:?}, expected {expected:?}: {answer}", place.join(" ")));
-        }
-    }
-
-    #[track_caller]
-    fn report(self) {
-        assert!(self.0.is_empty(), "{} mismatches:\n{}", self.0.len(), self.0.join("\n"));
-    }
-}
-
-fn rpc(method: &str, params: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-}
-
-fn tool_call(name: &str, arguments: &Value) -> Value {
-    json!({"name": name, "arguments": arguments})
-}
-
-/// The name of nothing.
-const UNKNOWN: &str = "no.such_thing";
-
-/// What an answer comes to.
-fn verdict(answer: &Value) -> Verdict {
-    let text = answer.to_string();
-    if text.contains("needs the role") {
-        Verdict::Role
-    } else if text.contains("refuses this call") {
-        Verdict::Refused
-    } else if answer["error"].is_null() && answer["result"]["isError"] != true {
-        Verdict::Done
-    } else {
-        Verdict::Hidden
-    }
-}
+use crate::support::{plain, send};
 
 #[tokio::test]
 async fn whatever_lists_or_finds_shows_what_one_may_see_and_nothing_else() {
@@ -179,20 +34,23 @@ async fn whatever_lists_or_finds_shows_what_one_may_see_and_nothing_else() {
                 &somebody.may_write(),
                 &listed,
             );
-            for (method, query) in [
-                ("bm25", "tells what has to tell"),
-                ("hybrid", "tells what has to tell"),
-                ("regex", "has to t.ll"),
+            for (tool, method, query) in [
+                ("search_tools", "bm25", "tells what has to tell"),
+                ("search_tools", "hybrid", "tells what has to tell"),
+                ("search_tools", "regex", "has to t.ll"),
+                // What is in frequent use is among what is seen.
+                ("search_hot_tools", "bm25", "tells what has to tell"),
             ] {
-                let search =
-                    tool_call("search_tools", &json!({"query": query, "search_method": method, "limit": 50}));
+                let search = tool_call(tool, &json!({"query": query, "search_method": method, "limit": 50}));
                 let found = client.rpc(way, "tools/call", &search).await.unwrap().to_string();
-                mismatches.compare(
-                    &[who, &format!("{way:?}"), method],
-                    &named_in(&found, Thing::is_tool),
-                    &seen,
-                    &found,
-                );
+                let named = named_in(&found, Thing::is_tool);
+                let place = [who, &format!("{way:?}"), tool, method];
+                if tool == "search_tools" {
+                    mismatches.compare(&place, &named, &seen, &found);
+                } else {
+                    let more: Vec<_> = named.into_iter().filter(|name| !seen.contains(name)).collect();
+                    mismatches.compare(&place, &more, &Vec::new(), &found);
+                }
             }
             let complete = json!({"ref": {"type": "ref/resource", "uri": "registry://tools/{name}"}, "argument": {"name": "name", "value": ""}});
             let completed = client.rpc(way, "completion/complete", &complete).await.unwrap().to_string();
@@ -202,7 +60,11 @@ async fn whatever_lists_or_finds_shows_what_one_may_see_and_nothing_else() {
                 &seen,
                 &completed,
             );
-            for (sort, method) in [(Sort::Prompt, "prompts/list"), (Sort::Resource, "resources/list")] {
+            for (sort, method) in [
+                (Sort::Prompt, "prompts/list"),
+                (Sort::Resource, "resources/list"),
+                (Sort::Template, "resources/templates/list"),
+            ] {
                 let is_sort = |thing: &Thing| thing.sort == sort;
                 let seen =
                     THINGS.iter().filter(|thing| is_sort(thing) && of_staff(thing) && somebody.sees(thing));
@@ -277,6 +139,7 @@ async fn use_by(
     let uses: Vec<(&str, &str, Value, u32)> = match thing.sort {
         Sort::Prompt => vec![("get", "prompts/get", json!({"name": name}), 0)],
         Sort::Resource => vec![("read", "resources/read", json!({"uri": format!("note://{name}")}), 0)],
+        Sort::Template => vec![("read", "resources/read", json!({"uri": format!("page://{name}/7")}), 0)],
         Sort::Tool => [20, 500]
             .into_iter()
             .flat_map(|amount| {
@@ -292,11 +155,12 @@ async fn use_by(
         let text = answer.to_string();
         let (got, expected) = (verdict(&answer), expected(amount));
         // A resource that nobody lists is asked for at servers, which needs a role.
-        let is_unlisted = thing.sort == Sort::Resource && expected == Verdict::Hidden && got == Verdict::Role;
+        let is_resource = matches!(thing.sort, Sort::Resource | Sort::Template);
+        let is_unlisted = is_resource && expected == Verdict::Hidden && got == Verdict::Role;
         if !is_unlisted {
             mismatches.compare(&[who, name, &on, what, &amount.to_string()], &got, &expected, &text);
         }
-        if what != "call_tool" && expected == Verdict::Hidden {
+        if !what.starts_with("call_tool") && expected == Verdict::Hidden {
             let unknown = serde_json::from_str(&params.to_string().replace(name, UNKNOWN)).unwrap();
             let other = client.rpc(way, method, &unknown).await.unwrap();
             let mut same: Value = serde_json::from_str(&text.replace(name, UNKNOWN)).unwrap();
@@ -317,6 +181,11 @@ async fn use_by(
         }
         Sort::Prompt => {
             let begun = json!({"ref": {"type": "ref/prompt", "name": name}, "argument": {"name": "city", "value": "O"}});
+            vec![("completion", "completion/complete", begun)]
+        }
+        Sort::Template => {
+            let address = format!("page://{name}/{{page}}");
+            let begun = json!({"ref": {"type": "ref/resource", "uri": address}, "argument": {"name": "page", "value": "O"}});
             vec![("completion", "completion/complete", begun)]
         }
         Sort::Resource => Vec::new(),

@@ -1,12 +1,14 @@
 //! Who may do what: keys, tokens, rules, and what whoever shows one sees and may do, by every way in.
 
 mod approvals;
+mod beyond;
 mod doctor;
 mod keys;
 mod matrix;
 mod on_behalf;
 mod oracle;
 mod rules;
+mod stage;
 mod stored_rules;
 pub(crate) mod tokens;
 mod ways;

@@ -199,3 +199,15 @@ async fn an_exchange_that_fails_is_told_without_the_token() {
     assert_eq!((stage.upstream.count("/echo"), stage.upstream.count("/elsewhere")), (0, 0));
     assert!(!stage.gateway.stderr().contains(&ann));
 }
+
+#[tokio::test]
+async fn a_secret_that_is_missing_is_told_at_the_field_of_the_definition() {
+    let stage = Stage::open().await;
+    let mut auth = exchange(&stage);
+    auth["clientSecret"] = json!("{{secrets.NOT_THERE}}");
+    stage.define("/echo", auth).await;
+    let called = stage.call(&stage.token("ann")).await;
+    let text = called.text();
+    assert!(text.contains("SECRET_MISSING") && text.contains("mine: /auth/clientSecret: "), "{text}");
+    assert_eq!(stage.upstream.total(), 0);
+}

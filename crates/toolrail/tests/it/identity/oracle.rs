@@ -47,6 +47,8 @@ pub(super) enum Sort {
     Tool,
     Prompt,
     Resource,
+    /// Many resources.
+    Template,
 }
 
 const fn thing(name: &'static str, owner: Option<&'static str>, sort: Sort) -> Thing {
@@ -70,6 +72,9 @@ pub(super) const THINGS: &[Thing] = &[
     thing("hr.note", None, Sort::Resource),
     thing("acme.note", Some("acme"), Sort::Resource),
     thing("inner.note", None, Sort::Resource),
+    thing("weather.page", None, Sort::Template),
+    thing("hr.page", None, Sort::Template),
+    thing("acme.page", Some("acme"), Sort::Template),
 ];
 
 /// The patterns of the group endpoint `staff`.
@@ -132,7 +137,7 @@ impl Somebody {
     pub(super) fn sees(&self, thing: &Thing) -> bool {
         let within = self.tools.is_empty() || self.tools.iter().any(|pattern| fits(pattern, thing.name));
         let hidden = match thing.name {
-            "hr.fire" | "hr.ask" | "hr.note" | "up_say" | "up_greet" | "inner.note" => {
+            "hr.fire" | "hr.ask" | "hr.note" | "hr.page" | "up_say" | "up_greet" | "inner.note" => {
                 self.group == Some("outside")
             }
             "plan.secret" => self.role == "call",

@@ -61,6 +61,7 @@ async fn stage() -> Result<(Gateway, Issuer, Upstream, tempfile::TempDir)> {
         "publicUrl": "https://tools.example.com",
         "issuers": [{"issuer": issuer.url, "claims": {"tenant": "org"}, "grants": [
             {"claim": "roles", "value": "ops", "role": "write"},
+            {"scopes": ["tools.write"], "role": "write"},
             {"scopes": ["tools.call"], "role": "call", "tools": ["weather.*"]},
         ]}],
     });
@@ -84,9 +85,14 @@ async fn a_client_is_told_where_to_get_a_token_and_comes_in_with_it() -> Result<
     assert!(
         challenge.contains(
             "resource_metadata=\"https://tools.example.com/.well-known/oauth-protected-resource/mcp\""
-        ) && challenge.contains("scope=\"tools.call\""),
+        ) && challenge.contains("scope=\"tools.call tools.write\""),
         "{challenge}"
     );
+    // People are told of both ways in.
+    let (told, banner) = (refused.text(), gateway.banner().await?);
+    assert!(told.contains("OAuth") && told.contains("toolrail keys create"), "{told}");
+    let tokens = format!("tokens of {} are asked for, and keys are taken too", issuer.url);
+    assert!(banner.contains(&tokens), "{banner}");
     for (path, resource) in [
         ("/.well-known/oauth-protected-resource/mcp", "https://tools.example.com/mcp"),
         ("/.well-known/oauth-protected-resource", "https://tools.example.com"),
@@ -131,6 +137,15 @@ async fn a_token_that_is_not_good_says_why_and_one_that_gives_nothing_asks_for_m
         assert_eq!(refused.status, status, "{claims} {}", refused.text());
         assert!(challenge.contains(&format!("error=\"{error}\"")), "{challenge}");
     }
+    // Whoever has too small a role hears which scope would do.
+    let caller = issuer.token(json!({"scope": "tools.call", "org": "acme"}));
+    let refused = ask(&gateway, Some(&caller), (Method::GET, "/admin/keys"), None).await?;
+    assert_eq!((refused.status, refused.header("www-authenticate")), (403, None), "no scope gives that role");
+    let refused = ask(&gateway, Some(&caller), (Method::GET, "/admin/tools"), None).await?;
+    let challenge = refused.header("www-authenticate").unwrap_or_default();
+    let is_told =
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"tools.write\"");
+    assert!(refused.status == 403 && is_told, "{} {challenge}", refused.status);
     // Who may write is of his own tenant alone.
     let ops = issuer.token(json!({"roles": ["ops"], "org": "acme"}));
     let upstream = Upstream::start().await?;

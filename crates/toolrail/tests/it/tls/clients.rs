@@ -50,6 +50,8 @@ async fn a_required_certificate_is_required() {
     assert!(site.client().get(&url).await.is_err());
     let stranger = Site::new().authority.for_client("CN=anybody", None).unwrap();
     assert!(site.client().showing(&stranger).get(&url).await.is_err());
+    let noted = async || gateway.stderr().contains("the certificate of a client is refused").then_some(());
+    wait_until("the log to say so", Duration::from_secs(20), noted).await.unwrap();
 }
 
 #[tokio::test]
@@ -91,6 +93,11 @@ async fn a_certificate_stands_for_whom_the_rules_say_and_a_key_goes_before_it() 
     for client in [showing(&site, "CN=ci-7,O=Other", None), site.client()] {
         assert_eq!(tools(&gateway, &client, &[]).await.0, 401);
     }
+    let noted = async || {
+        let log = gateway.stderr();
+        (log.contains("stands for nobody") && log.contains("O=Other")).then_some(())
+    };
+    wait_until("the log to name whose it is", Duration::from_secs(20), noted).await.unwrap();
     // A key decides, good or bad.
     let body = json!({"name": "reads", "role": "read", "tools": ["other"]});
     let made = root.post_json(&format!("{admin}/keys"), &body).await.unwrap();

@@ -24,6 +24,11 @@ const MODERN: (&str, &str) = (
 
 /// A gateway before a server that answers like that; the folder has what the server reads.
 async fn in_front_of(results: &[(&str, &str)]) -> (Gateway, TempDir) {
+    in_front_of_one(results, json!({})).await
+}
+
+/// The same with more in the definition of that server.
+async fn in_front_of_one(results: &[(&str, &str)], more: Value) -> (Gateway, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("results.json");
     let results: serde_json::Map<String, Value> = results
@@ -38,12 +43,10 @@ async fn in_front_of(results: &[(&str, &str)]) -> (Gateway, TempDir) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../clients/python/raw_server.py");
     let gateway = gateway().arg("--allow-commands").start().await.unwrap();
     let command = installed("TOOLRAIL_TEST_PYTHON");
-    register(
-        &gateway,
-        &json!({"name": "raw", "description": "Raw", "type": "mcp",
-        "mcp": {"command": command, "args": [script, file]}}),
-    )
-    .await;
+    let mut definition = json!({"name": "raw", "description": "Raw", "type": "mcp",
+        "mcp": {"command": command, "args": [script, file]}});
+    definition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    register(&gateway, &definition).await;
     wait_until("the gateway to list the tool", OFFERED_WITHIN, async || {
         let listed = gateway.mcp("tools/list", json!({})).await.ok()?.text();
         listed.contains("\"raw_good\"").then_some(())
@@ -185,6 +188,58 @@ async fn the_state_of_a_server_goes_out_sealed_and_comes_back_for_the_same_tenan
         let refused = ask(&gateway, tenant, call, with(n, state)).await;
         assert_eq!(refused["error"]["code"], -32602, "{tenant} {n}: {refused}");
     }
+}
+
+/// Somebody approved of the call, and the server asks for more: the client comes back with that once. Whoever shows the same state
+/// again, here or at another replica, needs another approval.
+#[tokio::test]
+async fn an_approved_call_goes_on_after_a_question_once() {
+    let tools = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"type":"object"}}]}"#;
+    let asks = r#"{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":{line},"requestedSchema":{"type":"object","properties":{}}}}},"requestState":"of-the-server"}"#;
+    let results = [MODERN, ("tools/list", tools), ("tools/call", asks)];
+    let (gateway, _folder) = in_front_of_one(&results, json!({"approval": "required"})).await;
+    let call = async |gateway: &Gateway, n: u32, came: Option<(&Value, Value)>| {
+        let mut params = json!({"name": "raw_good", "arguments": {"n": n}});
+        if let Some((state, answers)) = came {
+            params["requestState"] = state.clone();
+            params["inputResponses"] = answers;
+        }
+        ask(gateway, "acme", ("tools/call", "raw_good"), params).await
+    };
+    let asked_for = |answer: &Value| {
+        let requests = answer["result"]["inputRequests"].as_object();
+        let requests = requests.unwrap_or_else(|| unreachable!("nothing is asked: {answer}"));
+        requests.keys().next().cloned().unwrap()
+    };
+    let first = call(&gateway, 1, None).await;
+    let key = asked_for(&first);
+    assert!(key.starts_with("approval-"), "{first}");
+    let yes = json!({key: {"action": "accept", "content": {"approve": true}}});
+    let approved = call(&gateway, 1, Some((&first["result"]["requestState"], yes))).await;
+    assert_eq!(asked_for(&approved), "who", "{approved}");
+    let (state, answers) = (&approved["result"]["requestState"], json!({"who": {"action": "decline"}}));
+
+    let other = call(&gateway, 2, Some((state, answers.clone()))).await;
+    assert_eq!(other["error"]["code"], -32602, "what was approved is another call: {other}");
+    let on = call(&gateway, 1, Some((state, answers.clone()))).await;
+    assert_eq!(asked_for(&on), "who", "the server has the answer and asks for the next: {on}");
+    assert!(on.to_string().contains("decline"), "{on}");
+
+    let again = call(&gateway, 1, Some((state, answers.clone()))).await;
+    assert!(asked_for(&again).starts_with("approval-"), "the state was used: {again}");
+    let replica =
+        crate::support::gateway().arg("--allow-commands").data(gateway.data()).start().await.unwrap();
+    wait_until("the tool at the other replica", OFFERED_WITHIN, async || {
+        let listed = replica.mcp("tools/list", json!({})).await.ok()?.text();
+        listed.contains("\"raw_good\"").then_some(())
+    })
+    .await
+    .unwrap();
+    let elsewhere = call(&replica, 1, Some((state, answers.clone()))).await;
+    assert!(asked_for(&elsewhere).starts_with("approval-"), "it was used, wherever: {elsewhere}");
+    // The one that it led to is good, also elsewhere.
+    let next = call(&replica, 1, Some((&on["result"]["requestState"], answers))).await;
+    assert_eq!(asked_for(&next), "who", "{next}");
 }
 
 #[tokio::test]

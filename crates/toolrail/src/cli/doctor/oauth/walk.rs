@@ -4,7 +4,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::clients::{ClientHabits, Registration, ResourceMatch};
-use super::probe::Probe;
+use super::probe::{Probe, Refused};
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";
@@ -93,6 +93,10 @@ impl Walk {
                 "clients begin to sign in when they see 401; look at what stands between, such as a proxy"
             };
             return self.failed(NAME, message, advice);
+        }
+        if let Some(endpoint) = mcp_below(server, &told, probe).await {
+            let message = format!("POST {server}: 401, but MCP is spoken at {endpoint}, not there");
+            return self.failed(NAME, message, "type that address into the client");
         }
         match (client.reads_challenge, told.description) {
             (true, Some(description)) => {
@@ -288,4 +292,21 @@ fn is_safe(text: &str) -> bool {
         None => false,
     };
     url.scheme() == "https" || (url.scheme() == "http" && is_local)
+}
+
+/// Where a server speaks MCP that was typed without the path of that: some ask everybody who he is before they say that there is
+/// nothing. It is below what was typed, and has a description of its own.
+async fn mcp_below(server: &Url, told: &Refused, probe: &mut Probe) -> Option<Url> {
+    const ENDPOINT: &str = "/mcp";
+    let path = server.path().trim_end_matches('/');
+    if path.split('/').any(|step| format!("/{step}") == ENDPOINT) {
+        return None;
+    }
+    let mut below = server.clone();
+    below.set_path(&format!("{path}{ENDPOINT}"));
+    below.set_query(None);
+    let asked = probe.introduce(&below).await.ok()?;
+    let description = asked.description.filter(|_| asked.status == http::StatusCode::UNAUTHORIZED)?;
+    let is_of_endpoint = description.ends_with(ENDPOINT) && told.description.as_ref() != Some(&description);
+    is_of_endpoint.then_some(below)
 }
