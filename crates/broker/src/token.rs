@@ -159,12 +159,11 @@ pub(crate) fn claims_of(claims: &Map<String, Value>, subject: &str, scope: &str)
 pub(crate) async fn revoke(broker: &Broker, form: &Parameters) -> Result<Response<Body>, Failure> {
     let keys = broker.keys().await?;
     let (text, client) = (needed(form, "token")?, needed(form, "client_id")?);
-    let id = match Shown::read_refresh(text, keys) {
-        Some(shown) => Some(shown.id),
-        None => {
-            let claims = broker.signing.ring().await?.verified(text);
-            claims.and_then(|claims| Some(claims["sid"].as_str()?.to_owned()))
-        }
+    let id = if let Some(shown) = Shown::read_refresh(text, keys) {
+        Some(shown.id)
+    } else {
+        let claims = broker.signing.ring().await?.verified(text);
+        claims.and_then(|claims| Some(claims["sid"].as_str()?.to_owned()))
     };
     if let Some(id) = id
         && let Some(session) = broker.sessions.look_up(keys, &id).await?

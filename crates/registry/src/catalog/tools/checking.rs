@@ -110,7 +110,7 @@ mod tests {
         let asked = tokio::spawn(async {
             let (sender, receiver) = std::sync::mpsc::channel();
             let other = tokio::spawn(async move { sender.send(7).unwrap() });
-            let waited = aside(LARGE + 1, move || receiver.recv_timeout(Duration::from_secs(60))).await;
+            let waited = aside(LARGE + 1, move || receiver.recv_timeout(Duration::from_mins(1))).await;
             other.await.unwrap();
             waited
         });
