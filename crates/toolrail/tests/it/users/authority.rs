@@ -45,7 +45,7 @@ impl Authority {
     pub(super) fn new(account: &str) -> Self {
         let this = Self::default();
         this.change(|script| {
-            script.account = account.to_owned();
+            account.clone_into(&mut script.account);
             script.first_seconds = 3_600;
         });
         this

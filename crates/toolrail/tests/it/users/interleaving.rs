@@ -95,7 +95,7 @@ impl Crowd {
         }
         let mut talks = Vec::new();
         for (who, credential) in PEOPLE.iter().zip(&credentials) {
-            authority.change(|script| script.account = (*who).to_owned());
+            authority.change(|script| (*who).clone_into(&mut script.account));
             connect_at(&stage, credential, "granted_whoami").await;
             talks.push(Mutex::new(Talk::open(&stage.gateway, credential, json!({})).await));
         }
