@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::{CallError, CallerToken, ErrorCode, RpcError};
+use crate::{CallError, CallerToken, ErrorCode, RpcError, ToolName};
 
 /// How far a request has got.
 #[derive(Clone, Debug, PartialEq)]
@@ -284,6 +284,23 @@ pub trait Caller: Send + Sync {
 
     /// Closes the stream of this request so that the client comes back for the result (2025-11-25); elsewhere nothing happens.
     fn hang_up(&self) {}
+}
+
+/// The most tools that may call one another.
+const DEEPEST: usize = 16;
+
+/// The chain of a call that the tool `by`, called by `caller`, makes of `tool`; or why it may not be made.
+pub fn chain_to(caller: &dyn Caller, by: &str, tool: &str) -> Result<Vec<String>, String> {
+    let mut chain = caller.chain().to_vec();
+    chain.push(by.to_owned());
+    let told = || format!("{} → {tool}", chain.join(" → "));
+    if chain.iter().any(|name| ToolName::fold(name) == ToolName::fold(tool)) {
+        return Err(format!("tools call one another in a circle: {}", told()));
+    }
+    if chain.len() >= DEEPEST {
+        return Err(format!("more than {DEEPEST} tools call one another: {}", told()));
+    }
+    Ok(chain)
 }
 
 /// The header of every request that a gateway makes on behalf of a tool. Whoever gets one, even by way of a redirect, knows that

@@ -4,7 +4,6 @@
 mod block;
 mod budget;
 mod caller;
-mod chain;
 mod change_origin;
 mod clock;
 mod definition;
@@ -38,9 +37,8 @@ pub use block::{Block, write_base64, write_text_block};
 pub use budget::{Budget, Exhausted};
 pub use caller::{
     Caller, ForeignPage, HOP_HEADER, InputRequired, Kept, LogLevel, Mute, Progress, Question, Questions,
-    Refusal, Resumed, Unanswered, missing_capability,
+    Refusal, Resumed, Unanswered, chain_to, missing_capability,
 };
-pub use chain::chain_to;
 pub use change_origin::{Way, author_name};
 pub use clock::{moment_of, rfc3339};
 pub use definition::{

@@ -25,13 +25,18 @@ mod runtime;
 #[cfg(feature = "scripts")]
 mod script;
 #[cfg(not(feature = "scripts"))]
-#[path = "script_absent.rs"]
-mod script;
+mod script_absent;
+#[cfg(feature = "scripts")]
+mod script_workers;
 mod service;
 mod template;
 
 pub use kinds::kinds;
 pub use mcp::end_programs;
 pub use runtime::Runtime;
-pub use script::Scripts;
+#[cfg(not(feature = "scripts"))]
+use script_absent as script;
+#[cfg(not(feature = "scripts"))]
+use script_absent as script_workers;
+pub use script_workers::Scripts;
 pub use service::{Service, Services};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolrail_core::{Secrets, UserGrants, Variables};
 
 use crate::outbound::Client;
-use crate::script::Scripts;
+use crate::script_workers::Scripts;
 use crate::service::Services;
 
 /// What the kinds need to run.

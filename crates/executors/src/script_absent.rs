@@ -14,9 +14,11 @@ const ABSENT: &str = "this gateway was built without scripts; build it with the 
 
 /// The workers of scripts, of which there are none.
 #[derive(Debug)]
-pub struct Scripts;
+pub struct NoWorkers;
 
-impl Scripts {
+pub use NoWorkers as Scripts;
+
+impl NoWorkers {
     /// None.
     pub fn of_this_binary() -> Self {
         Self
@@ -28,9 +30,11 @@ impl Scripts {
 
 /// The kind `script`.
 #[derive(Debug)]
-pub(crate) struct Script;
+pub(crate) struct AbsentScript;
 
-impl Script {
+pub(crate) use AbsentScript as Script;
+
+impl AbsentScript {
     /// The kind.
     pub(crate) fn new(_runtime: Runtime) -> Self {
         Self
@@ -44,7 +48,7 @@ pub(crate) struct AbsentSettings {
     _members: BTreeMap<String, Value>,
 }
 
-impl Kind for Script {
+impl Kind for AbsentScript {
     const NAME: &'static str = "script";
     type Settings = AbsentSettings;
 

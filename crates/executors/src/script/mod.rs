@@ -1,12 +1,9 @@
-//! Kind `script`: a tool written in TypeScript, carried out in worker processes. `settings` is what the user writes, `scripts` the
-//! workers, `host` answers what a script asks, `nested` is the client as a tool sees it that a script calls, `result` makes a
+//! Kind `script`: a tool written in TypeScript, carried out in worker processes. `settings` is what the user writes, `host` answers what a script asks, `nested` is the client as a tool sees it that a script calls, `result` makes a
 //! result of what the script returned.
 
-mod from_file;
 mod host;
 mod nested;
 mod result;
-mod scripts;
 mod settings;
 
 use std::sync::Arc;
@@ -22,7 +19,6 @@ use toolrail_scripts::{Adopted, Fault, Limits};
 use crate::outbound::{Bound, Sensitive};
 use crate::runtime::Runtime;
 use host::CallHost;
-pub use scripts::Scripts;
 use settings::ScriptSettings;
 
 /// How long a call may take unless `policy.timeoutMs` says otherwise.

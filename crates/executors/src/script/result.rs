@@ -10,7 +10,7 @@ use crate::outbound::Sensitive;
 
 /// What tells a result as MCP has it from any other object.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct ResultHead<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
     #[serde(rename = "isError")]
@@ -27,7 +27,7 @@ pub(super) fn of_text(text: Option<String>, sensitive: &Sensitive) -> Outcome {
     let json = Json::parse(bytes).map_err(|error| unusable(error.to_string()))?;
     match json.root() {
         Root::Object => {
-            let head: Option<Head<'_>> = serde_json::from_str(json.text()).ok();
+            let head: Option<ResultHead<'_>> = serde_json::from_str(json.text()).ok();
             let is_whole = head.as_ref().and_then(|head| head.content).is_some_and(is_content);
             let is_error = is_whole && head.and_then(|head| head.is_error).unwrap_or_default();
             let payload = if is_whole { Payload::Whole(json) } else { Payload::Json(json) };

@@ -37,7 +37,7 @@ pub fn run() -> ExitCode {
     if std::env::args_os().nth(2).is_some_and(|word| word == walls::TRY) {
         return tell_walls();
     }
-    match walls::raise().and_then(|channel| Worker::new(channel).run()) {
+    match walls::raise().and_then(|channel| WorkerLoop::new(channel).run()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
@@ -59,7 +59,7 @@ pub fn walls(binary: &Path) -> io::Result<Vec<Wall>> {
     Ok(serde_json::from_slice(&ran.stdout)?)
 }
 
-struct Worker {
+struct WorkerLoop {
     channel: UnixStream,
     frames: Frames,
     programs: HashMap<u64, Result<Rc<Prepared>, Vec<Fault>>>,
@@ -69,7 +69,7 @@ struct Worker {
     running: BTreeMap<u32, (u64, Instance)>,
 }
 
-impl Worker {
+impl WorkerLoop {
     fn new(channel: UnixStream) -> Self {
         Self {
             channel,

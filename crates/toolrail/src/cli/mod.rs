@@ -225,7 +225,7 @@ fn command() -> clap::Command {
 
 async fn execute(command: Command) -> anyhow::Result<ExitCode> {
     match command {
-        Command::Serve(args) => serve::run(args).await.map(|()| ExitCode::SUCCESS),
+        Command::Serve(args) => Box::pin(serve::run(args)).await.map(|()| ExitCode::SUCCESS),
         Command::Stdio(args) => stdio::run(args).await.map(|()| ExitCode::SUCCESS),
         Command::Tools(args) => tools::run(args).await,
         Command::Search(args) => search::run(args).await,

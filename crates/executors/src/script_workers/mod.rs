@@ -1,4 +1,6 @@
-//! The workers of all scripts, and the gateway whose tools they may call.
+//! The workers of all scripts, and the gateway whose tools they may call; and scripts in files as definitions (`from_file`).
+
+mod from_file;
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -7,7 +9,7 @@ use serde_json::Value;
 use toolrail_core::Tools;
 use toolrail_scripts::{Adopted, Fault, Inspection, Inspector, Pool, PoolSettings, Program};
 
-use super::from_file::definition_of;
+use from_file::definition_of;
 
 /// The workers of all scripts. None is started before a script is there.
 pub struct Scripts {
@@ -43,12 +45,12 @@ impl Scripts {
     }
 
     /// The tools that scripts may call.
-    pub(super) fn tools(&self) -> Option<&Arc<dyn Tools>> {
+    pub(crate) fn tools(&self) -> Option<&Arc<dyn Tools>> {
         self.tools.get()
     }
 
     /// What a program exports.
-    pub(super) fn inspect(&self, program: &Program) -> Result<Arc<Inspection>, Vec<Fault>> {
+    pub(crate) fn inspect(&self, program: &Program) -> Result<Arc<Inspection>, Vec<Fault>> {
         self.inspector.inspect(program)
     }
 
@@ -65,7 +67,7 @@ impl Scripts {
         Ok((definition, program.files.into_keys().filter(|name| name != entry).collect()))
     }
 
-    pub(super) fn adopt(&self, program: Program) -> Adopted {
+    pub(crate) fn adopt(&self, program: Program) -> Adopted {
         self.pool.adopt(program)
     }
 }
