@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
+
+/// See [`Program::digest`].
+pub(crate) type Digest = [u8; 32];
 
 /// The source texts of a script and of what it imports, by the names of their files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,11 +24,21 @@ impl Program {
         Self { files: BTreeMap::from([(entry.clone(), source.into())]), entry }
     }
 
-    /// What tells it from others in this process.
-    pub fn digest(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (&self.entry, &self.files).hash(&mut hasher);
-        hasher.finish()
+    /// What tells it from others; nobody can make another one with the same.
+    pub(crate) fn digest(&self) -> Digest {
+        let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+        let mut add = |text: &str| {
+            context.update(&text.len().to_le_bytes());
+            context.update(text.as_bytes());
+        };
+        add(&self.entry);
+        for (name, text) in &self.files {
+            add(name);
+            add(text);
+        }
+        let mut digest = [0; 32];
+        digest.copy_from_slice(context.finish().as_ref());
+        digest
     }
 }
 

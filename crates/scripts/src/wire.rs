@@ -11,6 +11,9 @@ use crate::program::Fault;
 
 /// The largest frame. Whatever a script can make long has smaller limits of its own.
 pub(crate) const LARGEST_FRAME: usize = 64 << 20;
+/// The largest question of a script, and the largest body of one.
+pub(crate) const LARGEST_QUESTION: usize = 1 << 20;
+pub(crate) const LARGEST_BODY: usize = 16 << 20;
 
 /// What the gateway says to a worker.
 #[derive(Debug, Serialize, Deserialize)]
@@ -48,18 +51,41 @@ pub(crate) enum Report {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Question {
-    Fetch { url: String, method: String, headers: Vec<(String, String)>, redirect: String },
-    Tool { name: String, arguments: Value, caller: Option<String> },
-    Secret { name: String },
+    Fetch {
+        url: String,
+        method: String,
+        headers: Vec<(String, String)>,
+        redirect: String,
+    },
+    /// The arguments are JSON.
+    Tool {
+        name: String,
+        arguments: String,
+        caller: Option<String>,
+    },
+    Secret {
+        name: String,
+    },
 }
 
 /// What a script tells.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Telling {
-    Console { level: String, text: String },
-    Progress { progress: f64, total: Option<f64>, message: Option<String> },
-    Log { level: String, data: Value },
+    Console {
+        level: String,
+        text: String,
+    },
+    Progress {
+        progress: f64,
+        total: Option<f64>,
+        message: Option<String>,
+    },
+    /// The data are JSON.
+    Log {
+        level: String,
+        data: String,
+    },
 }
 
 /// How a call ended in its worker.
@@ -116,6 +142,20 @@ pub(crate) fn frame(header: &impl Serialize, body: &[u8]) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
+/// What stands before the body of a frame.
+pub(crate) trait Header {
+    /// Whether it comes from a worker, and so must be small.
+    const IS_QUESTION: bool;
+}
+
+impl Header for Order {
+    const IS_QUESTION: bool = false;
+}
+
+impl Header for Report {
+    const IS_QUESTION: bool = true;
+}
+
 /// Takes frames out of bytes as they come.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
@@ -137,11 +177,11 @@ impl Frames {
     }
 
     /// The next frame, if it is there as a whole.
-    pub(crate) fn next<H: DeserializeOwned>(&mut self) -> io::Result<Option<(H, Vec<u8>)>> {
+    pub(crate) fn next<H: DeserializeOwned + Header>(&mut self) -> io::Result<Option<(H, Vec<u8>)>> {
         let Some((head, rest)) = self.bytes.split_first_chunk() else { return Ok(None) };
         let Some((body, rest)) = rest.split_first_chunk() else { return Ok(None) };
         let (head, body) = (u32::from_le_bytes(*head) as usize, u32::from_le_bytes(*body) as usize);
-        if head + body > LARGEST_FRAME {
+        if head + body > LARGEST_FRAME || (H::IS_QUESTION && head > 2 * LARGEST_QUESTION) {
             return Err(io::Error::other("the frame is too large"));
         }
         if rest.len() < head + body {

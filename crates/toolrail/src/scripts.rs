@@ -22,6 +22,17 @@ pub(crate) fn work() -> Option<ExitCode> {
     None
 }
 
+/// What scripts are kept from on this machine, and whether they are; nothing if there are none.
+pub(crate) fn walls() -> Option<Vec<(String, bool)>> {
+    #[cfg(feature = "scripts")]
+    {
+        let walls = toolrail_scripts::walls(&std::env::current_exe().ok()?).ok()?;
+        Some(walls.into_iter().map(|wall| (wall.keeps_from, wall.refused.is_some())).collect())
+    }
+    #[cfg(not(feature = "scripts"))]
+    None
+}
+
 /// Reads scripts as the gateway would: the definition of each, or what is wrong with it.
 pub(crate) fn read(folder: &Path, paths: &[PathBuf]) -> Vec<FoundScript> {
     #[cfg(feature = "scripts")]

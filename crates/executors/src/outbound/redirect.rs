@@ -65,7 +65,7 @@ pub(super) fn next(
 /// Refuses a connection to a name that a redirect led to and that turned out to be link-local, before anything is sent.
 pub(super) fn check_peer(hop: &Hop, link: &Link) -> Result<(), OutboundError> {
     match link.peer {
-        Some(peer) if hop.is_redirected && is_link_local(peer) => {
+        Some(peer) if (hop.is_redirected || hop.bound.shuns_link_local()) && is_link_local(peer) => {
             Err(link_local(&format!("a redirect leads to {}, at {peer}", origin(&hop.uri))))
         }
         Some(_) | None => Ok(()),

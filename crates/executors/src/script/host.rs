@@ -12,12 +12,14 @@ use toolrail_scripts::{FetchAnswer, FetchRequest, Host, HostError};
 
 use super::ScriptExecutor;
 use super::nested::NestedCaller;
-use crate::outbound::{Outgoing, SendLimits, Sensitive, is_link_local_host};
+use crate::outbound::{Bound, Outgoing, SendLimits, Sensitive, is_link_local_host};
 
 /// The largest body that `fetch` reads.
 const LARGEST_ANSWER: usize = 16 << 20;
 const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
 const REDIRECTS: u8 = 10;
+const MOST_HEADERS: usize = 128;
+const LARGEST_HEADERS: usize = 64 << 10;
 
 /// Headers that are the client's business.
 const OURS: [&str; 8] =
@@ -59,8 +61,14 @@ impl CallHost<'_> {
             },
             // What the script has it may read; what it tells others is masked.
             sensitive: Sensitive::default(),
-            bound: self.script.bound.clone().staying_if(self.script.hosts.is_some()),
+            bound: self.bound(),
         })
+    }
+
+    /// A redirect must not lead out of where the script may go.
+    fn bound(&self) -> Bound {
+        let stays = self.script.hosts.is_some() || self.script.bound.is_bound();
+        self.script.bound.clone().staying_if(stays).away_from_link_local()
     }
 
     fn check_host(&self, uri: &Uri) -> Result<(), String> {
@@ -83,17 +91,24 @@ impl CallHost<'_> {
 }
 
 fn headers_of(pairs: Vec<(String, String)>) -> Result<HeaderMap, String> {
+    let size: usize = pairs.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if pairs.len() > MOST_HEADERS || size > LARGEST_HEADERS {
+        return Err(format!(
+            "a request has at most {MOST_HEADERS} headers of {} KB together",
+            LARGEST_HEADERS >> 10
+        ));
+    }
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
-        if OURS.contains(&name.as_str()) || name.starts_with("toolrail-") || name.starts_with("proxy-") {
-            continue;
-        }
         let name = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| format!("{name:?} is no name of a header"))?;
         let value = HeaderValue::from_str(&value)
             .or_else(|_| HeaderValue::from_bytes(value.as_bytes()))
             .map_err(|_| format!("the value of the header {name} cannot be sent"))?;
-        headers.append(name, value);
+        let is_ours = OURS.contains(&name.as_str());
+        if !is_ours && !name.as_str().starts_with("toolrail-") && !name.as_str().starts_with("proxy-") {
+            headers.append(name, value);
+        }
     }
     Ok(headers)
 }
@@ -135,15 +150,15 @@ impl Host for CallHost<'_> {
     async fn call_tool(
         &self,
         name: &str,
-        arguments: Value,
+        arguments: &str,
         _caller: Option<&str>,
     ) -> Result<Value, HostError> {
         let Some(tools) = self.script.runtime.scripts.tools() else {
             return Err(HostError::new("no tools can be called here"));
         };
         let chain = chain_to(self.call.caller, self.call.tool, name).map_err(HostError::new)?;
-        let arguments = RawValue::from_string(arguments.to_string())
-            .map_err(|error| HostError::new(error.to_string()))?;
+        let arguments =
+            RawValue::from_string(arguments.to_owned()).map_err(|error| HostError::new(error.to_string()))?;
         let caller = NestedCaller { outer: self.call.caller, chain };
         Ok(as_result(tools.call(name, &arguments, self.call.principal, &caller).await))
     }
@@ -178,10 +193,10 @@ impl Host for CallHost<'_> {
         self.call.caller.progress(&Progress { progress, total, message });
     }
 
-    fn log(&self, level: &str, data: &Value) {
+    fn log(&self, level: &str, data: &str) {
         let Some(level) = LogLevel::parse(level) else { return };
         if self.call.caller.log_level().is_some_and(|least| level >= least) {
-            let text = self.script.sensitive.mask_text(data.to_string());
+            let text = self.script.sensitive.mask_text(data.to_owned());
             let data = serde_json::from_str(&text).unwrap_or(Value::String(text));
             self.call.caller.log(level, Some(self.call.tool), &data);
         }

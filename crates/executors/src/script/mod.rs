@@ -111,13 +111,14 @@ impl Kind for Script {
         let bindings = settings.secrets.iter();
         let bindings = bindings.filter_map(|key| Some((key.clone(), secrets.binding(key)?.clone())));
         let values = settings.secrets.iter().filter_map(|key| Some(secrets.find(key)?.reveal()));
+        let sensitive = Sensitive::of(values);
         let executor = ScriptExecutor {
-            adopted: self.runtime.scripts.adopt(settings.program()),
+            adopted: self.runtime.scripts.adopt(settings.program(), last_words(definition, &sensitive)),
             limits: settings.limits.limits(),
             secrets: settings.secrets.clone(),
             hosts: hosts.ok()?,
             bound: Bound::new(bindings),
-            sensitive: Sensitive::of(values),
+            sensitive,
             wall: definition.policy.timeout_ms.map_or(WALL_TIME, Duration::from_millis),
             runtime: self.runtime.clone(),
         };
@@ -128,6 +129,12 @@ impl Kind for Script {
             needs,
         })
     }
+}
+
+/// Logs what a script prints when it says goodbye.
+fn last_words(definition: &Definition, sensitive: &Sensitive) -> impl Fn(&str) + Send + Sync + 'static {
+    let (tool, sensitive) = (definition.name.to_string(), sensitive.clone());
+    move |text| tracing::info!(tool, "{}", sensitive.mask_text(text.to_owned()))
 }
 
 /// A script that can be called.
@@ -156,7 +163,9 @@ impl Executor for ScriptExecutor {
         let request =
             format!(r#"{{"method":"tools/call","params":{{"name":{name},"arguments":{arguments}}}}}"#);
         let host = CallHost { script: self, call: *call };
-        let running = tokio::time::timeout(self.wall, self.adopted.run(&request, self.limits, &host)).await;
+        let is_nested = !call.caller.chain().is_empty();
+        let running =
+            tokio::time::timeout(self.wall, self.adopted.run(&request, self.limits, is_nested, &host)).await;
         let ended = running.map_err(|_| {
             let message = format!(
                 "{} did not finish within {} ms; try again, or raise policy.timeoutMs",

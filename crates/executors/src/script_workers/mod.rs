@@ -67,7 +67,7 @@ impl Scripts {
         Ok((definition, program.files.into_keys().filter(|name| name != entry).collect()))
     }
 
-    pub(crate) fn adopt(&self, program: Program) -> Adopted {
-        self.pool.adopt(program)
+    pub(crate) fn adopt(&self, program: Program, said: impl Fn(&str) + Send + Sync + 'static) -> Adopted {
+        self.pool.adopt(program, said)
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::process::Child;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::process::command;
 use crate::limits::Limits;
-use crate::program::{Fault, Program};
+use crate::program::{Digest, Fault, Program};
 use crate::wire::{End, Excess, Frames, Missing, Order, Report, send};
 
 /// How long a program may take to load.
@@ -23,7 +23,13 @@ const CPU_MS: u64 = 2_000;
 /// How long a worker is kept for the next program.
 const KEPT: Duration = Duration::from_secs(2);
 /// How many verdicts are remembered.
-const REMEMBERED: usize = 10_000;
+const REMEMBERED: usize = 2_000;
+/// The largest schema that a script exports, and the most that is told of its faults.
+const LARGEST_EXPORTS: usize = 256 << 10;
+const MOST_FAULTS: usize = 20;
+const LONGEST_FAULT: usize = 4 << 10;
+/// The most files that an import may mean.
+const MOST_CANDIDATES: usize = 10;
 /// The most files of one program.
 const MOST_FILES: usize = 200;
 
@@ -46,7 +52,7 @@ type Verdict = Result<Arc<Inspection>, Refusal>;
 pub struct Inspector {
     binary: PathBuf,
     worker: Arc<Mutex<Option<Attendant>>>,
-    known: Mutex<HashMap<u64, Verdict>>,
+    known: Mutex<HashMap<Digest, Verdict>>,
 }
 
 /// The worker that looks, and when it was last needed.
@@ -85,7 +91,10 @@ impl Inspector {
         if let Some(known) = self.known().get(&digest) {
             return known.clone();
         }
-        let verdict = self.look_at(program);
+        let (verdict, is_final) = self.look_at(program);
+        if !is_final {
+            return verdict;
+        }
         let mut known = self.known();
         if known.len() >= REMEMBERED {
             known.clear();
@@ -102,14 +111,19 @@ impl Inspector {
         read: &dyn Fn(&str) -> Option<Result<String, String>>,
     ) -> Result<(Program, Arc<Inspection>), Vec<Fault>> {
         let mut program = Program::single(entry, source);
+        let deadline = Instant::now() + 2 * PATIENCE;
         loop {
             let missing = match self.verdict(&program) {
                 Ok(inspection) => return Ok((program, inspection)),
                 Err(Refusal::Faults(faults)) => return Err(faults),
                 Err(Refusal::Missing(missing)) => missing,
             };
-            let found = missing.candidates.iter().find_map(|name| Some((name.clone(), read(name)?)));
-            let Some((name, text)) = found.filter(|_| program.files.len() < MOST_FILES) else {
+            // They come from a process that ran the script: nothing but files beside it.
+            let beside = missing.candidates.iter().filter(|name| is_beside(name));
+            let found = beside.take(MOST_CANDIDATES).find_map(|name| Some((name.clone(), read(name)?)));
+            let Some((name, text)) =
+                found.filter(|_| program.files.len() < MOST_FILES && Instant::now() < deadline)
+            else {
                 return Err(vec![missing_fault(&missing)]);
             };
             let text = text.map_err(|message| vec![Fault { file: name.clone(), place: None, message }])?;
@@ -117,13 +131,15 @@ impl Inspector {
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Verdict>> {
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<Digest, Verdict>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look_at(&self, program: &Program) -> Result<Arc<Inspection>, Refusal> {
+    /// What is found, and whether it would be found again: that a worker ended says little about the script.
+    fn look_at(&self, program: &Program) -> (Verdict, bool) {
         let mut place = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         let looked = self.attendant(&mut place).and_then(|attendant| attendant.look_at(program));
+        let is_final = looked.is_ok();
         let (end, body) = looked.unwrap_or_else(|error| {
             *place = None;
             let took_too_long = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
@@ -136,13 +152,12 @@ impl Inspector {
             (end, Vec::new())
         });
         drop(place);
-        verdict(program, end, &body)
+        (verdict(program, end, &body), is_final)
     }
 
     fn attendant<'p>(&self, place: &'p mut Option<Attendant>) -> io::Result<&'p mut Attendant> {
         if place.is_none() {
             let (mut command, channel) = command(&self.binary)?;
-            channel.set_read_timeout(Some(PATIENCE))?;
             channel.set_write_timeout(Some(PATIENCE))?;
             let child = command.spawn()?;
             drop(command);
@@ -174,16 +189,16 @@ fn dismiss_later(worker: &Arc<Mutex<Option<Attendant>>>) {
 impl Attendant {
     fn look_at(&mut self, program: &Program) -> io::Result<(End, Vec<u8>)> {
         let limits = Limits { cpu_ms: CPU_MS, ..Limits::default() };
-        let digest = program.digest();
-        send(&self.channel, &Order::Load { program: digest }, &serde_json::to_vec(program)?)?;
-        send(&self.channel, &Order::Inspect { call: 1, program: digest, limits }, b"")?;
-        let ended = self.end_of(1)?;
-        send(&self.channel, &Order::Forget { call: 2, program: digest, limits }, b"")?;
-        self.end_of(2)?;
+        send(&self.channel, &Order::Load { program: 1 }, &serde_json::to_vec(program)?)?;
+        send(&self.channel, &Order::Inspect { call: 1, program: 1, limits }, b"")?;
+        let deadline = Instant::now() + PATIENCE;
+        let ended = self.end_of(1, deadline)?;
+        send(&self.channel, &Order::Forget { call: 2, program: 1, limits }, b"")?;
+        self.end_of(2, deadline)?;
         Ok(ended)
     }
 
-    fn end_of(&mut self, wanted: u32) -> io::Result<(End, Vec<u8>)> {
+    fn end_of(&mut self, wanted: u32, deadline: Instant) -> io::Result<(End, Vec<u8>)> {
         loop {
             while let Some((report, body)) = self.frames.next::<Report>()? {
                 if let Report::Done { call, end } = report
@@ -192,6 +207,11 @@ impl Attendant {
                     return Ok((end, body));
                 }
             }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            self.channel.set_read_timeout(Some(left))?;
             if !self.frames.read_from(&self.channel)? {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
@@ -209,16 +229,39 @@ fn verdict(program: &Program, end: End, body: &[u8]) -> Result<Arc<Inspection>, 
     let fault =
         |message: String| Refusal::Faults(vec![Fault { file: program.entry.clone(), place: None, message }]);
     match end {
+        End::Returned if body.len() > LARGEST_EXPORTS => {
+            Err(fault(format!("its schema is larger than {} KB", LARGEST_EXPORTS >> 10)))
+        }
         End::Returned => serde_json::from_slice(body).map(Arc::new).map_err(|error| fault(error.to_string())),
-        End::Refused { faults } => Err(Refusal::Faults(faults)),
+        End::Refused { faults } => {
+            let shortened = faults
+                .into_iter()
+                .take(MOST_FAULTS)
+                .map(|fault| Fault { message: cut(fault.message), ..fault });
+            Err(Refusal::Faults(shortened.collect()))
+        }
         End::Missing(missing) => Err(Refusal::Missing(missing)),
-        End::Thrown { message, .. } => Err(fault(message)),
+        End::Thrown { message, .. } => Err(fault(cut(message))),
         End::Exceeded { what: Excess::Cpu } => {
             Err(fault("loading it takes too long; a script does its work when it is called".to_owned()))
         }
         End::Exceeded { .. } => Err(fault("loading it takes too much memory".to_owned())),
         End::Cancelled | End::Stuck => Err(fault("it could not be loaded".to_owned())),
     }
+}
+
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(LONGEST_FAULT));
+    text
+}
+
+/// Whether that is a file of the folder or below it, of a sort that scripts import.
+fn is_beside(name: &str) -> bool {
+    let path = Path::new(name);
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let known = ["ts", "mts", "js", "mjs", "json"];
+    let is_known = path.extension().is_some_and(|extension| known.iter().any(|known| extension == *known));
+    is_inside && is_known && name.len() <= 1_000
 }
 
 fn missing_fault(missing: &Missing) -> Fault {

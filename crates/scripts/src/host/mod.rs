@@ -22,9 +22,8 @@ pub trait Host: Send + Sync {
     /// Makes a request.
     async fn fetch(&self, request: FetchRequest) -> Result<FetchAnswer, HostError>;
 
-    /// Calls a tool; the answer is a `CallToolResult`.
-    async fn call_tool(&self, name: &str, arguments: Value, caller: Option<&str>)
-    -> Result<Value, HostError>;
+    /// Calls a tool with arguments in JSON; the answer is a `CallToolResult`.
+    async fn call_tool(&self, name: &str, arguments: &str, caller: Option<&str>) -> Result<Value, HostError>;
 
     /// The value of a secret that the script may have.
     async fn secret(&self, name: &str) -> Result<String, HostError>;
@@ -35,8 +34,8 @@ pub trait Host: Send + Sync {
     /// Tells the client how far the call has got.
     fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>);
 
-    /// Sends a log message to the client.
-    fn log(&self, level: &str, data: &Value);
+    /// Sends a log message, in JSON, to the client.
+    fn log(&self, level: &str, data: &str);
 }
 
 /// What a script wants to fetch.

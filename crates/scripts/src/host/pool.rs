@@ -17,6 +17,8 @@ use crate::wire::{End, Order, Report, Telling};
 const LOOKS: Duration = Duration::from_secs(5);
 /// How long a script may take to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
+/// How many messages of a goodbye are heard.
+const MOST_LAST_WORDS: usize = 20;
 /// How many programs a worker keeps loaded.
 const MOST_LOADED: usize = 32;
 
@@ -54,7 +56,6 @@ impl PoolSettings {
 }
 
 /// The workers.
-#[derive(Debug)]
 pub struct Pool {
     pub(super) settings: PoolSettings,
     state: Mutex<PoolState>,
@@ -62,15 +63,19 @@ pub struct Pool {
     pub(super) freed: Arc<Notify>,
 }
 
-#[derive(Debug, Default)]
+/// Hears what a program prints when it says goodbye.
+type Said = Arc<dyn Fn(&str) + Send + Sync>;
+
+#[derive(Default)]
 struct PoolState {
     workers: Vec<Arc<Worker>>,
     /// Workers that are being started, by program.
     starting: HashMap<u64, usize>,
     waiting: usize,
     waiting_by_program: HashMap<u64, usize>,
-    /// Programs that are in use, and by how many.
-    programs: HashMap<u64, usize>,
+    /// Programs that are in use, and who hears what they print at their end.
+    programs: HashMap<u64, Said>,
+    last_program: u64,
     /// Whether idle workers are looked for.
     is_watched: bool,
 }
@@ -81,24 +86,25 @@ pub struct Adopted {
     pub(super) pool: Arc<Pool>,
     /// The program.
     pub program: Arc<Program>,
-    pub(super) digest: u64,
+    pub(super) id: u64,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Pool").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Adopted {
     fn drop(&mut self) {
         let mut state = self.pool.state();
-        let Some(users) = state.programs.get_mut(&self.digest) else { return };
-        *users -= 1;
-        if *users > 0 {
-            return;
-        }
-        state.programs.remove(&self.digest);
-        let loaded = state.workers.iter().filter(|worker| worker.duty().loaded.contains(&self.digest));
+        let said = state.programs.remove(&self.id);
+        let loaded = state.workers.iter().filter(|worker| worker.duty().loaded.contains(&self.id));
         let loaded: Vec<_> = loaded.cloned().collect();
         drop(state);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             for worker in loaded {
-                runtime.spawn(retire(Arc::clone(&self.pool), worker, self.digest));
+                runtime.spawn(retire(Arc::clone(&self.pool), worker, self.id, said.clone()));
             }
         }
     }
@@ -118,10 +124,14 @@ impl Pool {
     }
 
     /// Uses a program from now on.
-    pub fn adopt(self: &Arc<Self>, program: Program) -> Adopted {
-        let digest = program.digest();
-        *self.state().programs.entry(digest).or_default() += 1;
-        Adopted { pool: Arc::clone(self), program: Arc::new(program), digest }
+    /// Nothing is shared with others, whatever their text is. `said` gets what it prints when it says goodbye.
+    pub fn adopt(self: &Arc<Self>, program: Program, said: impl Fn(&str) + Send + Sync + 'static) -> Adopted {
+        let mut state = self.state();
+        state.last_program += 1;
+        let id = state.last_program;
+        state.programs.insert(id, Arc::new(said));
+        drop(state);
+        Adopted { pool: Arc::clone(self), program: Arc::new(program), id }
     }
 
     /// How many workers there are.
@@ -134,30 +144,34 @@ impl Pool {
     }
 
     /// A place in a worker for a call of that program.
-    pub(super) async fn place(self: &Arc<Self>, program: u64) -> Result<Place, Failure> {
-        if let Some(place) = self.try_place(program).await? {
+    pub(super) async fn place(self: &Arc<Self>, program: u64, is_nested: bool) -> Result<Place, Failure> {
+        if let Some(place) = self.try_place(program, is_nested).await? {
             return Ok(place);
+        }
+        // Whoever called it holds a place: if all waited like that, nobody would ever go on.
+        if is_nested {
+            return Err(Failure::Busy(self.state().waiting));
         }
         let _waiting = Waiting::begin(self, program)?;
         loop {
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
-            if let Some(place) = self.try_place(program).await? {
+            if let Some(place) = self.try_place(program, false).await? {
                 return Ok(place);
             }
             freed.await;
         }
     }
 
-    async fn try_place(self: &Arc<Self>, program: u64) -> Result<Option<Place>, Failure> {
-        match self.choose(program) {
+    async fn try_place(self: &Arc<Self>, program: u64, is_nested: bool) -> Result<Option<Place>, Failure> {
+        match self.choose(program, is_nested) {
             Choice::Take(worker) => Ok(Some(Place { pool: Arc::clone(self), worker })),
             Choice::Wait => Ok(None),
             Choice::Start => self.start(program).await.map(Some),
         }
     }
 
-    fn choose(&self, program: u64) -> Choice {
+    fn choose(&self, program: u64, is_nested: bool) -> Choice {
         let mut state = self.state();
         state.workers.retain(|worker| !worker.is_dead());
         let mut shared: Option<(usize, &Arc<Worker>)> = None;
@@ -183,7 +197,8 @@ impl Pool {
             return Choice::Take(take(worker, program));
         }
         let all = state.workers.len() + state.starting.values().sum::<usize>();
-        if may_have_more && all < self.settings.workers {
+        let most = if is_nested { 2 * self.settings.workers } else { self.settings.workers };
+        if may_have_more && all < most {
             *state.starting.entry(program).or_default() += 1;
             return Choice::Start;
         }
@@ -286,7 +301,7 @@ impl Drop for Waiting<'_> {
 }
 
 /// Lets a worker forget a program that nobody uses any more, once its calls have ended.
-async fn retire(pool: Arc<Pool>, worker: Arc<Worker>, program: u64) {
+async fn retire(pool: Arc<Pool>, worker: Arc<Worker>, program: u64, said: Option<Said>) {
     loop {
         let mut freed = std::pin::pin!(pool.freed.notified());
         freed.as_mut().enable();
@@ -294,20 +309,18 @@ async fn retire(pool: Arc<Pool>, worker: Arc<Worker>, program: u64) {
             let mut duty = worker.duty();
             let is_free = duty.calls == 0;
             if is_free {
-                duty.program = Some(program);
+                // Nobody else shares it meanwhile.
+                duty.program = None;
                 duty.calls = 1;
             }
             is_free
         };
-        if worker.is_dead() || pool.state().programs.contains_key(&program) {
-            if is_free {
-                drop(Place { pool: Arc::clone(&pool), worker });
-            }
+        if worker.is_dead() {
             return;
         }
         if is_free {
             let place = Place { pool: Arc::clone(&pool), worker };
-            say_goodbye(&place.worker, program).await;
+            say_goodbye(&place.worker, program, said.as_ref()).await;
             return;
         }
         freed.await;
@@ -315,8 +328,9 @@ async fn retire(pool: Arc<Pool>, worker: Arc<Worker>, program: u64) {
 }
 
 /// Lets every instance of a program in a worker run `destroy`.
-async fn say_goodbye(worker: &Worker, program: u64) {
+async fn say_goodbye(worker: &Worker, program: u64, said: Option<&Said>) {
     let limits = Limits { cpu_ms: 500, asks: 20, ..Limits::default() };
+    let mut messages = MOST_LAST_WORDS;
     let goodbyes = async {
         for _ in 0..64 {
             let (call, mut reports) = worker.open();
@@ -336,7 +350,12 @@ async fn say_goodbye(worker: &Worker, program: u64) {
                         let order = Order::Answer { call, ask, is_good: false, has_body: false, value };
                         worker.order(&order, b"").await;
                     }
-                    Report::Tell { what: Telling::Console { text, .. }, .. } => tracing::info!("{text}"),
+                    Report::Tell { what: Telling::Console { text, .. }, .. } if messages > 0 => {
+                        messages -= 1;
+                        if let Some(said) = said {
+                            said(&text[..text.floor_char_boundary(2_000)]);
+                        }
+                    }
                     Report::Tell { .. } | Report::Ready => {}
                 }
             }
@@ -376,7 +395,8 @@ async fn dismiss_idle(pool: Weak<Pool>) {
         for worker in idle {
             let loaded = worker.duty().loaded.clone();
             for program in loaded {
-                say_goodbye(&worker, program).await;
+                let said = pool.state().programs.get(&program).cloned();
+                say_goodbye(&worker, program, said.as_ref()).await;
             }
             worker.kill();
         }

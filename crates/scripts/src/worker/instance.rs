@@ -37,6 +37,8 @@ pub(super) struct Shared {
     /// Asks that have no answer yet.
     waiting: Cell<u32>,
     messages: Cell<u32>,
+    /// Whether the promise of the call was settled.
+    pub(super) is_settled: Cell<bool>,
     program: Rc<Prepared>,
 }
 
@@ -53,6 +55,7 @@ impl Shared {
             asks: Cell::default(),
             waiting: Cell::default(),
             messages: Cell::default(),
+            is_settled: Cell::default(),
             program,
         };
         shared.begin(0, limits);
@@ -65,6 +68,7 @@ impl Shared {
         self.meter.allow(limits.cpu_ms);
         self.asks.set(limits.asks);
         self.waiting.set(0);
+        self.is_settled.set(false);
         self.messages.set(limits.messages);
         self.timers.borrow_mut().clear();
         self.end.borrow_mut().take();
@@ -256,6 +260,7 @@ impl Instance {
 
     /// Begins a call.
     pub(super) fn begin(&mut self, call: u32, limits: Limits, request: &str) {
+        self.runtime.set_memory_limit(limits.memory);
         self.shared.begin(call, limits);
         self.tell("begin", |_| Ok((request,)));
     }
@@ -323,7 +328,7 @@ impl Instance {
 
     /// Whether it can carry out another call: nothing of the last one is left, and it kept within its bounds.
     pub(super) fn is_reusable(&mut self, end: &End) -> bool {
-        if !matches!(end, End::Returned | End::Thrown { .. }) {
+        if !matches!(end, End::Returned | End::Thrown { .. }) || !self.shared.is_settled.get() {
             return false;
         }
         let cleared = self.within(|ctx| {

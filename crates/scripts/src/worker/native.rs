@@ -12,7 +12,7 @@ use rquickjs::{ArrayBuffer, Ctx, Exception, Function, Object, Result, Value};
 use url::Url;
 
 use super::instance::Shared;
-use crate::wire::{End, Report};
+use crate::wire::{End, LARGEST_BODY, LARGEST_QUESTION, Report};
 
 /// The most timers of one script.
 const MOST_TIMERS: usize = 1_000;
@@ -40,6 +40,11 @@ fn add<'js, P>(
 fn speaking<'js>(ctx: &Ctx<'js>, object: &Object<'js>, shared: &Rc<Shared>) -> Result<()> {
     let mine = Rc::clone(shared);
     add(ctx, object, "ask", move |ctx: Ctx<'js>, ask: u32, what: String, body: Value<'js>| {
+        let size = ArrayBuffer::from_value(body.clone()).map_or(0, |buffer| buffer.len());
+        if what.len() > LARGEST_QUESTION || size > LARGEST_BODY {
+            let told = "a request has at most 1 MB of arguments or headers and 16 MB of body";
+            return Err(Exception::throw_range(&ctx, told));
+        }
         mine.take_ask(&ctx)?;
         let what =
             serde_json::from_str(&what).map_err(|error| Exception::throw_type(&ctx, &error.to_string()))?;
@@ -50,7 +55,8 @@ fn speaking<'js>(ctx: &Ctx<'js>, object: &Object<'js>, shared: &Rc<Shared>) -> R
     })?;
     let mine = Rc::clone(shared);
     add(ctx, object, "tell", move |what: String| {
-        if mine.take_message()
+        if what.len() <= LARGEST_QUESTION
+            && mine.take_message()
             && let Ok(what) = serde_json::from_str(&what)
         {
             mine.post(Report::Tell { call: mine.call.get(), what }, Vec::new());
@@ -66,9 +72,15 @@ fn speaking<'js>(ctx: &Ctx<'js>, object: &Object<'js>, shared: &Rc<Shared>) -> R
         Ok(())
     })?;
     let mine = Rc::clone(shared);
-    add(ctx, object, "done", move |text: String| mine.end(End::Returned, text.into_bytes()))?;
+    add(ctx, object, "done", move |text: String| {
+        mine.is_settled.set(true);
+        mine.end(End::Returned, text.into_bytes());
+    })?;
     let mine = Rc::clone(shared);
-    add(ctx, object, "failed", move |told: String| mine.fail(&told))?;
+    add(ctx, object, "failed", move |told: String| {
+        mine.is_settled.set(true);
+        mine.fail(&told);
+    })?;
     let mine = Rc::clone(shared);
     add(ctx, object, "now", move || mine.started.elapsed().as_secs_f64() * 1_000.0)
 }

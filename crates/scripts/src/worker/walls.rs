@@ -136,8 +136,6 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_sigaltstack,
     libc::SYS_restart_syscall,
     libc::SYS_rseq,
-    libc::SYS_fcntl,
     libc::SYS_exit,
     libc::SYS_exit_group,
-    libc::SYS_tgkill,
 ];

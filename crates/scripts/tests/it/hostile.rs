@@ -66,7 +66,7 @@ async fn what_cannot_be_interrupted_is_killed_and_others_go_on() {
     let good = adopt(&pool, "export default async () => 1");
     let heard = Heard::default();
     let limits = Limits { memory: 1 << 30, ..Limits::default() };
-    let running = tokio::time::timeout(Duration::from_millis(300), bad.run("{}", limits, &heard));
+    let running = tokio::time::timeout(Duration::from_millis(300), bad.run("{}", limits, false, &heard));
     assert!(running.await.is_err(), "it would run for minutes");
     assert_eq!(call(&good, &heard, Limits::default()).await, Ok(json!(1)));
     // Its worker is gone within a moment, and so it can be called again.
@@ -76,7 +76,7 @@ async fn what_cannot_be_interrupted_is_killed_and_others_go_on() {
         }
     };
     tokio::time::timeout(Duration::from_secs(20), gone).await.unwrap();
-    let running = tokio::time::timeout(Duration::from_millis(300), bad.run("{}", limits, &heard));
+    let running = tokio::time::timeout(Duration::from_millis(300), bad.run("{}", limits, false, &heard));
     assert!(running.await.is_err());
 }
 

@@ -33,12 +33,7 @@ impl Host for Heard {
         Ok(FetchAnswer { status: 200, headers, url: request.url, redirected: false, body })
     }
 
-    async fn call_tool(
-        &self,
-        name: &str,
-        arguments: Value,
-        caller: Option<&str>,
-    ) -> Result<Value, HostError> {
+    async fn call_tool(&self, name: &str, arguments: &str, caller: Option<&str>) -> Result<Value, HostError> {
         self.asked.lock().unwrap().push(format!("{name} {arguments} {caller:?}"));
         Ok(json!({"content": [{"type": "text", "text": format!("{name} ran")}]}))
     }
@@ -55,7 +50,7 @@ impl Host for Heard {
         self.said.lock().unwrap().push(format!("progress {progress} {total:?} {message:?}"));
     }
 
-    fn log(&self, level: &str, data: &Value) {
+    fn log(&self, level: &str, data: &str) {
         self.said.lock().unwrap().push(format!("log {level} {data}"));
     }
 }
@@ -65,7 +60,7 @@ pub(crate) fn pool() -> Arc<Pool> {
 }
 
 pub(crate) fn adopt(pool: &Arc<Pool>, source: &str) -> Adopted {
-    pool.adopt(Program::single("tool.ts", source))
+    pool.adopt(Program::single("tool.ts", source), |_| {})
 }
 
 /// Runs the body of a default function once.
@@ -80,7 +75,7 @@ pub(crate) async fn run_with(body: &str, heard: &Heard, limits: Limits) -> Resul
 
 pub(crate) async fn call(adopted: &Adopted, heard: &Heard, limits: Limits) -> Result<Value, Failure> {
     let request = json!({"params": {"name": "tool", "arguments": {"who": "Ann"}}}).to_string();
-    let running = adopted.run(&request, limits, heard);
+    let running = adopted.run(&request, limits, false, heard);
     let result = tokio::time::timeout(Duration::from_mins(1), running).await.expect("it ends by itself");
     Ok(result?.map_or(Value::Null, |text| serde_json::from_str(&text).unwrap()))
 }

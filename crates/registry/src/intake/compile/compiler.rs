@@ -72,6 +72,9 @@ impl Compiler {
         text: &Arc<str>,
         source: SourceId,
     ) -> (Option<Finished>, Vec<Problem>) {
+        if let Some(refused) = self.refuse_script(&document, source) {
+            return (None, vec![refused]);
+        }
         self.form.check_owned(document, |definition, compiled, problems| {
             self.refuse_unpermitted(compiled.as_ref(), (&definition, source), problems);
             let (name, enabled) = (definition.name.clone(), definition.enabled);
@@ -118,6 +121,20 @@ impl Compiler {
     fn approval_of(&self, definition: &Definition, text: &str) -> Option<Box<NeededApproval>> {
         let rule = definition.approval.clone()?;
         Some(Box::new(NeededApproval::new(rule, (text, None), Arc::clone(&self.approvals))))
+    }
+
+    /// A script is loaded to find out whether it is good, so whether there may be one is looked at before.
+    fn refuse_script(&self, document: &Value, source: SourceId) -> Option<Problem> {
+        let is_script =
+            document.get("script").is_some() || document.get("type").is_some_and(|kind| kind == "script");
+        let is_stranger = matches!(source, SourceId::Store | SourceId::Upstream);
+        if !is_script || !is_stranger || self.permitted.contains(&Permission::RunScripts) {
+            return None;
+        }
+        let tool = document.get("name").and_then(Value::as_str);
+        let mut problems = Problems::default();
+        problems.error("/script", Permission::RunScripts.refusal());
+        problems.into_list(tool, ToOwned::to_owned).pop()
     }
 
     /// Notes what the definition needs and may not have, because of where it came from.

@@ -60,8 +60,10 @@ pub struct FoundScript {
 /// Reads the scripts of a folder; files that only others import are left out.
 pub fn read_scripts(reader: &dyn ScriptReader, folder: &Path, scripts: &[PathBuf]) -> Vec<FoundScript> {
     let beside = |name: &str| {
-        let path = folder.join(name);
-        path.is_file().then(|| read_bounded(&path, LARGEST))
+        // Where links lead counts: a script sees its folder only.
+        let path = std::fs::canonicalize(folder.join(name)).ok()?;
+        let is_inside = std::fs::canonicalize(folder).is_ok_and(|folder| path.starts_with(folder));
+        (is_inside && path.is_file()).then(|| read_bounded(&path, LARGEST))
     };
     let (mut imports, mut no_tools, mut found) = (BTreeSet::new(), Vec::new(), Vec::new());
     for path in scripts {

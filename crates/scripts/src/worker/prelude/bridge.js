@@ -33,7 +33,7 @@ const secrets = { async get(name) { return (await ask({ secret: { name: `${name}
 async function callToolHandler(request, caller) {
   const name = request?.params?.name;
   if (typeof name !== 'string') throw new TypeError('callToolHandler needs {params: {name, arguments}}');
-  return (await ask({ tool: { name, arguments: request.params.arguments ?? {}, caller: caller === undefined ? null : `${caller}` } })).value;
+  return (await ask({ tool: { name, arguments: JSON.stringify(request.params.arguments ?? {}), caller: caller === undefined ? null : `${caller}` } })).value;
 }
 
 let script = null;
@@ -43,7 +43,7 @@ function contextOf(controller) {
   return Object.freeze({
     signal: controller.signal,
     progress(progress, total, message) { native.tell(JSON.stringify({ progress: { progress: Number(progress), total: total == null ? null : Number(total), message: message == null ? null : `${message}` } })); },
-    log(level, data) { native.tell(JSON.stringify({ log: { level: `${level}`, data: data === undefined ? null : data } })); },
+    log(level, data) { native.tell(JSON.stringify({ log: { level: `${level}`, data: JSON.stringify(data === undefined ? null : data) } })); },
   });
 }
 
@@ -78,7 +78,11 @@ const bridge = {
     const controller = new AbortController();
     running = controller;
     try {
-      Promise.resolve(script.default(JSON.parse(text), contextOf(controller))).then(ended, failed);
+      // What an earlier call left behind must not speak for this one.
+      Promise.resolve(script.default(JSON.parse(text), contextOf(controller))).then(
+        (value) => { if (running === controller) ended(value); },
+        (error) => { if (running === controller) failed(error); },
+      );
     } catch (error) {
       failed(error);
     }

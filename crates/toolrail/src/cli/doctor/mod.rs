@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::target::{Missing, RestRequest, Target, TargetArgs};
 use super::tools::OutputForm;
 use crate::print::{self, Tint};
+use crate::scripts;
 
 #[derive(Args)]
 #[command(
@@ -45,7 +46,10 @@ pub(super) async fn run(args: DoctorArgs) -> anyhow::Result<ExitCode> {
     let findings = told["findings"].as_array().map(Vec::as_slice).unwrap_or_default();
     match form {
         OutputForm::Json => print::json(&told),
-        OutputForm::People => show(&looked_at, findings),
+        OutputForm::People => {
+            show(&looked_at, findings);
+            show_walls();
+        }
     }
     let is_open = findings.iter().any(|finding| finding["level"] == "open");
     Ok(if is_open { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -61,6 +65,22 @@ fn show(looked_at: &str, findings: &[Value]) {
             _ => None,
         };
         told(tint, text("level"), text("message"), finding["advice"].as_str());
+    }
+}
+
+/// What scripts are kept from on this machine: tried, not believed.
+fn show_walls() {
+    let Some(walls) = scripts::walls() else { return };
+    print::line("scripts on this machine:");
+    let (held, open): (Vec<_>, Vec<_>) = walls.into_iter().partition(|(_, is_refused)| *is_refused);
+    let names =
+        |walls: Vec<(String, bool)>| walls.into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    if !held.is_empty() {
+        told(Some(Tint::Added), "good", &format!("kept from {}", names(held)), None);
+    }
+    if !open.is_empty() {
+        let advice = "run the gateway on a kernel with landlock and seccomp, or give it no scripts that you do not trust";
+        told(None, "warning", &format!("not kept from {}", names(open)), Some(advice));
     }
 }
 
