@@ -371,6 +371,7 @@ pub fn is_connect(path: &str) -> bool {
 pub fn connect_routes(connections: Arc<Connections>) -> Router {
     Router::new()
         .route("/connect/callback", get(callback))
+        .route("/connect/callback/{back}", get(callback_from))
         .route("/connect/client.json", get(client))
         .route("/connect/{ticket}", get(show).post(agree))
         .route("/connect/{ticket}/go", get(go))
@@ -413,7 +414,16 @@ async fn go(
 
 async fn callback(State(this): ConnectionsState, request: Request<Body>) -> Response<Body> {
     let (head, _) = request.into_parts();
-    pages::answer(&head.headers, this.callback(&head).await)
+    pages::answer(&head.headers, this.callback("", &head).await)
+}
+
+async fn callback_from(
+    State(this): ConnectionsState,
+    Path(back): Path<String>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (head, _) = request.into_parts();
+    pages::answer(&head.headers, this.callback(&back, &head).await)
 }
 
 /// What authorisation servers read of us that know clients by the address of a document (client id metadata document).

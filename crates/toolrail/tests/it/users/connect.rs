@@ -310,6 +310,14 @@ async fn nobody_connects_an_account_by_the_way_of_another() {
     assert!(elsewhere.status == 400 && elsewhere.text().contains("another browser"), "{}", elsewhere.text());
     let wrong = back.replace("iss=", "iss=x");
     assert_eq!(browser.get(gateway, &wrong).await.status, 400);
+    // Each authorisation server has a way back of its own, also where none says who it is.
+    let (own, query) = back.split_once('?').unwrap();
+    assert_eq!(own.len(), "/connect/callback/".len() + 32, "{own}");
+    let of_another = format!("/connect/callback/{}", "x".repeat(32));
+    for other in ["/connect/callback", "/connect/callback/document", &of_another] {
+        let mixed = browser.get(gateway, &format!("{other}?{query}")).await;
+        assert!(mixed.status == 400 && mixed.text().contains("does not come from"), "{}", mixed.text());
+    }
     assert_eq!(browser.get(gateway, &back).await.status, 200);
     let again = browser.get(gateway, &back).await;
     assert!(again.status == 400 && again.text().contains("used before"), "{}", again.text());
@@ -348,15 +356,19 @@ async fn what_a_server_says_of_itself_must_fit() {
             sent.text()
         );
     }
-    scene
-        .authority
-        .change(|script| script.described = json!({"client_id_metadata_document_supported": true}));
+    // A document is the same for all authorisation servers, so it is for those only who say who they are.
+    let documents = "client_id_metadata_document_supported";
+    let says = "authorization_response_iss_parameter_supported";
+    scene.authority.change(|script| script.described = json!({documents: true, says: false}));
+    browser.go_there(gateway, &path).await;
+    assert_eq!(scene.authority.change(|script| script.asked["client_id"].clone()), "client-1");
+    scene.authority.change(|script| script.described = json!({documents: true}));
     browser.go_there(gateway, &path).await;
     let id = format!("{PUBLIC}/connect/client.json");
     assert_eq!(scene.authority.change(|script| script.asked["client_id"].clone()), id);
     let about = browser.get(gateway, "/connect/client.json").await.json().unwrap();
     assert_eq!(
         (&about["client_id"], &about["redirect_uris"][0]),
-        (&json!(id), &json!(format!("{PUBLIC}/connect/callback")))
+        (&json!(id), &json!(format!("{PUBLIC}/connect/callback/document")))
     );
 }
