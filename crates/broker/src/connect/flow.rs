@@ -214,8 +214,6 @@ impl Connections {
         };
         let audited = Some(grant.audit("connection.grant", None));
         self.write_grant(&ticket.grant, (Some(&grant), None), audited).await?;
-        let place = (ticket.server.name.clone(), ticket.server.url.clone());
-        self.lock().servers.insert(ticket.grant.clone(), place);
         Ok(())
     }
 

@@ -78,8 +78,6 @@ struct Memory {
     tickets: HashMap<String, PendingTicket>,
     /// Who is told that an invitation was followed.
     waiting: HashMap<String, Vec<OnConnected>>,
-    /// Which server each grant is at, by its name and address.
-    servers: HashMap<String, (String, String)>,
     cached: HashMap<String, Cached>,
     /// Records that came before they could be opened.
     unread: Vec<Record>,
@@ -168,17 +166,7 @@ impl Connections {
         };
         let body = record.body.as_deref();
         match record.kind.as_str() {
-            grant::KIND => {
-                let grant: Option<UserGrant> = body.and_then(|body| keys.open_long(Purpose::UserGrant, body));
-                let mut memory = self.lock();
-                memory.cached.remove(&record.id);
-                match grant {
-                    Some(UserGrant { server, .. }) => {
-                        memory.servers.insert(record.id.clone(), (server.name, server.url));
-                    }
-                    None => drop(memory.servers.remove(&record.id)),
-                }
-            }
+            grant::KIND => drop(self.lock().cached.remove(&record.id)),
             ticket::KIND => {
                 let ticket: Option<Ticket> =
                     body.and_then(|body| keys.open_long(Purpose::ConnectTicket, body));
@@ -242,14 +230,6 @@ impl UserGrants for Connections {
         Some(GrantId(format!("co_{}", &hash_of(&whole)[..32])))
     }
 
-    fn any(&self, server: &GrantServer) -> Option<GrantId> {
-        let memory = self.lock();
-        let at = |place: &&(String, String)| place.0 == server.name && place.1 == server.url;
-        let ids = memory.servers.iter().filter(|(_, place)| at(place)).map(|(id, _)| id);
-        // The same on every replica.
-        ids.min().map(|id| GrantId(id.clone()))
-    }
-
     async fn token(&self, id: &GrantId) -> Result<Secret, NoToken> {
         match self.this.upgrade() {
             Some(this) => this.good_token(&id.0).await,
@@ -308,7 +288,6 @@ impl UserGrants for Connections {
         }
         let audited = Some(grant.audit("connection.revoke", Some(author)));
         self.write_grant(id, (None, None), audited).await.map_err(away)?;
-        self.lock().servers.remove(id);
         Ok(Some(grant.view(id)))
     }
 }
