@@ -78,9 +78,6 @@ pub trait UserGrants: fmt::Debug + Send + Sync {
     /// The grant that somebody has at that server, or would have; none for those whom nobody knows.
     fn id(&self, server: &GrantServer, principal: &Principal) -> Option<GrantId>;
 
-    /// Any grant at that server, of whomever; for what is the same for all.
-    fn any(&self, server: &GrantServer) -> Option<GrantId>;
-
     /// A token of that grant.
     async fn token(&self, id: &GrantId) -> Result<Secret, NoToken>;
 

@@ -117,7 +117,7 @@ impl Connections {
         let client = self.client_at(&there, &ticket.server).await?;
         let seed = keys.random_text()?;
         let challenge = challenge_of(&keys.tag("verifier", seed.as_bytes()));
-        let client_id = client.id.clone();
+        let (client_id, back) = (client.id.clone(), callback(self.public_url()?, &client.back));
         let AuthorisationServer { issuer, authorization, token, says_issuer, resource, scopes, .. } = there;
         let scopes = if ticket.server.scopes.is_empty() { scopes } else { ticket.server.scopes.clone() };
         let state = ConnectState {
@@ -132,7 +132,7 @@ impl Connections {
             until: ticket.until,
         };
         let state = keys.seal(Purpose::ConnectState, &state)?;
-        let (back, scope) = (callback(self.public_url()?), scopes.join(" "));
+        let scope = scopes.join(" ");
         let mut pairs = vec![
             ("response_type", "code"),
             ("client_id", client_id.as_str()),
@@ -153,8 +153,8 @@ impl Connections {
         Ok(ConnectPage::Redirect(format!("{authorization}{joint}{}", written(pairs))))
     }
 
-    /// The authorisation server sends somebody back.
-    pub(super) async fn callback(&self, head: &Parts) -> Result<ConnectPage, ConnectTrouble> {
+    /// The authorisation server sends somebody back, to what follows the place of callbacks.
+    pub(super) async fn callback(&self, back: &str, head: &Parts) -> Result<ConnectPage, ConnectTrouble> {
         let query = Parameters::read(head.uri.query().unwrap_or_default().as_bytes());
         let query = query.map_err(Failure::invalid)?;
         let keys = self.keys().await?;
@@ -166,8 +166,8 @@ impl Connections {
             Some(said) => said == state.issuer,
             None => !state.says_issuer,
         };
-        if !is_ours {
-            let told = "the answer does not come from the authorisation server that was asked (iss)";
+        if !is_ours || back != state.client.back {
+            let told = "the answer does not come from the authorisation server that was asked";
             return Err(Failure::invalid(told).into());
         }
         let (ticket, number) = self.find_ticket(&state.ticket).await?.ok_or(ConnectTrouble::Stale)?;
@@ -186,7 +186,8 @@ impl Connections {
 
     async fn redeem(&self, state: &ConnectState, ticket: &Ticket, code: &str) -> Result<(), ConnectTrouble> {
         let keys = self.keys().await?;
-        let (back, verifier) = (callback(self.public_url()?), keys.tag("verifier", state.seed.as_bytes()));
+        let back = callback(self.public_url()?, &state.client.back);
+        let verifier = keys.tag("verifier", state.seed.as_bytes());
         let form = [
             ("grant_type", "authorization_code"),
             ("code", code),
@@ -213,8 +214,6 @@ impl Connections {
         };
         let audited = Some(grant.audit("connection.grant", None));
         self.write_grant(&ticket.grant, (Some(&grant), None), audited).await?;
-        let place = (ticket.server.name.clone(), ticket.server.url.clone());
-        self.lock().servers.insert(ticket.grant.clone(), place);
         Ok(())
     }
 

@@ -78,8 +78,6 @@ struct Memory {
     tickets: HashMap<String, PendingTicket>,
     /// Who is told that an invitation was followed.
     waiting: HashMap<String, Vec<OnConnected>>,
-    /// Which server each grant is at, by its name and address.
-    servers: HashMap<String, (String, String)>,
     cached: HashMap<String, Cached>,
     /// Records that came before they could be opened.
     unread: Vec<Record>,
@@ -168,17 +166,7 @@ impl Connections {
         };
         let body = record.body.as_deref();
         match record.kind.as_str() {
-            grant::KIND => {
-                let grant: Option<UserGrant> = body.and_then(|body| keys.open_long(Purpose::UserGrant, body));
-                let mut memory = self.lock();
-                memory.cached.remove(&record.id);
-                match grant {
-                    Some(UserGrant { server, .. }) => {
-                        memory.servers.insert(record.id.clone(), (server.name, server.url));
-                    }
-                    None => drop(memory.servers.remove(&record.id)),
-                }
-            }
+            grant::KIND => drop(self.lock().cached.remove(&record.id)),
             ticket::KIND => {
                 let ticket: Option<Ticket> =
                     body.and_then(|body| keys.open_long(Purpose::ConnectTicket, body));
@@ -242,14 +230,6 @@ impl UserGrants for Connections {
         Some(GrantId(format!("co_{}", &hash_of(&whole)[..32])))
     }
 
-    fn any(&self, server: &GrantServer) -> Option<GrantId> {
-        let memory = self.lock();
-        let at = |place: &&(String, String)| place.0 == server.name && place.1 == server.url;
-        let ids = memory.servers.iter().filter(|(_, place)| at(place)).map(|(id, _)| id);
-        // The same on every replica.
-        ids.min().map(|id| GrantId(id.clone()))
-    }
-
     async fn token(&self, id: &GrantId) -> Result<Secret, NoToken> {
         match self.this.upgrade() {
             Some(this) => this.good_token(&id.0).await,
@@ -308,7 +288,6 @@ impl UserGrants for Connections {
         }
         let audited = Some(grant.audit("connection.revoke", Some(author)));
         self.write_grant(id, (None, None), audited).await.map_err(away)?;
-        self.lock().servers.remove(id);
         Ok(Some(grant.view(id)))
     }
 }
@@ -371,6 +350,7 @@ pub fn is_connect(path: &str) -> bool {
 pub fn connect_routes(connections: Arc<Connections>) -> Router {
     Router::new()
         .route("/connect/callback", get(callback))
+        .route("/connect/callback/{back}", get(callback_from))
         .route("/connect/client.json", get(client))
         .route("/connect/{ticket}", get(show).post(agree))
         .route("/connect/{ticket}/go", get(go))
@@ -413,7 +393,16 @@ async fn go(
 
 async fn callback(State(this): ConnectionsState, request: Request<Body>) -> Response<Body> {
     let (head, _) = request.into_parts();
-    pages::answer(&head.headers, this.callback(&head).await)
+    pages::answer(&head.headers, this.callback("", &head).await)
+}
+
+async fn callback_from(
+    State(this): ConnectionsState,
+    Path(back): Path<String>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (head, _) = request.into_parts();
+    pages::answer(&head.headers, this.callback(&back, &head).await)
 }
 
 /// What authorisation servers read of us that know clients by the address of a document (client id metadata document).

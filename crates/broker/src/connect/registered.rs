@@ -20,7 +20,13 @@ const LONGEST: usize = 4_000;
 pub(super) struct UpstreamClient {
     pub(super) id: String,
     pub(super) secret: Option<ClientSecret>,
+    /// Where people are sent back to from there: what follows the place of callbacks.
+    pub(super) back: String,
 }
+
+/// What follows for a client that is known by the address of its document: all authorisation servers have the same, so that only
+/// those who say who they are when they send somebody back (RFC 9207) are asked in this way.
+const OF_DOCUMENT: &str = "document";
 
 /// What we say of ourselves.
 pub(super) fn about(url: &str) -> Value {
@@ -28,7 +34,7 @@ pub(super) fn about(url: &str) -> Value {
         "client_id": format!("{url}{PLACE}client.json"),
         "client_name": "Toolrail",
         "client_uri": url,
-        "redirect_uris": [callback(url)],
+        "redirect_uris": [callback(url, OF_DOCUMENT)],
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
@@ -36,9 +42,16 @@ pub(super) fn about(url: &str) -> Value {
     })
 }
 
-/// Where people are sent back to.
-pub(super) fn callback(url: &str) -> String {
-    format!("{url}{PLACE}callback")
+/// Where people are sent back to. The plain place, with nothing after it, is for those who have registered this gateway by hand.
+pub(super) fn callback(url: &str, back: &str) -> String {
+    let joint = if back.is_empty() { "" } else { "/" };
+    format!("{url}{PLACE}callback{joint}{back}")
+}
+
+/// What follows for a client that registered itself: each authorisation server has its own, so that none can have what another
+/// answers brought to it (RFC 9700, section 4.4).
+fn back_from(issuer: &str) -> String {
+    hash_of(issuer).chars().take(32).collect()
 }
 
 impl Connections {
@@ -50,28 +63,30 @@ impl Connections {
     ) -> Result<UpstreamClient, Failure> {
         if let Some(id) = &server.client_id {
             let secret = server.client_secret.clone().map(ClientSecret::Named);
-            return Ok(UpstreamClient { id: id.clone(), secret });
+            return Ok(UpstreamClient { id: id.clone(), secret, back: String::new() });
         }
         let url = self.public_url()?;
-        if there.takes_documents && self.is_secure() {
-            return Ok(UpstreamClient { id: format!("{url}{PLACE}client.json"), secret: None });
+        if there.takes_documents && there.says_issuer && self.is_secure() {
+            let (id, back) = (format!("{url}{PLACE}client.json"), OF_DOCUMENT.to_owned());
+            return Ok(UpstreamClient { id, secret: None, back });
         }
         let Some(registration) = &there.registration else {
             let told = format!(
                 "{} registers no clients by itself; register this gateway there with the redirect address {}, and write its clientId into the definition of {}",
                 there.issuer,
-                callback(url),
+                callback(url, ""),
                 server.name
             );
             return Err(Failure::unavailable(told));
         };
         let keys = self.keys().await?;
-        let id = hash_of(&format!("{} {url}", there.issuer));
+        let back = back_from(&there.issuer);
+        let id = hash_of(&format!("{} {}", there.issuer, callback(url, &back)));
         let known = self.store.record(KIND, &id).await?.and_then(|record| record.body);
         if let Some(client) = known.and_then(|body| keys.open_long(Purpose::UpstreamClient, &body)) {
             return Ok(client);
         }
-        let client = self.register(registration, server).await.map_err(|why| {
+        let client = self.register((registration, back), server).await.map_err(|why| {
             Failure::unavailable(format!("this gateway cannot be registered at {}: {why}", there.issuer))
         })?;
         let body = Some(keys.seal(Purpose::UpstreamClient, &client)?);
@@ -87,9 +102,14 @@ impl Connections {
         }
     }
 
-    async fn register(&self, url: &str, server: &GrantServer) -> Result<UpstreamClient, String> {
+    async fn register(
+        &self,
+        (url, back): (&str, String),
+        server: &GrantServer,
+    ) -> Result<UpstreamClient, String> {
         let own = self.public_url().map_err(|failure| failure.about)?;
         let mut said = about(own);
+        said["redirect_uris"] = json!([callback(own, &back)]);
         // The id is what is asked for.
         said.as_object_mut().map(|said| said.remove("client_id"));
         let request = UpstreamRequest {
@@ -104,7 +124,7 @@ impl Connections {
         match (answer.status, text("client_id")) {
             (200..=299, Some(id)) => {
                 let secret = text("client_secret").map(|secret| ClientSecret::Given(secret.to_owned()));
-                Ok(UpstreamClient { id: id.to_owned(), secret })
+                Ok(UpstreamClient { id: id.to_owned(), secret, back })
             }
             (status, _) => Err(format!("it answered {status}")),
         }

@@ -52,11 +52,6 @@ impl Connection {
         }
     }
 
-    /// Whether it is held in somebody's name, who may have things that are nobody else's business.
-    pub(super) fn is_held(&self) -> bool {
-        matches!(self.wire.kind(), WireKind::Http(session) if session.holder.is_some())
-    }
-
     /// Begins a request of our own.
     pub(super) fn begin(&self, method: &'static str, mut params: Writer) -> Result<PendingRequest, Failure> {
         if let Some(meta) = meta::our_own(self.era, self.claims) {

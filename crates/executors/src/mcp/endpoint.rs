@@ -130,11 +130,6 @@ impl ServerEndpoint {
         Some(Accounts { server, grants: Arc::clone(self.runtime.grants.as_ref()?) })
     }
 
-    /// Whether calls are made with what people have granted.
-    pub(super) fn has_accounts(&self) -> bool {
-        matches!(&self.compiled.in_name, Some(InName { way: InNameWay::Granted(_), .. }))
-    }
-
     /// Whether calls are made in the name of whoever calls.
     pub(super) fn is_on_behalf(&self) -> bool {
         self.compiled.in_name.is_some()

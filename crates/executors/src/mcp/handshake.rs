@@ -96,18 +96,10 @@ impl ServerConnector {
     }
 
     /// A new connection, on which the server is listed.
-    pub(super) async fn connect(&self, server: &str) -> Result<NewConnection, CallError> {
-        let made = match self.first(None).await {
-            // What it does not list for nobody it may for somebody who has connected his account.
-            Err(failure) if failure.is_refusal() => {
-                match self.accounts(server).and_then(|accounts| accounts.of_anybody()) {
-                    Some(holder) => self.first(Some(holder)).await,
-                    None => Err(failure),
-                }
-            }
-            made => made,
-        };
-        let made = made
+    pub(super) async fn connect(&self) -> Result<NewConnection, CallError> {
+        let made = self
+            .first()
+            .await
             .map(|(connection, unsolicited)| (Connection { claims: self.claims, ..connection }, unsolicited));
         let era = made.as_ref().ok().map(|(connection, _)| connection.era);
         // After a failure everything is found out anew: the server may have been replaced.
@@ -121,20 +113,20 @@ impl ServerConnector {
         }
     }
 
-    /// A first connection, in the name of whoever is to hold it: which era the server speaks is found out, unless it is known.
-    async fn first(&self, holder: Option<Holder>) -> Result<NewConnection, Failure> {
+    /// A first connection, in nobody's name: which era the server speaks is found out, unless it is known.
+    async fn first(&self) -> Result<NewConnection, Failure> {
         let capabilities = &self.claims.capabilities();
         let found = *self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.protocol, found) {
             (Protocol::Modern, _) | (Protocol::Auto, Some(Era::Modern)) => {
-                self.modern(self.claims, holder).await
+                self.modern(self.claims, None).await
             }
             (Protocol::Legacy, _) | (Protocol::Auto, Some(Era::Legacy)) => {
-                self.legacy(capabilities, holder).await
+                self.legacy(capabilities, None).await
             }
-            (Protocol::Auto, None) => match self.modern(self.claims, holder.clone()).await {
+            (Protocol::Auto, None) => match self.modern(self.claims, None).await {
                 Err(failure) if self.may_be_legacy(&failure) => {
-                    let legacy = self.legacy(capabilities, holder).await;
+                    let legacy = self.legacy(capabilities, None).await;
                     // What a server says about a handshake it does not know tells less than about the one it does.
                     legacy.map_err(|second| if is_unknown_method(&second) { failure } else { second })
                 }

@@ -180,9 +180,6 @@ impl HttpSession {
             401 | 403 if self.holder.is_some() => {
                 format!("{place} answered {status} to the token that was sent in the name of whoever calls")
             }
-            401 | 403 if self.endpoint.has_accounts() => format!(
-                "{place} lists nothing for those who have no account ({status}), and nobody has connected his yet; do so with the tool that is offered for it, or give a credential in mcp.listAuth"
-            ),
             401 | 403 if self.endpoint.is_on_behalf() => format!(
                 "{place} answered {status} when it was to be listed, which is done in nobody's name; give a credential for that in mcp.listAuth"
             ),

@@ -104,10 +104,7 @@ pub(super) async fn all(connection: &Connection) -> Result<Lists, Failure> {
     lists.has_resources = connection.can("/resources");
     if lists.has_resources {
         let resources = ListMethod { method: "resources/list", key: "resources" };
-        // Those of one person are not listed for everybody; he can read them all the same.
-        if !connection.is_held() {
-            lists.resources = beside(connection, resources, &mut lists.missing).await?;
-        }
+        lists.resources = beside(connection, resources, &mut lists.missing).await?;
         let templates = ListMethod { method: "resources/templates/list", key: "resourceTemplates" };
         lists.templates = beside(connection, templates, &mut lists.missing).await?;
     }

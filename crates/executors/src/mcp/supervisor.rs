@@ -114,7 +114,7 @@ impl Supervisor {
     async fn one_life(&self) -> CallError {
         loop {
             let began = Instant::now();
-            let (connection, unsolicited) = match self.hub.connector.connect(&self.hub.name).await {
+            let (connection, unsolicited) = match self.hub.connector.connect().await {
                 Ok((connection, unsolicited)) => (Arc::new(connection), unsolicited),
                 Err(error) => {
                     self.hub.disconnected(error.clone());

@@ -76,11 +76,6 @@ impl Accounts {
         })
     }
 
-    /// Anybody who has granted something.
-    pub(super) fn of_anybody(&self) -> Option<Holder> {
-        self.grants.any(&self.server).map(|id| self.held(id))
-    }
-
     fn held(&self, id: GrantId) -> Holder {
         Holder { mark: mark_of(&id.0), source: TokenSource::Granted(id, self.clone()) }
     }

@@ -20,17 +20,25 @@ struct Scene {
 }
 
 impl Scene {
+    /// One that is listed with a credential of its own.
     async fn open(auth: Value) -> Self {
+        let list_auth = json!({"type": "bearer", "token": "{{secrets.LISTS}}"});
+        let scene = Self::with(auth, json!({"listAuth": list_auth})).await;
+        scene.listed("up_whoami").await;
+        scene
+    }
+
+    async fn with(auth: Value, more: Value) -> Self {
         let (stage, authority) = (Stage::open().await, Authority::new("alpha"));
         let server = Recorder::with(Speaks::Legacy, authority.routes()).await;
         let place = format!("{}/.well-known/oauth-protected-resource/mcp", server.origin());
         server.challenge(&format!("Bearer resource_metadata=\"{place}\""));
-        let definition = json!({"name": "up", "type": "mcp", "auth": auth, "mcp": {"url": server.url()}});
+        let mut mcp = json!({"url": server.url()});
+        mcp.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let definition = json!({"name": "up", "type": "mcp", "auth": auth, "mcp": mcp});
         let made = stage.register(&definition).await;
         assert_eq!(made.status, 200, "{}", made.text());
-        let scene = Self { stage, server, authority };
-        scene.listed("up_connect").await;
-        scene
+        Self { stage, server, authority }
     }
 
     async fn listed(&self, tool: &str) {
@@ -146,8 +154,6 @@ async fn each_connects_his_own_account_and_calls_with_it() {
     let asked = scene.authority.change(|script| script.asked.clone());
     assert_eq!((asked["scope"].as_str(), asked["client_id"].as_str()), ("use", "client-1"));
     assert_eq!(asked["resource"], scene.server.url());
-    // What could not be listed for nobody is listed with her account.
-    scene.listed("up_whoami").await;
     let called = scene.stage.call(&ann, "up_whoami").await;
     assert!(called.status == 200 && called.text().contains("alpha"), "{}", called.text());
     // Another has none yet, and connects another account.
@@ -160,19 +166,6 @@ async fn each_connects_his_own_account_and_calls_with_it() {
     }
     assert_eq!(scene.authority.change(|script| script.registered), 1, "once for all");
     assert_eq!(scene.server.faults(), Vec::<String>::new());
-    let resources = scene
-        .stage
-        .ask(
-            &bob,
-            (Method::POST, "/mcp"),
-            Some(&json!({"jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": {}})),
-        )
-        .await;
-    assert!(
-        !resources.text().contains("mine://"),
-        "what one has is not listed for another: {}",
-        resources.text()
-    );
 
     let (own, all) = (scene.connections(&bob).await, scene.connections(&scene.stage.admin).await);
     assert_eq!((own.len(), own[0]["of"].as_str(), all.len()), (1, Some("bob"), 2), "{own:?} {all:?}");
@@ -192,11 +185,29 @@ async fn each_connects_his_own_account_and_calls_with_it() {
 }
 
 #[tokio::test]
+async fn nobodys_account_lists_a_server_for_others() {
+    let scene = Scene::with(json!({"type": "oauth_user"}), json!({})).await;
+    scene.listed("up_connect").await;
+    // Connecting an account has the server listed once more.
+    let asked = || [scene.server.seen("server/discover"), scene.server.seen("initialize")].concat();
+    let before = asked().len();
+    scene.connect(&scene.stage.token("ann"), "up_connect").await;
+    toolrail_testkit::wait_until("the server to be asked again", WITHIN, async || {
+        (asked().len() > before).then_some(())
+    })
+    .await
+    .unwrap();
+    let problems = scene.stage.ask(&scene.stage.admin, (Method::GET, "/admin/problems"), None).await;
+    assert!(problems.text().contains("give a credential for that in mcp.listAuth"), "{}", problems.text());
+    assert!(asked().iter().all(|seen| seen.authorization.is_empty()), "{:?}", asked());
+    assert_eq!(scene.server.seen("tools/list"), Vec::new());
+}
+
+#[tokio::test]
 async fn a_key_is_somebody_too_and_nobody_is_nobody() {
     let scene =
         Scene::open(json!({"type": "oauth_user", "scopes": ["one", "two"], "clientId": "given"})).await;
     scene.connect(&scene.stage.admin, "up_connect").await;
-    scene.listed("up_whoami").await;
     let called = scene.stage.call(&scene.stage.admin, "up_whoami").await;
     assert!(called.status == 200 && called.text().contains("alpha"), "{}", called.text());
     let asked = scene.authority.change(|script| script.asked.clone());
@@ -209,7 +220,6 @@ async fn a_token_is_renewed_once_for_all_and_dropped_when_it_is_over() {
     let ann = scene.stage.token("ann");
     scene.authority.change(|script| script.first_seconds = 0);
     scene.connect(&ann, "up_connect").await;
-    scene.listed("up_whoami").await;
     for called in join_all((0..8).map(|_| scene.stage.call(&ann, "up_whoami"))).await {
         assert_eq!(called.status, 200, "{}", called.text());
     }
@@ -310,6 +320,14 @@ async fn nobody_connects_an_account_by_the_way_of_another() {
     assert!(elsewhere.status == 400 && elsewhere.text().contains("another browser"), "{}", elsewhere.text());
     let wrong = back.replace("iss=", "iss=x");
     assert_eq!(browser.get(gateway, &wrong).await.status, 400);
+    // Each authorisation server has a way back of its own, also where none says who it is.
+    let (own, query) = back.split_once('?').unwrap();
+    assert_eq!(own.len(), "/connect/callback/".len() + 32, "{own}");
+    let of_another = format!("/connect/callback/{}", "x".repeat(32));
+    for other in ["/connect/callback", "/connect/callback/document", &of_another] {
+        let mixed = browser.get(gateway, &format!("{other}?{query}")).await;
+        assert!(mixed.status == 400 && mixed.text().contains("does not come from"), "{}", mixed.text());
+    }
     assert_eq!(browser.get(gateway, &back).await.status, 200);
     let again = browser.get(gateway, &back).await;
     assert!(again.status == 400 && again.text().contains("used before"), "{}", again.text());
@@ -348,15 +366,19 @@ async fn what_a_server_says_of_itself_must_fit() {
             sent.text()
         );
     }
-    scene
-        .authority
-        .change(|script| script.described = json!({"client_id_metadata_document_supported": true}));
+    // A document is the same for all authorisation servers, so it is for those only who say who they are.
+    let documents = "client_id_metadata_document_supported";
+    let says = "authorization_response_iss_parameter_supported";
+    scene.authority.change(|script| script.described = json!({documents: true, says: false}));
+    browser.go_there(gateway, &path).await;
+    assert_eq!(scene.authority.change(|script| script.asked["client_id"].clone()), "client-1");
+    scene.authority.change(|script| script.described = json!({documents: true}));
     browser.go_there(gateway, &path).await;
     let id = format!("{PUBLIC}/connect/client.json");
     assert_eq!(scene.authority.change(|script| script.asked["client_id"].clone()), id);
     let about = browser.get(gateway, "/connect/client.json").await.json().unwrap();
     assert_eq!(
         (&about["client_id"], &about["redirect_uris"][0]),
-        (&json!(id), &json!(format!("{PUBLIC}/connect/callback")))
+        (&json!(id), &json!(format!("{PUBLIC}/connect/callback/document")))
     );
 }
