@@ -25,6 +25,10 @@ pub(in super::super) fn check(user: &OAuthUser, pointer: &str, problems: &mut Pr
     if user.client_secret.is_some() && user.client_id.is_none() {
         problems.error(format!("{pointer}/clientSecret"), "has no effect without clientId; add that");
     }
+    if user.client_id.is_some() && user.issuer.is_none() {
+        let words = "clientId is known to one authorisation server; name that, or the upstream server could have the gateway go, with its secret, to another";
+        problems.error(format!("{pointer}/issuer"), words);
+    }
     for (field, text) in [("issuer", &user.issuer), ("clientId", &user.client_id)] {
         if text.as_deref().is_some_and(|text| text.is_empty() || text.contains("{{")) {
             let words = "must be written out; only clientSecret is a secret";
@@ -67,7 +71,7 @@ pub(in super::super) async fn ask_to_connect(
     });
     let invitation = accounts.grants.invite(&accounts.server, principal, connected).await?;
     let _ = told.set(invitation.id.clone());
-    let words = format!("connect your account at {}", accounts.server.name);
+    let words = format!("connect an account at {}", accounts.server.name);
     if !takes_addresses(caller) {
         return Err(in_words(&words, &invitation));
     }

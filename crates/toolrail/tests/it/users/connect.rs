@@ -28,11 +28,15 @@ impl Scene {
         scene
     }
 
-    async fn with(auth: Value, more: Value) -> Self {
+    /// A client that is known already is known to the authorisation server beside the server.
+    async fn with(mut auth: Value, more: Value) -> Self {
         let (stage, authority) = (Stage::open().await, Authority::new("alpha"));
         let server = Recorder::with(Speaks::Legacy, authority.routes()).await;
         let place = format!("{}/.well-known/oauth-protected-resource/mcp", server.origin());
         server.challenge(&format!("Bearer resource_metadata=\"{place}\""));
+        if auth.get("clientId").is_some() {
+            auth["issuer"] = json!(server.origin());
+        }
         let mut mcp = json!({"url": server.url()});
         mcp.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let definition = json!({"name": "up", "type": "mcp", "auth": auth, "mcp": mcp});
@@ -212,6 +216,18 @@ async fn a_key_is_somebody_too_and_nobody_is_nobody() {
     assert!(called.status == 200 && called.text().contains("alpha"), "{}", called.text());
     let asked = scene.authority.change(|script| script.asked.clone());
     assert_eq!((asked["scope"].as_str(), asked["client_id"].as_str()), ("one two", "given"));
+}
+
+/// Else the upstream server would say who gets the secret.
+#[tokio::test]
+async fn a_client_that_is_known_already_names_to_whom() {
+    let stage = Stage::open().await;
+    let auth = json!({"type": "oauth_user", "clientId": "given", "clientSecret": "{{secrets.LISTS}}"});
+    let definition =
+        json!({"name": "up", "type": "mcp", "auth": auth, "mcp": {"url": "http://127.0.0.1:1/mcp"}});
+    let refused = stage.register(&definition).await;
+    assert_eq!(refused.status, 422, "{}", refused.text());
+    assert!(refused.text().contains("/auth/issuer"), "{}", refused.text());
 }
 
 #[tokio::test]
